@@ -1,0 +1,154 @@
+import js from '@eslint/js'
+import { defineConfig, globalIgnores } from 'eslint/config'
+import tseslint from 'typescript-eslint'
+
+const NODE_GLOBALS = [
+  'AbortController',
+  'AbortSignal',
+  'Buffer',
+  'TextDecoder',
+  'TextEncoder',
+  'URL',
+  'URLSearchParams',
+  'clearInterval',
+  'clearTimeout',
+  'console',
+  'fetch',
+  'performance',
+  'process',
+  'queueMicrotask',
+  'setImmediate',
+  'setInterval',
+  'setTimeout',
+  'structuredClone',
+]
+
+/** The syntax that only one folder may use; each entry names that folder. */
+const OWN_CLOCK = [
+  {
+    selector: "CallExpression[callee.object.name='Date'][callee.property.name='now']",
+    message: 'Time comes from the injected Clock.',
+  },
+  {
+    selector: "NewExpression[callee.name='Date'][arguments.length=0]",
+    message: 'Time comes from the injected Clock.',
+  },
+  {
+    selector: "MemberExpression[object.name='Temporal'][property.name='Now']",
+    message: 'Time comes from the injected Clock.',
+  },
+]
+const OWN_TRANSACTIONS = [
+  {
+    selector:
+      'CallExpression[callee.property.name=/^(transaction|startTransaction|commitTransaction|rollbackTransaction|createQueryRunner)$/]',
+    message: 'Transactions belong to the unit of work in src/database.',
+  },
+  {
+    selector: 'Literal[value=/^\\s*(BEGIN|START TRANSACTION|COMMIT|ROLLBACK|SAVEPOINT)\\b/]',
+    message: 'Transactions belong to the unit of work in src/database.',
+  },
+  {
+    selector: 'TemplateElement[value.raw=/^\\s*(BEGIN|START TRANSACTION|COMMIT|ROLLBACK|SAVEPOINT)\\b/]',
+    message: 'Transactions belong to the unit of work in src/database.',
+  },
+  {
+    selector: "MemberExpression[property.name='errno']",
+    message: 'What an error of the store means is decided in src/database.',
+  },
+]
+const OWN_ENVIRONMENT = [
+  {
+    selector: "MemberExpression[object.name='process'][property.name='env']",
+    message: 'The environment is read once, by src/config; inject Config.',
+  },
+]
+
+export default defineConfig(
+  globalIgnores(['dist/', 'coverage/', 'data/']),
+  {
+    linterOptions: { reportUnusedDisableDirectives: 'error' },
+  },
+  {
+    files: ['**/*.{mjs,cjs}'],
+    extends: [js.configs.recommended],
+    languageOptions: { globals: Object.fromEntries(NODE_GLOBALS.map((name) => [name, 'readonly'])) },
+  },
+  {
+    files: ['**/*.cjs'],
+    languageOptions: { sourceType: 'commonjs', globals: { module: 'writable', require: 'readonly' } },
+  },
+  {
+    files: ['**/*.ts'],
+    extends: [js.configs.recommended, tseslint.configs.strictTypeChecked],
+    languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
+    rules: {
+      eqeqeq: ['error', 'always', { null: 'ignore' }],
+      'no-restricted-syntax': ['error', ...OWN_CLOCK],
+      '@typescript-eslint/no-floating-promises': 'error',
+      '@typescript-eslint/no-misused-promises': 'error',
+      '@typescript-eslint/return-await': ['error', 'in-try-catch'],
+      '@typescript-eslint/switch-exhaustiveness-check': [
+        'error',
+        { considerDefaultExhaustiveForUnions: true, requireDefaultForNonUnion: true },
+      ],
+      // Leaves files with decorators alone: emitDecoratorMetadata needs the classes in decorated signatures as values.
+      '@typescript-eslint/consistent-type-imports': ['error', { fixStyle: 'inline-type-imports' }],
+      '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_', varsIgnorePattern: '^_' }],
+      '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true, allowBoolean: true }],
+      '@typescript-eslint/no-confusing-void-expression': [
+        'error',
+        { ignoreArrowShorthand: true, ignoreVoidReturningFunctions: true },
+      ],
+      '@typescript-eslint/no-unnecessary-condition': [
+        'error',
+        { allowConstantLoopConditions: 'only-allowed-literals' },
+      ],
+      // Nest's modules are classes without members.
+      '@typescript-eslint/no-extraneous-class': ['error', { allowWithDecorator: true }],
+      // Entities are plain data: columns without methods, copied and written as literals.
+      '@typescript-eslint/no-unsafe-class-instance-assignment': 'off',
+      '@typescript-eslint/no-misused-spread': [
+        'error',
+        { allow: ['ActRow', 'AllocationRow', 'ChangeRow', 'HoldRow', 'OperationRow', 'OwnerRow', 'QuotaRow'] },
+      ],
+      // An implementation of an asynchronous interface may have nothing to wait for.
+      '@typescript-eslint/require-await': 'off',
+      // A type parameter used once still documents what the caller gets.
+      '@typescript-eslint/no-unnecessary-type-parameters': 'off',
+    },
+  },
+  {
+    files: ['src/**/*.ts'],
+    rules: {
+      'no-console': 'error',
+      'no-restricted-syntax': ['error', ...OWN_CLOCK, ...OWN_TRANSACTIONS, ...OWN_ENVIRONMENT],
+    },
+  },
+  {
+    files: ['src/clock/**/*.ts'],
+    rules: { 'no-restricted-syntax': ['error', ...OWN_TRANSACTIONS, ...OWN_ENVIRONMENT] },
+  },
+  {
+    files: ['src/database/**/*.ts'],
+    rules: { 'no-restricted-syntax': ['error', ...OWN_CLOCK, ...OWN_ENVIRONMENT] },
+  },
+  {
+    files: ['src/config/**/*.ts', 'src/main.ts'],
+    rules: { 'no-restricted-syntax': ['error', ...OWN_CLOCK, ...OWN_TRANSACTIONS] },
+  },
+  {
+    // Tests and measurements look at untyped answers, reach into rows and own their clock.
+    files: ['test/**/*.ts', 'bench/**/*.ts', '**/*.spec.ts'],
+    rules: {
+      'no-restricted-syntax': 'off',
+      '@typescript-eslint/no-non-null-assertion': 'off',
+      '@typescript-eslint/no-unsafe-argument': 'off',
+      '@typescript-eslint/no-unsafe-assignment': 'off',
+      '@typescript-eslint/no-unsafe-call': 'off',
+      '@typescript-eslint/no-unsafe-member-access': 'off',
+      '@typescript-eslint/no-unsafe-return': 'off',
+      '@typescript-eslint/unbound-method': 'off',
+    },
+  },
+)

@@ -1,0 +1,247 @@
+/**
+ * A throwaway MariaDB on loopback: own directory, own port, gone when stopped.
+ * `node scripts/mariadb.mjs` starts one for development and stops it at Ctrl-C.
+ */
+import { execFile, execFileSync, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { accessSync, chownSync, constants, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { constants as os, tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import mysql from 'mysql2/promise'
+
+const START_TIMEOUT_MS = 60_000
+const STOP_TIMEOUT_MS = 30_000
+const USER = 'quota'
+
+/** What runs at this moment; emptied by stop(). */
+const live = new Set()
+
+/** The paths of the server and of its installer; undefined where the machine lacks one of them. */
+export function findMariaDb() {
+  const server = find('mariadbd') ?? find('mysqld')
+  const installer = find('mariadb-install-db') ?? find('mysql_install_db')
+  return server !== undefined && installer !== undefined ? { server, installer } : undefined
+}
+
+/**
+ * Starts a server on an empty directory and waits until it answers.
+ * @param {object} [options]
+ * @param {number} [options.basePort] take the first free port from here on; default: any free one
+ * @param {string[]} [options.args] further options of the server, e.g. `--max-statement-time=5`
+ * @returns {Promise<{
+ *   port: number,
+ *   version: string,
+ *   url: (database?: string) => string,
+ *   pid: () => number | undefined,
+ *   kill: () => Promise<void>,
+ *   start: () => Promise<void>,
+ *   stop: () => Promise<void>,
+ * }>} `url` names a database, which it does not create; `kill` is a crash (SIGKILL) after which `start` brings the same data back on the
+ *   same port; `stop` ends the server in order and removes its directory
+ */
+export async function startMariaDb({ basePort, args = [] } = {}) {
+  const binaries = findMariaDb()
+  if (binaries === undefined) throw new Error('no MariaDB server found: install mariadb-server')
+
+  const directory = mkdtempSync(join(tmpdir(), 'quota-db-'))
+  const data = join(directory, 'data')
+  const log = join(directory, 'server.log')
+  const init = join(directory, 'init.sql')
+  const password = randomBytes(12).toString('hex')
+  const asRoot = process.getuid?.() === 0
+  const userOption = asRoot ? ['--user=mysql'] : []
+  let child
+
+  const handle = { destroy }
+  live.add(handle)
+  onExit()
+
+  try {
+    writeFileSync(
+      init,
+      `CREATE USER IF NOT EXISTS '${USER}'@'127.0.0.1' IDENTIFIED BY '${password}';\n` +
+        `GRANT ALL PRIVILEGES ON *.* TO '${USER}'@'127.0.0.1' WITH GRANT OPTION;\n`,
+    )
+    if (asRoot) {
+      for (const path of [directory, init]) chownSync(path, id('-u'), id('-g'))
+    }
+    await promisify(execFile)(binaries.installer, [
+      '--no-defaults',
+      ...userOption,
+      `--datadir=${data}`,
+      '--auth-root-authentication-method=normal',
+      '--skip-test-db',
+    ])
+    const port = await freePort(basePort)
+    const url = (database = '') => `mysql://${USER}:${password}@127.0.0.1:${port}/${database}`
+
+    await start()
+    const version = await ask(url(), 'SELECT VERSION() AS value')
+    return { port, version, url, pid: () => child?.pid, kill, start, stop }
+
+    async function start() {
+      if (child !== undefined) throw new Error('the server is running')
+      // A process group of its own: Ctrl-C in the terminal reaches the tests first, which then stop the server in order.
+      const started = spawn(
+        binaries.server,
+        [
+          '--no-defaults',
+          ...userOption,
+          `--datadir=${data}`,
+          `--port=${port}`,
+          '--bind-address=127.0.0.1',
+          '--skip-name-resolve',
+          `--socket=${join(directory, 's.sock')}`,
+          `--pid-file=${join(directory, 'server.pid')}`,
+          `--log-error=${log}`,
+          `--init-file=${init}`,
+          '--character-set-server=utf8mb4',
+          '--max-connections=500',
+          '--innodb-flush-log-at-trx-commit=1',
+          ...args,
+        ],
+        { stdio: 'ignore', detached: true },
+      )
+      child = started
+      started.once('exit', () => {
+        if (child === started) child = undefined
+      })
+      started.once('error', () => {
+        if (child === started) child = undefined
+      })
+      const deadline = Date.now() + START_TIMEOUT_MS
+      for (;;) {
+        try {
+          await ask(url(), 'SELECT 1 AS value')
+          return
+        } catch (error) {
+          if (child !== started) throw new Error(`the server ended at once, see ${keepLog()}`, { cause: error })
+          if (Date.now() > deadline) throw new Error(`the server does not answer, see ${keepLog()}`, { cause: error })
+          await sleep(50)
+        }
+      }
+    }
+  } catch (error) {
+    destroy()
+    throw error
+  }
+
+  async function kill() {
+    await end('SIGKILL')
+  }
+
+  async function stop() {
+    await end('SIGTERM')
+    destroy()
+  }
+
+  async function end(signal) {
+    const ending = child
+    if (ending === undefined) return
+    const gone = once(ending, 'exit')
+    ending.kill(signal)
+    const timer = setTimeout(() => ending.kill('SIGKILL'), STOP_TIMEOUT_MS)
+    await gone
+    clearTimeout(timer)
+  }
+
+  /** What is left to do when there is no time to wait. */
+  function destroy() {
+    live.delete(handle)
+    child?.kill('SIGKILL')
+    rmSync(directory, { recursive: true, force: true, maxRetries: 5 })
+  }
+
+  function keepLog() {
+    const kept = join(tmpdir(), `quota-db-${process.pid}.log`)
+    try {
+      execFileSync('cp', [log, kept], { stdio: 'ignore' })
+    } catch {
+      return 'its output (it wrote none)'
+    }
+    return kept
+  }
+}
+
+/** The first value of the first row; on a connection of its own. */
+export async function ask(url, sql) {
+  const connection = await mysql.createConnection({ uri: url, connectTimeout: 5_000 })
+  try {
+    const [rows] = await connection.query(sql)
+    return String(Object.values(rows[0])[0])
+  } finally {
+    connection.destroy()
+  }
+}
+
+/** A TCP port of 127.0.0.1 that nobody listens on: the first from `basePort` on, or any. */
+export async function freePort(basePort = 0) {
+  for (let port = basePort; port < 65_536; port++) {
+    const server = createServer()
+    try {
+      server.listen(port, '127.0.0.1')
+      await once(server, 'listening')
+      return server.address().port
+    } catch (error) {
+      if (error.code !== 'EADDRINUSE' && error.code !== 'EACCES') throw error
+    } finally {
+      server.close()
+    }
+  }
+  throw new Error(`no free port from ${basePort} on`)
+}
+
+function find(name) {
+  const folders = [
+    ...(process.env.PATH ?? '').split(delimiter),
+    '/usr/sbin',
+    '/usr/local/sbin',
+    '/usr/bin',
+    '/usr/local/bin',
+  ]
+  return folders
+    .filter((folder) => folder !== '')
+    .map((folder) => join(folder, name))
+    .find((path) => {
+      try {
+        accessSync(path, constants.X_OK)
+        return true
+      } catch {
+        return false
+      }
+    })
+}
+
+function id(option) {
+  return Number(execFileSync('id', [option, 'mysql'], { encoding: 'utf8' }))
+}
+
+let watching = false
+
+/** No server outlives this process, however it ends; SIGKILL excepted. */
+function onExit() {
+  if (watching) return
+  watching = true
+  process.on('exit', () => {
+    for (const handle of [...live]) handle.destroy()
+  })
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
+    process.once(signal, () => process.exit(128 + os.signals[signal]))
+  }
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const server = await startMariaDb()
+  await ask(server.url(), 'CREATE DATABASE quota CHARACTER SET utf8mb4').catch(() => undefined)
+  console.log(`MariaDB ${server.version}`)
+  console.log(`DATABASE_URL=${server.url('quota')}`)
+  console.log(`TEST_DATABASE_URL=${server.url()}`)
+  console.log('Ctrl-C stops it and removes its data.')
+  process.on('exit', () => console.log('stopped'))
+  setInterval(() => undefined, 60_000)
+}

@@ -1,0 +1,118 @@
+/**
+ * `npm test`: builds, finds the databases, runs every suite on each of them and says in its last lines what ran.
+ * Further arguments go to Jest: `npm test -- -t "draw-down"`.
+ *
+ * TEST_DATABASE_URL  a MariaDB or MySQL server on which suites may create databases; default: a throwaway MariaDB, if one is installed
+ * REQUIRE_DATABASES  e.g. `sqlite,mariadb`: fail when one of these cannot be tested
+ */
+import { spawn } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { ask, findMariaDb, startMariaDb } from './mariadb.mjs'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const KNOWN = ['sqlite', 'mariadb', 'mysql']
+
+let child
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child?.kill(signal))
+
+process.exitCode = await main()
+
+async function main() {
+  const required = (process.env.REQUIRE_DATABASES ?? '').split(',').map((name) => name.trim())
+  const missing = new Set(required.filter((name) => name !== ''))
+  for (const name of missing) {
+    if (!KNOWN.includes(name)) return refuse(`REQUIRE_DATABASES: unknown database "${name}", use ${KNOWN.join(', ')}`)
+  }
+
+  const built = await run('npm', ['run', '--silent', 'build'])
+  if (built !== 0) return refuse('the build failed')
+
+  const libsql = JSON.parse(readFileSync(join(root, 'node_modules/libsql/package.json'), 'utf8')).version
+  const used = [`SQLite (libsql ${libsql})`]
+  missing.delete('sqlite')
+
+  let server
+  let url = process.env.TEST_DATABASE_URL
+  if (url) {
+    let version
+    try {
+      version = await ask(url, 'SELECT VERSION() AS value')
+    } catch (error) {
+      return refuse(`TEST_DATABASE_URL: no answer (${error.code ?? error.message})`)
+    }
+    used.push(`${describe(version, missing)} (TEST_DATABASE_URL)`)
+  } else if (findMariaDb() !== undefined) {
+    server = await startMariaDb()
+    url = server.url()
+    used.push(`${describe(server.version, missing)} (throwaway)`)
+  }
+  if (missing.size > 0) {
+    await server?.stop()
+    return refuse(`required, but not there: ${[...missing].join(', ')}`)
+  }
+
+  const scratch = mkdtempSync(join(tmpdir(), 'quota-test-'))
+  process.once('exit', () => rmSync(scratch, { recursive: true, force: true }))
+  const results = join(scratch, 'results.json')
+  const code = await run(
+    process.execPath,
+    [
+      '--experimental-vm-modules',
+      '--no-warnings',
+      join(root, 'node_modules/jest/bin/jest.js'),
+      '--json',
+      `--outputFile=${results}`,
+      ...process.argv.slice(2),
+    ],
+    url ? { TEST_DATABASE_URL: url } : {},
+  )
+  await server?.stop()
+
+  console.log()
+  console.log(`Databases: ${used.join(', ')}`)
+  if (!url) {
+    console.log('MariaDB: not found, suites ran on SQLite alone (install mariadb-server or set TEST_DATABASE_URL)')
+  }
+  console.log(tally(results) ?? 'no results')
+  return code
+}
+
+/** `N passed, N failed[, N skipped]`; a suite that did not even load counts as one failure. */
+function tally(file) {
+  let results
+  try {
+    results = JSON.parse(readFileSync(file, 'utf8'))
+  } catch {
+    return undefined
+  }
+  const failed = results.numFailedTests + results.numRuntimeErrorTestSuites
+  const skipped = results.numPendingTests + results.numTodoTests
+  return `${results.numPassedTests} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`
+}
+
+/** `MariaDB 10.11.19` out of `10.11.19-MariaDB-0+deb12u1`; strikes the database off the missing ones. */
+function describe(version, missing) {
+  const mariadb = /mariadb/i.test(version)
+  missing.delete(mariadb ? 'mariadb' : 'mysql')
+  return `${mariadb ? 'MariaDB' : 'MySQL'} ${version.split('-')[0]}`
+}
+
+function refuse(why) {
+  console.error(`npm test: ${why}`)
+  return 1
+}
+
+/** Runs a command in the root of the project with this terminal; its exit code, 128 + n after a signal. */
+function run(command, args, env = {}) {
+  return new Promise((resolve, reject) => {
+    child = spawn(command, args, { cwd: root, stdio: 'inherit', env: { ...process.env, ...env } })
+    child.once('error', reject)
+    child.once('close', (code) => {
+      child = undefined
+      resolve(code ?? 1)
+    })
+  })
+}
