@@ -1,0 +1,119 @@
+import { Temporal } from 'temporal-polyfill'
+import { type Instant, LATEST } from './instant.js'
+
+/** What a cycle can last: elapsed hours, or calendar units in the quota's zone (contract, §3 Cycles). */
+export const CYCLE_UNITS = ['hour', 'day', 'week', 'month', 'year'] as const
+export type CycleUnit = (typeof CYCLE_UNITS)[number]
+
+/** Says when a quota resets: reset n falls at anchor + n units, for every n from 0. */
+export interface CycleRule {
+  unit: CycleUnit
+  /** An IANA name that `isTimeZone` accepts; with any other the calendar units throw a RangeError. */
+  timeZone: string
+  /** Reset number 0. Its local date and time in the zone are what the calendar units are added to. */
+  anchor: Instant
+}
+
+/** The cycle around an instant, half-open: start <= instant < end. */
+export interface Boundary {
+  /** The last reset that has come; null before the anchor. */
+  readonly start: Instant | null
+  /** The first reset still to come; LATEST where that lies beyond it. */
+  readonly end: Instant
+}
+
+const HOUR = 3_600_000
+
+/** At least as many of each unit as a year can hold. */
+const MOST_PER_YEAR = { hour: 8784, day: 366, week: 53, month: 12, year: 1 } satisfies Record<CycleUnit, number>
+
+/** From EARLIEST to LATEST it is fewer years than this. */
+const YEARS_OF_TIME = 10_001
+
+const LONGEST_ZONE_NAME = 64
+
+function zoned(instant: Instant, timeZone: string): Temporal.ZonedDateTime {
+  return Temporal.Instant.fromEpochMilliseconds(instant).toZonedDateTimeISO(timeZone)
+}
+
+/** Reset n as a function of n >= 0, not clamped: beyond LATEST it is merely some larger number. Never falls as n grows. */
+function resetsOf({ unit, timeZone, anchor }: CycleRule): (n: number) => number {
+  if (unit === 'hour') return (n) => anchor + n * HOUR
+  const origin = zoned(anchor, timeZone)
+  const most = YEARS_OF_TIME * MOST_PER_YEAR[unit]
+  return (n) => {
+    // An anchor in the second pass of a repeated hour stays where it is; only what is added to it is read as the first.
+    if (n === 0) return anchor
+    // Temporal's own calendar ends too, and would throw.
+    if (n > most) return Infinity
+    return origin.add({ [`${unit}s`]: n }, { overflow: 'constrain' }).epochMilliseconds
+  }
+}
+
+/** A number of units from the anchor to `at`, right but for a few at most: it knows no time of day, month's end or clock change. */
+function roughly({ unit, timeZone, anchor }: CycleRule, at: Instant): number {
+  if (unit === 'hour') return Math.floor((at - anchor) / HOUR)
+  const from = zoned(anchor, timeZone).toPlainDate()
+  return from.until(zoned(at, timeZone).toPlainDate(), { largestUnit: unit })[`${unit}s`]
+}
+
+/**
+ * The cycle last found for a rule. A quota that nobody writes is rolled anew by every read of it, nearly always into the same cycle, and
+ * the calendar costs a hundred times this look-up. It changes no result.
+ */
+const recent = new Map<string, { readonly start: Instant; readonly end: Instant }>()
+const MOST_RECENT = 20_000
+
+/**
+ * Reset number n: anchor + n units, computed from the anchor alone, so January 31 is followed by February 28 and by March 31.
+ * A local time that a clock change skips is read with the offset from before it, one that comes twice is the first (RFC 5545, §3.3.5).
+ * @param n an integer, 0 or more
+ * @returns LATEST where the reset lies beyond it
+ */
+export function boundary(rule: CycleRule, n: number): Instant {
+  return Math.min(LATEST, resetsOf(rule)(n))
+}
+
+/**
+ * The cycle that holds `at`, in constant time however many cycles lie between it and the anchor. At a reset itself the new cycle has
+ * begun. A cycle of no length (of two resets that a zone's skipped day makes one) holds nothing and is never found.
+ * @param at up to LATEST; there, `end` is LATEST too
+ */
+export function nextBoundary(rule: CycleRule, at: Instant): Boundary {
+  if (at < rule.anchor) return { start: null, end: rule.anchor }
+  const key = `${rule.unit} ${rule.timeZone} ${rule.anchor}`
+  const known = recent.get(key)
+  if (known !== undefined && known.start <= at && at < known.end) return known
+
+  const reset = resetsOf(rule)
+  let n = Math.max(0, roughly(rule, at))
+  let start = reset(n)
+  while (start > at) start = reset((n -= 1))
+  let end = reset(n + 1)
+  while (end <= at) {
+    start = end
+    n += 1
+    end = reset(n + 1)
+  }
+
+  const found = { start, end: Math.min(LATEST, end) }
+  if (recent.size >= MOST_RECENT) recent.clear()
+  recent.set(key, found)
+  return found
+}
+
+/** Is `instant` one of the rule's resets? LATEST standing in for a reset beyond it is none. */
+export function isBoundary(rule: CycleRule, instant: Instant): boolean {
+  return nextBoundary(rule, instant).start === instant
+}
+
+/** Does the IANA database as this runtime has it know the zone? Any case will do; offsets such as `+02:00` are no zones. */
+export function isTimeZone(name: string): boolean {
+  if (name.length > LONGEST_ZONE_NAME || !/^[A-Za-z]/.test(name)) return false
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: name })
+    return true
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,121 @@
+import { type CycleUnit, isBoundary, nextBoundary } from './cycle.js'
+import { type Instant, LATEST } from './instant.js'
+
+/** Type 1 (total): `total` units until `expireAt`. Type 2 (cycle): `total` units in each cycle (contract, §1). */
+export type QuotaType = 1 | 2
+export const TOTAL_QUOTA = 1 satisfies QuotaType
+export const CYCLE_QUOTA = 2 satisfies QuotaType
+
+/** What a quota is at a given instant, as answered and as filtered by (contract, §3 Status). */
+export const STATUSES = ['active', 'disabled', 'expired'] as const
+export type Status = (typeof STATUSES)[number]
+
+/** The largest `total` and the largest amount of one act: sums over 200 quotas stay exact in a JSON number (contract, §2). */
+export const LARGEST_AMOUNT = 1_000_000_000_000
+
+/** An owner holds at most this many live quotas, neither deleted nor expired (contract, §2). */
+export const MOST_LIVE_QUOTAS = 200
+
+/**
+ * The settings and counters of one quota that the rules work on. Amounts are integers in the caller's unit.
+ * The three counters of the running cycle (`used`, `reserved`, `holdDueAt`) are those of cycle number `cycleSeq`,
+ * which may lie behind the present: `roll` brings them there.
+ */
+export interface QuotaState {
+  id: number
+  quotaType: QuotaType
+  total: number
+  used: number
+  reserved: number
+  /** `disabled` is the administrator's switch; `expired` the stored conclusion that `expireAt` has come. It may lag behind, never lead. */
+  state: Status
+  /** From this instant on the quota is over; null: never (type 2 only). */
+  expireAt: Instant | null
+  /** The four of a cycle; null for type 1. `cycleEndsAt` is the end of cycle `cycleSeq`, `cycleAnchorAt` reset number 0. */
+  cycleUnit: CycleUnit | null
+  cycleTimeZone: string | null
+  cycleAnchorAt: Instant | null
+  cycleEndsAt: Instant | null
+  /** Counts rolls; allocations name the cycle that paid by it. */
+  cycleSeq: number
+  /** Not after the expiry of the earliest open hold in this cycle; null where there is none. */
+  holdDueAt: Instant | null
+  createdAt: Instant
+  deletedAt: Instant | null
+}
+
+/** Has `expireAt` come? At `expireAt` itself it has (half-open). A stored conclusion wins over a clock that is behind. */
+export function isOver(quota: QuotaState, now: Instant): boolean {
+  return quota.state === 'expired' || (quota.expireAt !== null && now >= quota.expireAt)
+}
+
+/** The status on the wire, derived at the moment of reading. */
+export function statusAt(quota: QuotaState, now: Instant): Status {
+  if (quota.state === 'disabled') return 'disabled'
+  return isOver(quota, now) ? 'expired' : 'active'
+}
+
+/** Does it pay at `now`? Deleted, disabled and expired quotas do not. */
+export function isActive(quota: QuotaState, now: Instant): boolean {
+  return quota.deletedAt === null && statusAt(quota, now) === 'active'
+}
+
+/** Does it count against the owner's limit of live quotas? Disabled ones do. */
+export function isLive(quota: QuotaState, now: Instant): boolean {
+  return quota.deletedAt === null && !isOver(quota, now)
+}
+
+/**
+ * Brings the counters into the cycle that holds `now`: `used` and `reserved` 0 in a cycle nobody spent in, once however many
+ * were missed. An expired quota stands still at its end. A cycle never rolls back, so a clock that is behind changes nothing.
+ * @returns whether anything changed
+ */
+export function roll(quota: QuotaState, now: Instant): boolean {
+  const { cycleUnit: unit, cycleTimeZone: timeZone, cycleAnchorAt: anchor, cycleEndsAt, expireAt } = quota
+  if (unit === null || timeZone === null || anchor === null || cycleEndsAt === null) return false
+  const at = expireAt === null ? now : Math.min(now, expireAt - 1)
+  // The very last cycle ends where time does; there is no next one.
+  if (at < cycleEndsAt || cycleEndsAt === LATEST) return false
+  quota.cycleEndsAt = nextBoundary({ unit, timeZone, anchor }, at).end
+  quota.cycleSeq += 1
+  quota.used = 0
+  quota.reserved = 0
+  quota.holdDueAt = null
+  return true
+}
+
+/** What one quota can still give: never negative, although `total` may have been lowered below what is used. */
+export function remaining(quota: QuotaState): number {
+  return Math.max(0, quota.total - quota.used - quota.reserved)
+}
+
+/** Is `instant` a reset of this quota that has come already? Such a value is the echo of a record read before that reset. */
+export function isPastReset(quota: QuotaState, instant: Instant, now: Instant): boolean {
+  const { cycleUnit: unit, cycleTimeZone: timeZone, cycleAnchorAt: anchor } = quota
+  if (unit === null || timeZone === null || anchor === null || instant > now) return false
+  return isBoundary({ unit, timeZone, anchor }, instant)
+}
+
+/** The sums over an owner's active quotas (contract, §3 Summary). */
+export interface Summary {
+  total: number
+  used: number
+  reserved: number
+  /** The sum of the quotas' own remaining: after a lowered total it may exceed total - used - reserved. */
+  remaining: number
+  quotaCount: number
+}
+
+/** Adds up those of the owner's quotas that are active at `now`; they are to be rolled already. */
+export function summarise(quotas: readonly QuotaState[], now: Instant): Summary {
+  const sum: Summary = { total: 0, used: 0, reserved: 0, remaining: 0, quotaCount: 0 }
+  for (const quota of quotas) {
+    if (!isActive(quota, now)) continue
+    sum.total += quota.total
+    sum.used += quota.used
+    sum.reserved += quota.reserved
+    sum.remaining += remaining(quota)
+    sum.quotaCount += 1
+  }
+  return sum
+}

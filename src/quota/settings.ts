@@ -1,0 +1,194 @@
+import type { CycleUnit } from './cycle.js'
+import { formatInstant, type Instant } from './instant.js'
+import {
+  CYCLE_QUOTA,
+  isPastReset,
+  type QuotaState,
+  type QuotaType,
+  type Status,
+  statusAt,
+  TOTAL_QUOTA,
+} from './quota.js'
+
+/** What a create asks for, in the domain's terms. */
+export interface NewSettings {
+  quotaType: QuotaType
+  total: number
+  expireAt: Instant | null
+  cycleUnit: CycleUnit | null
+  /** The first reset; it becomes the anchor. */
+  cycleResetAt: Instant | null
+  cycleTimeZone: string | null
+}
+
+/** What an update asks for; an absent member stays as it is. */
+export interface SettingsPatch {
+  total?: number
+  status?: Status
+  expireAt?: Instant | null
+  cycleUnit?: CycleUnit | null
+  cycleResetAt?: Instant | null
+  cycleTimeZone?: string | null
+}
+
+/** A broken rule among the settings, by the setting's wire name. */
+export interface BrokenRule {
+  field: string
+  message: string
+}
+
+/** The six settings as the history of changes shows them. */
+export interface ShownSettings {
+  total: number
+  status: 'active' | 'disabled'
+  expire_at: string | null
+  cycle_unit: CycleUnit | null
+  cycle_reset_at: string | null
+  cycle_time_zone: string | null
+}
+
+/** A difference in settings: only the members that changed. */
+export interface SettingsChange {
+  before: Partial<ShownSettings>
+  after: Partial<ShownSettings>
+}
+
+const CYCLE_FIELDS = [
+  ['cycle_unit', 'cycleUnit'],
+  ['cycle_reset_at', 'cycleResetAt'],
+  ['cycle_time_zone', 'cycleTimeZone'],
+] as const
+
+const FOREIGN_CYCLE = 'belongs to quota_type 2 (cycle); leave it out or null for quota_type 1 (total)'
+const IN_THE_PAST = 'must lie in the future'
+
+/** The rules of a create that hold at any time: what each type requires and what is foreign to it (contract, §3 Create). */
+export function brokenByType(settings: Partial<NewSettings>): BrokenRule[] {
+  const broken: BrokenRule[] = []
+  if (settings.quotaType === TOTAL_QUOTA) {
+    if (settings.expireAt == null) broken.push({ field: 'expire_at', message: 'is required for quota_type 1 (total)' })
+    for (const [field, property] of CYCLE_FIELDS) {
+      if (settings[property] != null) broken.push({ field, message: FOREIGN_CYCLE })
+    }
+  }
+  if (settings.quotaType === CYCLE_QUOTA) {
+    if (settings.cycleUnit == null)
+      broken.push({ field: 'cycle_unit', message: 'is required for quota_type 2 (cycle)' })
+    if (settings.cycleResetAt == null)
+      broken.push({ field: 'cycle_reset_at', message: 'is required for quota_type 2 (cycle)' })
+  }
+  return broken
+}
+
+/** The rules of a create that depend on the time of asking; a replayed create is not measured by them again. */
+export function brokenByTime(settings: Partial<NewSettings>, now: Instant): BrokenRule[] {
+  const broken: BrokenRule[] = []
+  if (settings.expireAt != null && settings.expireAt <= now) broken.push({ field: 'expire_at', message: IN_THE_PAST })
+  if (settings.quotaType !== TOTAL_QUOTA && settings.cycleResetAt != null && settings.cycleResetAt <= now) {
+    broken.push({ field: 'cycle_reset_at', message: IN_THE_PAST })
+  }
+  return broken
+}
+
+/** The state of a new quota: active, its first cycle running from now to `cycleResetAt`, however long. */
+export function newQuota(settings: NewSettings, now: Instant): Omit<QuotaState, 'id'> {
+  const cycle = settings.quotaType === CYCLE_QUOTA
+  return {
+    quotaType: settings.quotaType,
+    total: settings.total,
+    used: 0,
+    reserved: 0,
+    state: 'active',
+    expireAt: settings.expireAt,
+    cycleUnit: cycle ? settings.cycleUnit : null,
+    cycleTimeZone: cycle ? (settings.cycleTimeZone ?? 'UTC') : null,
+    cycleAnchorAt: cycle ? settings.cycleResetAt : null,
+    cycleEndsAt: cycle ? settings.cycleResetAt : null,
+    cycleSeq: 0,
+    holdDueAt: null,
+    createdAt: now,
+    deletedAt: null,
+  }
+}
+
+/** What of a patch can be judged by the quota's type alone: foreign fields, and nulls where a value must stay. */
+export function brokenForType(quota: QuotaState, patch: SettingsPatch): BrokenRule[] {
+  const broken: BrokenRule[] = []
+  if (quota.quotaType === TOTAL_QUOTA) {
+    if (patch.expireAt === null)
+      broken.push({ field: 'expire_at', message: 'may not be null for quota_type 1 (total)' })
+    for (const [field, property] of CYCLE_FIELDS) {
+      if (patch[property] != null) broken.push({ field, message: FOREIGN_CYCLE })
+    }
+  } else {
+    for (const [field, property] of CYCLE_FIELDS) {
+      if (patch[property] === null) broken.push({ field, message: 'may not be null for quota_type 2 (cycle)' })
+    }
+  }
+  return broken
+}
+
+/** What becomes of a patch: the difference it makes (undefined: none), or the rules it breaks. */
+export type Applied = { broken: BrokenRule[] } | { broken?: never; change: SettingsChange | undefined }
+
+/**
+ * Applies a patch to a rolled quota (contract, §3 Update and §7 Of updates). A field that equals what is shown changes nothing, so a record
+ * that was read may be sent back whole; a reset of the same anchor that has passed since the reading is such an echo too.
+ * A changed reset is the new anchor and ends the running cycle then; a changed unit or zone alone keeps the next reset and makes it the anchor.
+ * `used` is never touched. The quota is changed only where nothing is broken.
+ */
+export function applyPatch(quota: QuotaState, patch: SettingsPatch, now: Instant): Applied {
+  const broken: BrokenRule[] = []
+  const resetAt = patch.cycleResetAt
+  const resetChanges =
+    resetAt != null &&
+    resetAt !== quota.cycleEndsAt &&
+    quota.quotaType === CYCLE_QUOTA &&
+    !isPastReset(quota, resetAt, now)
+  if (resetChanges && resetAt <= now) broken.push({ field: 'cycle_reset_at', message: IN_THE_PAST })
+  if (patch.status === 'expired' && statusAt(quota, now) !== 'expired') {
+    broken.push({ field: 'status', message: 'can be set to active or disabled; a quota expires by its expire_at' })
+  }
+  if (broken.length > 0) return { broken }
+
+  const before = shownSettings(quota)
+  if (patch.total !== undefined) quota.total = patch.total
+  if (patch.expireAt !== undefined) quota.expireAt = patch.expireAt
+  const unit = patch.cycleUnit ?? quota.cycleUnit
+  const timeZone = patch.cycleTimeZone ?? quota.cycleTimeZone
+  if (
+    quota.quotaType === CYCLE_QUOTA &&
+    (resetChanges || unit !== quota.cycleUnit || timeZone !== quota.cycleTimeZone)
+  ) {
+    const anchor = resetChanges ? resetAt : quota.cycleEndsAt
+    quota.cycleAnchorAt = anchor
+    quota.cycleEndsAt = anchor
+    quota.cycleUnit = unit
+    quota.cycleTimeZone = timeZone
+  }
+  const disabled =
+    patch.status === undefined || patch.status === 'expired' ? quota.state === 'disabled' : patch.status === 'disabled'
+  quota.state = 'active'
+  quota.state = disabled ? 'disabled' : statusAt(quota, now)
+  return { change: difference(before, shownSettings(quota)) }
+}
+
+/** The six settings of a rolled quota, as the history of changes shows them. */
+export function shownSettings(quota: QuotaState): ShownSettings {
+  return {
+    total: quota.total,
+    status: quota.state === 'disabled' ? 'disabled' : 'active',
+    expire_at: quota.expireAt === null ? null : formatInstant(quota.expireAt),
+    cycle_unit: quota.cycleUnit,
+    cycle_reset_at: quota.cycleEndsAt === null ? null : formatInstant(quota.cycleEndsAt),
+    cycle_time_zone: quota.cycleTimeZone,
+  }
+}
+
+function difference(before: ShownSettings, after: ShownSettings): SettingsChange | undefined {
+  const names = (Object.keys(before) as (keyof ShownSettings)[]).filter((name) => before[name] !== after[name])
+  if (names.length === 0) return undefined
+  const pick = (from: ShownSettings): Partial<ShownSettings> =>
+    Object.fromEntries(names.map((name) => [name, from[name]]))
+  return { before: pick(before), after: pick(after) }
+}
