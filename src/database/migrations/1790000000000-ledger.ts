@@ -1,0 +1,178 @@
+import { type MigrationInterface, type QueryRunner, Table, type TableColumnOptions } from 'typeorm'
+
+/** How one channel's tables differ from the other's. */
+interface ChannelTables {
+  prefix: string
+  ownerColumn: string
+  /** A second, optional owner that quotas can be listed by. */
+  userColumn?: string
+}
+
+const CHANNELS: readonly ChannelTables[] = [
+  { prefix: 'mail', ownerColumn: 'account_id', userColumn: 'user_id' },
+  { prefix: 'sms', ownerColumn: 'user_id' },
+]
+
+/** Quotas, and the ledger that every write goes through, for mail and for SMS. */
+export class Ledger1790000000000 implements MigrationInterface {
+  async up(runner: QueryRunner): Promise<void> {
+    for (const channel of CHANNELS) {
+      for (const table of tables(channel, isSqlite(runner))) {
+        await runner.createTable(table, false, false, true)
+        if (!isSqlite(runner) && table.name === `${channel.prefix}_quota`) {
+          await runner.query(
+            `ALTER TABLE \`${table.name}\` ADD CONSTRAINT \`CHK_${table.name}_counters\` CHECK (\`used\` >= 0 AND \`reserved\` >= 0 AND \`total\` >= 0)`,
+          )
+        }
+      }
+    }
+  }
+
+  async down(runner: QueryRunner): Promise<void> {
+    for (const channel of [...CHANNELS].reverse()) {
+      for (const table of tables(channel, isSqlite(runner)).reverse()) await runner.dropTable(table.name)
+    }
+  }
+}
+
+function isSqlite(runner: QueryRunner): boolean {
+  return runner.connection.options.type === 'better-sqlite3'
+}
+
+function tables({ prefix, ownerColumn, userColumn }: ChannelTables, sqlite: boolean): Table[] {
+  const generatedId: TableColumnOptions = {
+    name: 'id',
+    type: sqlite ? 'integer' : 'bigint',
+    isPrimary: true,
+    isGenerated: true,
+    generationStrategy: 'increment',
+  }
+  const integer = (name: string, more: Partial<TableColumnOptions> = {}): TableColumnOptions => ({
+    name,
+    type: 'bigint',
+    ...more,
+  })
+  const ascii = (name: string, length: number, more: Partial<TableColumnOptions> = {}): TableColumnOptions => ({
+    name,
+    type: 'varchar',
+    length: String(length),
+    ...more,
+  })
+  const instant = (name: string, more: Partial<TableColumnOptions> = {}): TableColumnOptions => ({
+    name,
+    type: 'datetime',
+    precision: 3,
+    ...more,
+  })
+  const text = (name: string): TableColumnOptions => ({ name, type: 'text' })
+  const zero = { default: '0' }
+  const nullable = { isNullable: true }
+  const key = { isPrimary: true }
+  const index = (...columnNames: string[]) => ({ columnNames })
+
+  return [
+    new Table({
+      name: `${prefix}_quota`,
+      columns: [
+        generatedId,
+        { name: 'quota_type', type: 'tinyint' },
+        integer('total'),
+        integer('used', zero),
+        integer('reserved', zero),
+        ascii('state', 8),
+        instant('expire_at', nullable),
+        ascii('cycle_unit', 5, nullable),
+        ascii('cycle_time_zone', 64, nullable),
+        instant('cycle_anchor_at', nullable),
+        instant('cycle_ends_at', nullable),
+        integer('cycle_seq', zero),
+        instant('hold_due_at', nullable),
+        integer('version', { default: '1' }),
+        instant('created_at'),
+        instant('updated_at'),
+        instant('deleted_at', nullable),
+        integer(ownerColumn),
+        ...(userColumn === undefined ? [] : [integer(userColumn, nullable)]),
+      ],
+      indices: [
+        index('deleted_at', 'id'),
+        index('deleted_at', 'state', 'id'),
+        index('deleted_at', 'state', 'expire_at'),
+        ...[ownerColumn, userColumn]
+          .filter((column) => column !== undefined)
+          .flatMap((column) => [index(column, 'deleted_at', 'id'), index(column, 'deleted_at', 'state', 'id')]),
+      ],
+      ...(sqlite ? { checks: [{ expression: '`used` >= 0 AND `reserved` >= 0 AND `total` >= 0' }] } : {}),
+    }),
+    new Table({
+      name: `${prefix}_owner`,
+      columns: [integer('owner_id', key), integer('edits', zero)],
+    }),
+    new Table({
+      name: `${prefix}_act`,
+      columns: [
+        ascii('id', 36, key),
+        ascii('kind', 8),
+        integer('owner_id'),
+        integer('quota_id', nullable),
+        ascii('operation_id', 36, nullable),
+        ascii('caller', 64),
+        ascii('idempotency_key', 255, nullable),
+        ascii('once', 32, nullable),
+        ascii('request', 32),
+        integer('amount', nullable),
+        integer('default_amount', nullable),
+        text('answer'),
+        ascii('request_id', 128),
+        instant('at'),
+      ],
+      indices: [{ columnNames: ['once'], isUnique: true }],
+    }),
+    new Table({
+      name: `${prefix}_operation`,
+      columns: [
+        ascii('id', 36, key),
+        integer('owner_id'),
+        ascii('kind', 8),
+        ascii('state', 10),
+        integer('amount'),
+        integer('charged'),
+        integer('refunded'),
+        integer('owner_remaining'),
+        instant('expires_at', nullable),
+        instant('created_at'),
+      ],
+      indices: [index('owner_id', 'id')],
+    }),
+    new Table({
+      name: `${prefix}_allocation`,
+      columns: [
+        ascii('operation_id', 36, key),
+        { name: 'position', type: 'smallint', isPrimary: true },
+        integer('quota_id'),
+        integer('cycle_seq'),
+        integer('amount'),
+      ],
+      indices: [index('quota_id', 'operation_id')],
+    }),
+    new Table({
+      name: `${prefix}_hold`,
+      columns: [ascii('operation_id', 36, key), integer('owner_id'), instant('expires_at')],
+      indices: [index('owner_id', 'expires_at'), index('expires_at')],
+    }),
+    new Table({
+      name: `${prefix}_change`,
+      columns: [
+        generatedId,
+        integer('quota_id'),
+        ascii('action', 8),
+        ascii('actor', 64),
+        ascii('request_id', 128),
+        instant('at'),
+        text('before_json'),
+        text('after_json'),
+      ],
+      indices: [index('quota_id', 'id')],
+    }),
+  ]
+}

@@ -1,0 +1,4 @@
+import { Ledger1790000000000 } from './1790000000000-ledger.js'
+
+/** Every migration, oldest first. Append only: one that has been released is never edited. */
+export const MIGRATIONS = [Ledger1790000000000]

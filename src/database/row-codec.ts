@@ -1,0 +1,126 @@
+import type { DataSource, EntityMetadata, EntityTarget, ObjectLiteral } from 'typeorm'
+import { INSTANT, instantFromStore, instantToStore } from './column.js'
+
+/** A value that both drivers bind. */
+export type Scalar = string | number | null
+
+/** A row as the driver hands it over, by column name. */
+export type RawRow = Record<string, unknown>
+
+interface Field {
+  readonly property: string
+  readonly column: string
+  readonly kind: 'instant' | 'integer' | 'text'
+}
+
+/**
+ * Turns rows into entities and back for statements that the engine writes itself. Table and column names come from the entity's metadata, so
+ * the entity stays the one place that names them.
+ */
+export class RowCodec<T extends ObjectLiteral> {
+  /** The table's name, quoted. */
+  readonly table: string
+  /** Every column, quoted and comma-separated, for a SELECT. */
+  readonly columns: string
+  private readonly fields: readonly Field[]
+  private readonly byProperty: ReadonlyMap<string, Field>
+  private readonly indexes: ReadonlyMap<string, string>
+
+  private constructor(metadata: EntityMetadata) {
+    this.table = quote(metadata.tableName)
+    this.fields = metadata.columns.map((column) => ({
+      property: column.propertyName,
+      column: quote(column.databaseName),
+      kind:
+        column.type === INSTANT.type
+          ? 'instant'
+          : column.type === 'varchar' || column.type === 'text'
+            ? 'text'
+            : 'integer',
+    }))
+    this.byProperty = new Map(this.fields.map((field) => [field.property, field]))
+    this.columns = this.fields.map((field) => field.column).join(', ')
+    this.indexes = new Map(
+      metadata.indices.map(({ columns, name }) => [columns.map((column) => column.propertyName).join(), quote(name)]),
+    )
+  }
+
+  /** The codec of an entity that the data source knows. */
+  static of<T extends ObjectLiteral>(dataSource: DataSource, entity: EntityTarget<T>): RowCodec<T> {
+    return new RowCodec<T>(dataSource.getMetadata(entity))
+  }
+
+  /** The quoted name of the column that holds a property. */
+  column(property: keyof T & string): string {
+    const field = this.byProperty.get(property)
+    if (field === undefined) throw new Error(`no column for ${property} in ${this.table}`)
+    return field.column
+  }
+
+  /** The quoted name of the index over just these columns, in this order; an error where the entity declares none. */
+  index(...properties: readonly (keyof T & string)[]): string {
+    const name = this.indexes.get(properties.join())
+    if (name === undefined) throw new Error(`no index over ${properties.join()} in ${this.table}`)
+    return name
+  }
+
+  /** Every column with the table's alias before it. */
+  columnsOf(alias: string): string {
+    return this.fields.map((field) => `${alias}.${field.column}`).join(', ')
+  }
+
+  /** A property's value as it is bound to a placeholder. */
+  bind(property: keyof T & string, value: unknown): Scalar {
+    const field = this.byProperty.get(property)
+    return field?.kind === 'instant' && typeof value === 'number' ? instantToStore(value) : ((value ?? null) as Scalar)
+  }
+
+  /** A selected row as a plain object with the entity's properties. */
+  decode(row: RawRow): T {
+    const entity: Record<string, unknown> = {}
+    for (const { property, column, kind } of this.fields) {
+      const value = row[column.slice(1, -1)]
+      entity[property] =
+        value === null
+          ? null
+          : kind === 'text'
+            ? value
+            : kind === 'integer'
+              ? Number(value)
+              : instantFromStore(value as Date | string)
+    }
+    return entity as T
+  }
+
+  /**
+   * INSERT statements for any number of rows, cut so that none passes the number of placeholders the stores take.
+   * @param properties the columns to write; every other one gets its default
+   */
+  inserts(rows: readonly Partial<T>[], properties: readonly (keyof T & string)[]): { sql: string; values: Scalar[] }[] {
+    const head = `INSERT INTO ${this.table} (${properties.map((property) => this.column(property)).join(', ')}) VALUES `
+    const tuple = `(${properties.map(() => '?').join(', ')})`
+    const most = Math.floor(MOST_PLACEHOLDERS / properties.length)
+    const statements = []
+    for (let start = 0; start < rows.length; start += most) {
+      const part = rows.slice(start, start + most)
+      statements.push({
+        sql: head + part.map(() => tuple).join(', '),
+        values: part.flatMap((row) => properties.map((property) => this.bind(property, row[property]))),
+      })
+    }
+    return statements
+  }
+}
+
+/** SQLite takes 32,766 placeholders in a statement, MySQL any number in a text query. */
+const MOST_PLACEHOLDERS = 32_000
+
+// Back-ticks are MySQL's quotes, and SQLite takes them too.
+function quote(name: string): string {
+  return `\`${name}\``
+}
+
+/** `?, ?, ?` for a list of values. */
+export function placeholders(values: readonly unknown[]): string {
+  return values.map(() => '?').join(', ')
+}
