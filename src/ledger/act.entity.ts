@@ -1,0 +1,74 @@
+import { Column, Index, PrimaryColumn } from 'typeorm'
+import { ascii, INSTANT, INTEGER } from '../database/column.js'
+import type { Instant } from '../quota/instant.js'
+
+/** What an act did. */
+export const ACT_KINDS = [
+  'create',
+  'update',
+  'delete',
+  'restore',
+  'consume',
+  'reserve',
+  'commit',
+  'release',
+  'refund',
+] as const
+export type ActKind = (typeof ACT_KINDS)[number]
+
+/** One recorded change with its caller, key and answer. Immutable: a replay is answered from here, never from rows that change. */
+export abstract class ActRow {
+  /** UUIDv7, made when the request came in, so that a rerun recognises its own act. A consume's or reserve's act and operation share it. */
+  @PrimaryColumn(ascii(36))
+  id!: string
+
+  @Column(ascii(8))
+  kind!: ActKind
+
+  @Column({ ...INTEGER, name: 'owner_id' })
+  ownerId!: number
+
+  @Column({ ...INTEGER, name: 'quota_id', nullable: true })
+  quotaId!: number | null
+
+  @Column({ ...ascii(36), name: 'operation_id', nullable: true })
+  operationId!: string | null
+
+  /** The principal's name. */
+  @Column(ascii(64))
+  caller!: string
+
+  /** The caller's Idempotency-Key, for people who look for it. */
+  @Column({ ...ascii(255), name: 'idempotency_key', nullable: true })
+  idempotencyKey!: string | null
+
+  /**
+   * What may happen once only, as 128 bits of SHA-256 in hex: a caller's key with its caller, or the settling of a hold. A digest compares by
+   * bytes under any collation and is short. Null where nothing forbids a second such act.
+   */
+  @Index({ unique: true })
+  @Column({ ...ascii(32), name: 'once', nullable: true })
+  once!: string | null
+
+  /** Digest of what was asked, its amount left out. */
+  @Column(ascii(32))
+  request!: string
+
+  /** The units that the act moved; null for acts on settings. */
+  @Column({ ...INTEGER, nullable: true })
+  amount!: number | null
+
+  /** The amount that an absent `amount` stood for at that time: what was held, or what was left to refund. */
+  @Column({ ...INTEGER, name: 'default_amount', nullable: true })
+  defaultAmount!: number | null
+
+  /** The body of the answer, byte for byte. */
+  @Column({ type: 'text' })
+  answer!: string
+
+  @Column({ ...ascii(128), name: 'request_id' })
+  requestId!: string
+
+  @Column(INSTANT)
+  at!: Instant
+}

@@ -1,0 +1,36 @@
+import { Column, PrimaryGeneratedColumn } from 'typeorm'
+import { ascii, INSTANT, INTEGER } from '../database/column.js'
+import type { Instant } from '../quota/instant.js'
+
+export const CHANGE_ACTIONS = ['create', 'update', 'delete', 'restore'] as const
+export type ChangeAction = (typeof CHANGE_ACTIONS)[number]
+
+/** Who changed which settings of a quota from what to what; written with the change. */
+export abstract class ChangeRow {
+  @PrimaryGeneratedColumn('increment', { type: 'bigint' })
+  id!: number
+
+  @Column({ ...INTEGER, name: 'quota_id' })
+  quotaId!: number
+
+  @Column(ascii(8))
+  action!: ChangeAction
+
+  /** The principal's name. */
+  @Column(ascii(64))
+  actor!: string
+
+  @Column({ ...ascii(128), name: 'request_id' })
+  requestId!: string
+
+  @Column(INSTANT)
+  at!: Instant
+
+  /** JSON: the settings that changed, as they were. */
+  @Column({ type: 'text', name: 'before_json' })
+  before!: string
+
+  /** JSON: the same settings, as they became. */
+  @Column({ type: 'text', name: 'after_json' })
+  after!: string
+}

@@ -1,0 +1,46 @@
+import type { ActRow } from './act.entity.js'
+import type { AllocationRow } from './allocation.entity.js'
+import type { ChangeRow } from './change.entity.js'
+import type { HoldRow } from './hold.entity.js'
+import type { OperationRow } from './operation.entity.js'
+import type { OwnerRow } from './owner.entity.js'
+import type { QuotaRow } from './quota.entity.js'
+
+/** An entity class. */
+export type EntityClass<T> = new () => T
+
+/**
+ * All that tells one channel from another, as data: its name, its entities, and whom a quota names on the wire. Everything else the channels share.
+ */
+export interface Channel<Q extends QuotaRow = QuotaRow> {
+  /** For logs and metrics. */
+  readonly name: string
+  /** The people a quota names: wire name and property. The first one is the owner, whom the quota limits. */
+  readonly people: readonly [Person<Q>, ...Person<Q>[]]
+  readonly quota: EntityClass<Q>
+  readonly owner: EntityClass<OwnerRow>
+  readonly act: EntityClass<ActRow>
+  readonly operation: EntityClass<OperationRow>
+  readonly allocation: EntityClass<AllocationRow>
+  readonly hold: EntityClass<HoldRow>
+  readonly change: EntityClass<ChangeRow>
+}
+
+/** One of the people a quota names. */
+export interface Person<Q extends QuotaRow = QuotaRow> {
+  /** The wire name, for example `account_id`. */
+  readonly field: string
+  readonly property: keyof Q & string
+}
+
+/** A channel where it does not matter which. */
+export type AnyChannel = Pick<Channel, 'name' | 'owner' | 'act' | 'operation' | 'allocation' | 'hold' | 'change'> & {
+  readonly people: readonly [Pick<Person, 'field'>, ...Pick<Person, 'field'>[]]
+  readonly quota: EntityClass<object>
+}
+
+/** Every entity of a channel, for the data source. */
+export function entitiesOf(channel: AnyChannel): EntityClass<object>[] {
+  const { quota, owner, act, operation, allocation, hold, change } = channel
+  return [quota, owner, act, operation, allocation, hold, change]
+}

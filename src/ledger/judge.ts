@@ -1,0 +1,371 @@
+import { ServiceError, validationFailed } from '../error/service-error.js'
+import { cut, draw } from '../quota/draw-down.js'
+import { formatInstant, LATEST } from '../quota/instant.js'
+import { isLive, MOST_LIVE_QUOTAS, type QuotaState, remaining, roll } from '../quota/quota.js'
+import { nextRefill, refillsAt } from '../quota/refill.js'
+import {
+  applyPatch,
+  brokenByTime,
+  brokenForType,
+  newQuota,
+  type SettingsChange,
+  shownSettings,
+} from '../quota/settings.js'
+import type { ActRow } from './act.entity.js'
+import type { Book, OperationEntry } from './book.js'
+import type { ChangeAction } from './change.entity.js'
+import type { Channel } from './channel.js'
+import { amountOf, type Command, type Outcome, type RecordedCommand, type Request } from './command.js'
+import type { OperationRow } from './operation.entity.js'
+import type { QuotaRow } from './quota.entity.js'
+import { isDue, operationView, quotaView } from './view.js'
+
+type Of<K extends Command['kind']> = Extract<Command, { kind: K }>
+
+/** A quota refusal names at most this many quotas. */
+const MOST_QUOTAS_SHOWN = 20
+
+/** What is decided of a request: its answer, or a new quota that must get its id from the database before it can be answered. */
+export type Verdict<Q> = { outcome: Outcome } | { insert: Omit<Q, 'id'>; admit: (id: number) => Outcome }
+
+/**
+ * Decides requests one by one, in order of arrival, against the working set, and records there what they did. Pure: no database, no clock but the book's.
+ * A refusal is a ServiceError and leaves the book as it was.
+ */
+export class Judge<Q extends QuotaRow> {
+  constructor(
+    private readonly channel: Channel<Q>,
+    private readonly book: Book<Q>,
+  ) {}
+
+  /** @throws ServiceError where the request is refused */
+  decide(request: Request): Verdict<Q> {
+    const earlier = this.earlier(request)
+    if (earlier !== undefined) return { outcome: earlier }
+    const { command } = request
+    switch (command.kind) {
+      case 'create':
+        return this.create(request, command)
+      case 'update':
+        return { outcome: this.update(request, command) }
+      case 'delete':
+        return { outcome: this.remove(request, command) }
+      case 'restore':
+        return { outcome: this.restore(request, command) }
+      case 'consume':
+      case 'reserve':
+        return { outcome: this.spend(request, command) }
+      case 'commit':
+      case 'release':
+        return { outcome: this.settle(request, command) }
+      case 'refund':
+        return { outcome: this.refund(request, command) }
+      case 'sweep':
+        return { outcome: { body: '', replayed: false, subject: request.ownerId } }
+    }
+  }
+
+  /** Has this taken effect before: this very request in a try whose answer was lost, or the same one sent again? */
+  private earlier({ id, once, digest, command }: Request): Outcome | undefined {
+    const act = this.book.actById(id) ?? (once === null ? undefined : this.book.actByOnce(once))
+    if (act === undefined) return undefined
+    const subject = act.operationId ?? act.quotaId ?? 0
+    if (act.id === id) return { body: act.answer, replayed: false, subject }
+    const same = act.request === digest && (amountOf(command) ?? act.defaultAmount) === act.amount
+    if (same) return { body: act.answer, replayed: true, subject }
+    if (command.kind === 'commit' || command.kind === 'release')
+      throw alreadySettled(act.kind === 'commit' ? 'committed' : 'released')
+    if (command.kind === 'create') {
+      const broken = brokenByTime(command.settings, this.book.now)
+      if (broken.length > 0) throw validationFailed(broken)
+    }
+    throw new ServiceError(
+      'idempotency_key_reused',
+      'This Idempotency-Key was used for another request; the first one stands. A new request needs a new key.',
+    )
+  }
+
+  private create(request: Request, { settings, people }: Of<'create'>): Verdict<Q> {
+    const { book } = this
+    const broken = brokenByTime(settings, book.now)
+    if (broken.length > 0) throw validationFailed(broken)
+    if (book.liveCount(request.ownerId) >= MOST_LIVE_QUOTAS) throw this.tooManyQuotas()
+    const draft = { ...newQuota(settings, book.now), ...people, version: 1, updatedAt: book.now } as unknown as Omit<
+      Q,
+      'id'
+    >
+    return {
+      insert: draft,
+      admit: (id) => {
+        const quota = { id, ...draft } as Q
+        book.addQuota(quota)
+        this.changed(request, quota, 'create', { before: {}, after: shownSettings(quota) })
+        return this.answerQuota(request, quota)
+      },
+    }
+  }
+
+  private update(request: Request, { quotaId, patch, version }: Of<'update'>): Outcome {
+    const quota = this.present(quotaId)
+    const { book } = this
+    const foreign = brokenForType(quota, patch)
+    if (foreign.length > 0) throw validationFailed(foreign)
+    this.checkVersion(quota, version)
+    const patched = { ...quota }
+    const applied = applyPatch(patched, patch, book.now)
+    if (applied.broken !== undefined) throw validationFailed(applied.broken)
+    if (applied.change === undefined) return this.show(quota)
+    if (!isLive(quota, book.now) && isLive(patched, book.now) && book.liveCount(quota.ownerId) >= MOST_LIVE_QUOTAS)
+      throw this.tooManyQuotas()
+    // A revived cycle quota rolls on from its end.
+    roll(patched, book.now)
+    Object.assign(quota, patched)
+    return this.edit(request, quota, 'update', applied.change)
+  }
+
+  private remove(request: Request, { quotaId, version }: Of<'delete'>): Outcome {
+    const quota = this.present(quotaId)
+    this.checkVersion(quota, version)
+    quota.deletedAt = this.book.now
+    return this.edit(request, quota, 'delete', {
+      before: { deleted_at: null },
+      after: { deleted_at: formatInstant(quota.deletedAt) },
+    })
+  }
+
+  private restore(request: Request, { quotaId }: Of<'restore'>): Outcome {
+    const quota = this.book.quota(quotaId)
+    if (quota === undefined) throw quotaNotFound(quotaId)
+    if (quota.deletedAt === null) return this.show(quota)
+    const deletedAt = formatInstant(quota.deletedAt)
+    if (isLive({ ...quota, deletedAt: null }, this.book.now) && this.book.liveCount(quota.ownerId) >= MOST_LIVE_QUOTAS)
+      throw this.tooManyQuotas()
+    quota.deletedAt = null
+    return this.edit(request, quota, 'restore', { before: { deleted_at: deletedAt }, after: { deleted_at: null } })
+  }
+
+  private spend(request: Request, command: Of<'consume'> | Of<'reserve'>): Outcome {
+    const { book } = this
+    const { amount } = command
+    const paying = book.paying(request.ownerId)
+    if (paying.length === 0)
+      throw new ServiceError('no_active_quota', `${this.nameOwner(request.ownerId)} has no active quota.`)
+    const allocations = draw(paying, amount)
+    if (allocations === undefined) throw this.exceeded(request.ownerId, amount, paying)
+
+    const hold = command.kind === 'reserve' ? Math.min(book.now + command.ttlSeconds * 1000, LATEST) : null
+    book.move(allocations, hold === null ? { used: 1 } : { reserved: 1 })
+    if (hold !== null) book.openHold(request.ownerId, { operationId: request.id, expiresAt: hold, allocations })
+    const row: OperationRow = {
+      id: request.id,
+      ownerId: request.ownerId,
+      kind: command.kind,
+      state: hold === null ? 'consumed' : 'reserved',
+      amount,
+      charged: hold === null ? amount : 0,
+      refunded: 0,
+      ownerRemaining: book.ownerRemaining(request.ownerId),
+      expiresAt: hold,
+      createdAt: book.now,
+    }
+    const entry = { row, allocations }
+    book.addOperation(entry)
+    book.newOperations.push(entry)
+    return this.answerOperation(request, entry, amount, amount)
+  }
+
+  private settle(request: Request, command: Of<'commit'> | Of<'release'>): Outcome {
+    const { book } = this
+    const entry = this.operation(command.operationId)
+    const { row, allocations } = entry
+    if (row.state !== 'reserved' || isDue(row, book.now))
+      throw alreadySettled(isDue(row, book.now) ? 'expired' : row.state)
+    const charged = command.kind === 'release' ? 0 : (command.amount ?? row.amount)
+    if (charged > row.amount) {
+      throw new ServiceError('commit_exceeds_hold', `The hold keeps ${row.amount}; ${charged} cannot be committed.`, {
+        extra: { held: row.amount },
+      })
+    }
+    book.move(allocations, { reserved: -1 })
+    book.move(cut(allocations, 0, charged), { used: 1 })
+    book.closeHold(row.ownerId, row.id)
+    row.state = command.kind === 'commit' ? 'committed' : 'released'
+    row.charged = charged
+    return this.answerOperation(request, entry, command.kind === 'commit' ? charged : row.amount, row.amount)
+  }
+
+  private refund(request: Request, { operationId, amount }: Of<'refund'>): Outcome {
+    const entry = this.operation(operationId)
+    const { row, allocations } = entry
+    const left = row.charged - row.refunded
+    const back = amount ?? left
+    if (left === 0 || back > left) {
+      throw new ServiceError(
+        'refund_exceeds_charge',
+        left === 0 ? 'Nothing is left to refund.' : `Only ${left} is left to refund, not ${back}.`,
+        {
+          extra: { refundable: left },
+        },
+      )
+    }
+    this.book.move(cut(allocations, left - back, left), { used: -1 })
+    row.refunded += back
+    return this.answerOperation(request, entry, back, left)
+  }
+
+  /** Records an edit of a quota's settings: its version, its history, its act. */
+  private edit(
+    request: Request,
+    quota: Q,
+    action: ChangeAction,
+    change: SettingsChange | { before: object; after: object },
+  ): Outcome {
+    quota.version += 1
+    quota.updatedAt = this.book.now
+    this.changed(request, quota, action, change)
+    this.book.edited(quota)
+    return this.answerQuota(request, quota)
+  }
+
+  private changed(
+    request: Request,
+    quota: Q,
+    action: ChangeAction,
+    { before, after }: { before: object; after: object },
+  ): void {
+    this.book.changes.push({
+      quotaId: quota.id,
+      action,
+      actor: request.caller,
+      requestId: request.requestId,
+      at: this.book.now,
+      before: JSON.stringify(before),
+      after: JSON.stringify(after),
+    })
+  }
+
+  private show(quota: Q): Outcome {
+    return { body: JSON.stringify(quotaView(this.channel, quota, this.book.now)), replayed: false, subject: quota.id }
+  }
+
+  private answerQuota(request: Request, quota: Q): Outcome {
+    const outcome = this.show(quota)
+    this.book.record(
+      this.act(request, {
+        quotaId: quota.id,
+        operationId: null,
+        amount: null,
+        defaultAmount: null,
+        answer: outcome.body,
+      }),
+    )
+    return outcome
+  }
+
+  private answerOperation(request: Request, entry: OperationEntry, amount: number, defaultAmount: number): Outcome {
+    const { row, allocations } = entry
+    row.ownerRemaining = this.book.ownerRemaining(row.ownerId)
+    if (row.id !== request.id) this.book.changedOperations.set(row.id, row)
+    const body = JSON.stringify(operationView(this.channel, row, allocations, this.book.now))
+    this.book.record(this.act(request, { quotaId: null, operationId: row.id, amount, defaultAmount, answer: body }))
+    return { body, replayed: false, subject: row.id }
+  }
+
+  private act(
+    { id, command, ownerId, caller, key, once, digest, requestId }: Request,
+    what: Pick<ActRow, 'quotaId' | 'operationId' | 'amount' | 'defaultAmount' | 'answer'>,
+  ): ActRow {
+    const { kind } = command as RecordedCommand
+    return {
+      id,
+      kind,
+      ownerId,
+      caller,
+      idempotencyKey: key,
+      once,
+      request: digest,
+      requestId,
+      at: this.book.now,
+      ...what,
+    }
+  }
+
+  private present(quotaId: number): Q {
+    const quota = this.book.quota(quotaId)
+    if (quota === undefined || quota.deletedAt !== null) throw quotaNotFound(quotaId)
+    return quota
+  }
+
+  private operation(operationId: string): OperationEntry {
+    const entry = this.book.operation(operationId)
+    if (entry === undefined) throw operationNotFound(operationId)
+    return entry
+  }
+
+  private checkVersion(quota: Q, version: number | undefined): void {
+    if (version === undefined || version === quota.version) return
+    throw new ServiceError(
+      'version_mismatch',
+      `The quota is at version ${quota.version}, not ${version}: somebody else changed it. Read it again, then decide.`,
+      {
+        extra: { version: quota.version },
+      },
+    )
+  }
+
+  private tooManyQuotas(): ServiceError {
+    return new ServiceError(
+      'too_many_quotas',
+      `An owner holds at most ${MOST_LIVE_QUOTAS} quotas that are neither deleted nor expired.`,
+    )
+  }
+
+  private nameOwner(ownerId: number): string {
+    return `${this.channel.people[0].field} ${ownerId}`
+  }
+
+  private exceeded(ownerId: number, requested: number, paying: readonly Q[]): ServiceError {
+    const left = paying.reduce((sum, quota) => sum + remaining(quota), 0)
+    const refill = refillsAt(paying, [...this.book.owner(ownerId).holds.values()], requested)
+    return new ServiceError(
+      'quota_exceeded',
+      `${requested} requested, ${left} remaining for ${this.nameOwner(ownerId)}.`,
+      {
+        extra: {
+          requested,
+          remaining: left,
+          refills_at: refill === null ? null : formatInstant(refill),
+          quotas: paying.slice(0, MOST_QUOTAS_SHOWN).map(shortView),
+        },
+      },
+    )
+  }
+}
+
+function shortView(quota: QuotaState): object {
+  const { id, total, used, reserved } = quota
+  const refill = nextRefill(quota)
+  return {
+    id,
+    total,
+    used,
+    reserved,
+    remaining: remaining(quota),
+    refills_at: refill === null ? null : formatInstant(refill),
+  }
+}
+
+function alreadySettled(state: string): ServiceError {
+  const why = state === 'consumed' ? 'A consume has no hold to settle.' : `The hold is ${state} already.`
+  return new ServiceError('operation_already_settled', why, { extra: { state } })
+}
+
+/** No quota of that id, or a deleted one. */
+export function quotaNotFound(quotaId: number): ServiceError {
+  return new ServiceError('quota_not_found', `There is no quota ${quotaId}.`)
+}
+
+/** No operation of that id. */
+export function operationNotFound(operationId: string): ServiceError {
+  return new ServiceError('operation_not_found', `There is no operation ${operationId}.`)
+}

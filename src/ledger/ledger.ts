@@ -1,0 +1,174 @@
+import type { BeforeApplicationShutdown } from '@nestjs/common'
+import DataLoader from 'dataloader'
+import type { DataSource } from 'typeorm'
+import type { Clock } from '../clock/clock.js'
+import type { UnitOfWork } from '../database/unit-of-work.js'
+import type { NewSettings, SettingsPatch } from '../quota/settings.js'
+import type { Channel } from './channel.js'
+import { type Command, digestOf, onceForKey, onceForSettling, type Outcome } from './command.js'
+import { Engine, type EngineOptions } from './engine.js'
+import { IdSource } from './id-source.js'
+import { operationNotFound, quotaNotFound } from './judge.js'
+import type { QuotaRow } from './quota.entity.js'
+import { LedgerStore } from './store.js'
+
+/** Who asks, and how the request is told apart from others. */
+export interface Caller {
+  /** The principal's name, 1 … 64 characters. */
+  readonly name: string
+  readonly requestId: string
+}
+
+/** Owners of operations made or settled here lately; saves the look-up before a settlement. */
+const MOST_REMEMBERED = 50_000
+
+/**
+ * Every write of one channel: the settings of its quotas and their usage. Each method resolves when what it did is committed, and throws a ServiceError
+ * where it is refused or the database stays away.
+ */
+export class Ledger<Q extends QuotaRow> implements BeforeApplicationShutdown {
+  readonly engine: Engine<Q>
+  readonly store: LedgerStore<Q>
+  private readonly ids: IdSource
+  private readonly ownerOfQuota: DataLoader<number, number | undefined>
+  private readonly ownerOfOperation: DataLoader<string, number | undefined>
+  private readonly remembered = new Map<string, number>()
+
+  constructor(
+    readonly channel: Channel<Q>,
+    dataSource: DataSource,
+    work: UnitOfWork,
+    clock: Clock,
+    options: EngineOptions,
+  ) {
+    this.store = new LedgerStore(dataSource, channel)
+    this.engine = new Engine(channel, this.store, work, clock, options)
+    this.ids = new IdSource(clock)
+    const { quota, operation } = this.store
+    // Whose a quota or an operation is never changes, so it may be read outside the locks: it says which lock to take.
+    this.ownerOfQuota = new DataLoader(
+      (ids) => ownersOf<number>(work, quota.table, quota.column('id'), quota.column('ownerId'), ids),
+      { cache: false },
+    )
+    this.ownerOfOperation = new DataLoader(
+      (ids) => ownersOf<string>(work, operation.table, operation.column('id'), operation.column('ownerId'), ids),
+      { cache: false },
+    )
+  }
+
+  /**
+   * Makes a quota.
+   * @param people whom it names, by property; the owner among them
+   * @param key the caller's Idempotency-Key, if any: a retry then gets the first answer
+   */
+  async create(
+    caller: Caller,
+    ownerId: number,
+    people: Record<string, number | null>,
+    settings: NewSettings,
+    key: string | null,
+  ): Promise<Outcome> {
+    return this.submit(caller, ownerId, { kind: 'create', settings, people }, key)
+  }
+
+  /** Changes settings; `version`, where given, must be the current one. */
+  async update(caller: Caller, quotaId: number, patch: SettingsPatch, version: number | undefined): Promise<Outcome> {
+    return this.submit(caller, await this.quotaOwner(quotaId), { kind: 'update', quotaId, patch, version })
+  }
+
+  /** Soft-deletes. */
+  async remove(caller: Caller, quotaId: number, version: number | undefined): Promise<void> {
+    await this.submit(caller, await this.quotaOwner(quotaId), { kind: 'delete', quotaId, version })
+  }
+
+  /** Takes a soft delete back; a live quota stays as it is. */
+  async restore(caller: Caller, quotaId: number): Promise<Outcome> {
+    return this.submit(caller, await this.quotaOwner(quotaId), { kind: 'restore', quotaId })
+  }
+
+  /** Spends `amount` units at once, or nothing. */
+  async consume(caller: Caller, ownerId: number, amount: number, key: string): Promise<Outcome> {
+    return this.submit(caller, ownerId, { kind: 'consume', amount }, key)
+  }
+
+  /** Holds `amount` units for `ttlSeconds`, or nothing. */
+  async reserve(caller: Caller, ownerId: number, amount: number, ttlSeconds: number, key: string): Promise<Outcome> {
+    return this.submit(caller, ownerId, { kind: 'reserve', amount, ttlSeconds }, key)
+  }
+
+  /** Spends what a hold keeps, or `amount` of it; the rest returns. */
+  async commit(caller: Caller, operationId: string, amount: number | undefined): Promise<Outcome> {
+    return this.submit(caller, await this.operationOwner(operationId), { kind: 'commit', operationId, amount })
+  }
+
+  /** Returns the whole hold. */
+  async release(caller: Caller, operationId: string): Promise<Outcome> {
+    return this.submit(caller, await this.operationOwner(operationId), { kind: 'release', operationId })
+  }
+
+  /** Returns what was charged, or `amount` of it. */
+  async refund(caller: Caller, operationId: string, amount: number | undefined, key: string): Promise<Outcome> {
+    return this.submit(caller, await this.operationOwner(operationId), { kind: 'refund', operationId, amount }, key)
+  }
+
+  /** Writes down that the owner's due holds have expired. */
+  async sweep(ownerId: number): Promise<void> {
+    await this.submit({ name: 'sweeper', requestId: 'sweeper' }, ownerId, { kind: 'sweep' })
+  }
+
+  /** Answers what was taken before the database goes. */
+  async beforeApplicationShutdown(): Promise<void> {
+    await this.engine.close()
+  }
+
+  private async submit(caller: Caller, ownerId: number, command: Command, key: string | null = null): Promise<Outcome> {
+    const settling = command.kind === 'commit' || command.kind === 'release'
+    const outcome = await this.engine.submit({
+      id: this.ids.next(),
+      ownerId,
+      caller: caller.name,
+      requestId: caller.requestId,
+      key,
+      once: settling ? onceForSettling(command.operationId) : key === null ? null : onceForKey(caller.name, key),
+      digest: digestOf(command, ownerId),
+      command,
+    })
+    if (command.kind === 'reserve') this.remember(String(outcome.subject), ownerId)
+    return outcome
+  }
+
+  private remember(operationId: string, ownerId: number): void {
+    if (this.remembered.size >= MOST_REMEMBERED) this.remembered.clear()
+    this.remembered.set(operationId, ownerId)
+  }
+
+  private async quotaOwner(quotaId: number): Promise<number> {
+    const ownerId = await this.ownerOfQuota.load(quotaId)
+    if (ownerId === undefined) throw quotaNotFound(quotaId)
+    return ownerId
+  }
+
+  private async operationOwner(operationId: string): Promise<number> {
+    const ownerId = this.remembered.get(operationId) ?? (await this.ownerOfOperation.load(operationId))
+    if (ownerId === undefined) throw operationNotFound(operationId)
+    return ownerId
+  }
+}
+
+async function ownersOf<K extends string | number>(
+  work: UnitOfWork,
+  table: string,
+  id: string,
+  ownerId: string,
+  ids: readonly K[],
+): Promise<(number | undefined)[]> {
+  const unique = [...new Set(ids)]
+  const rows = await work.read((transaction) =>
+    transaction.rows(
+      `SELECT ${id} AS id, ${ownerId} AS owner_id FROM ${table} WHERE ${id} IN (${unique.map(() => '?').join(', ')})`,
+      unique,
+    ),
+  )
+  const found = new Map(rows.map((row) => [row['id'] as K, Number(row['owner_id'])]))
+  return ids.map((key) => found.get(key))
+}

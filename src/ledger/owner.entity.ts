@@ -1,0 +1,12 @@
+import { Column, PrimaryColumn } from 'typeorm'
+import { INTEGER } from '../database/column.js'
+
+/** One row an owner, made by the owner's first create: the lock that every write takes first. */
+export abstract class OwnerRow {
+  @PrimaryColumn({ ...INTEGER, name: 'owner_id' })
+  ownerId!: number
+
+  /** Counts the batches that edited the owner's quotas, so that two such batches on different nodes of a cluster collide. */
+  @Column({ ...INTEGER, default: 0 })
+  edits!: number
+}

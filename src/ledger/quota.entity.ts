@@ -1,0 +1,70 @@
+import { Check, Column, DeleteDateColumn, PrimaryGeneratedColumn } from 'typeorm'
+import { ascii, INSTANT, INTEGER } from '../database/column.js'
+import type { CycleUnit } from '../quota/cycle.js'
+import type { Instant } from '../quota/instant.js'
+import type { QuotaState, QuotaType, Status } from '../quota/quota.js'
+
+/**
+ * A quota as it is stored; each channel's entity adds its owner. What the columns mean stands at `QuotaState`.
+ *
+ * Only the ledger writes these rows, under the owner's lock; the one exception is the sweep that stores `expired`.
+ */
+@Check('`used` >= 0 AND `reserved` >= 0 AND `total` >= 0')
+export abstract class QuotaRow implements QuotaState {
+  @PrimaryGeneratedColumn('increment', { type: 'bigint' })
+  id!: number
+
+  /** Whom the quota limits. */
+  abstract ownerId: number
+
+  @Column({ name: 'quota_type', type: 'tinyint' })
+  quotaType!: QuotaType
+
+  @Column(INTEGER)
+  total!: number
+
+  @Column({ ...INTEGER, default: 0 })
+  used!: number
+
+  @Column({ ...INTEGER, default: 0 })
+  reserved!: number
+
+  @Column(ascii(8))
+  state!: Status
+
+  @Column({ ...INSTANT, name: 'expire_at', nullable: true })
+  expireAt!: Instant | null
+
+  @Column({ ...ascii(5), name: 'cycle_unit', nullable: true })
+  cycleUnit!: CycleUnit | null
+
+  @Column({ ...ascii(64), name: 'cycle_time_zone', nullable: true })
+  cycleTimeZone!: string | null
+
+  @Column({ ...INSTANT, name: 'cycle_anchor_at', nullable: true })
+  cycleAnchorAt!: Instant | null
+
+  @Column({ ...INSTANT, name: 'cycle_ends_at', nullable: true })
+  cycleEndsAt!: Instant | null
+
+  @Column({ ...INTEGER, name: 'cycle_seq', default: 0 })
+  cycleSeq!: number
+
+  @Column({ ...INSTANT, name: 'hold_due_at', nullable: true })
+  holdDueAt!: Instant | null
+
+  /** Starts at 1 and counts edits of the settings, delete and restore included; usage leaves it alone. */
+  @Column({ ...INTEGER, default: 1 })
+  version!: number
+
+  @Column({ ...INSTANT, name: 'created_at' })
+  createdAt!: Instant
+
+  /** When the settings were edited last. */
+  @Column({ ...INSTANT, name: 'updated_at' })
+  updatedAt!: Instant
+
+  /** Soft delete: the row stays for its history and can be restored. */
+  @DeleteDateColumn({ ...INSTANT, name: 'deleted_at' })
+  deletedAt!: Instant | null
+}
