@@ -3,11 +3,10 @@ import { TypeOrmModule } from '@nestjs/typeorm'
 import { DataSource, type EntityTarget } from 'typeorm'
 import { Config } from '../config/config.js'
 import { dataSourceOptions } from './data-source-options.js'
-import { migrate } from './migrate.js'
 import { Readiness } from './readiness.js'
 import { UnitOfWork } from './unit-of-work.js'
 
-/** The connection to the store, its schema brought up to date, and the one way to use it. */
+/** The connection to the store, whose schema `migrate` has brought up to date, and the one way to use it. */
 @Global()
 @Module({
   providers: [
@@ -24,11 +23,11 @@ export class DatabaseModule {
       imports: [
         TypeOrmModule.forRootAsync({
           inject: [Config],
-          useFactory: async (config: Config) => {
-            await migrate(config.database, entities)
-            // `migrate` tries often enough; what fails after it is to be heard at once.
-            return { ...dataSourceOptions(config.database, [...entities], 'service'), retryAttempts: 0 }
-          },
+          useFactory: (config: Config) => ({
+            ...dataSourceOptions(config.database, [...entities], 'service'),
+            // Migrating comes before and tries often enough; what fails after it is to be heard at once.
+            retryAttempts: 0,
+          }),
           dataSourceFactory: async (options) => {
             if (options === undefined) throw new Error('no data source options')
             return new DataSource(options).initialize()

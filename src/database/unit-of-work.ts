@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { PoolConnection } from 'mysql2'
 import type { DataSource, QueryRunner } from 'typeorm'
 import { ServiceError } from '../error/service-error.js'
-import type { RawRow, Scalar } from './row-codec.js'
+import type { Dialect, RawRow, Scalar } from './row-codec.js'
 import { type Fault, faultName, faultOf, poisons } from './store-error.js'
 
 /** The statements of one unit of work, all on one connection. */
@@ -18,8 +18,6 @@ export interface Transaction {
   /** Runs a statement that writes. */
   execute(sql: string, values?: readonly Scalar[]): Promise<Written>
 }
-
-export type Dialect = 'mysql' | 'sqlite'
 
 /** What a writing statement did. */
 export interface Written {
@@ -58,8 +56,6 @@ export class UnitOfWork {
   private readonly prepared = new WeakSet<object>()
   private sessionSettings: Promise<readonly string[]> | undefined
   private turn: Promise<unknown> = Promise.resolve()
-  /** Set by whoever wants to count retries; at most one. */
-  observer: UnitOfWorkObserver | undefined
 
   constructor(
     private readonly dataSource: DataSource,
@@ -68,21 +64,23 @@ export class UnitOfWork {
     this.dialect = dataSource.options.type === 'better-sqlite3' ? 'sqlite' : 'mysql'
   }
 
-  /** Runs a unit in a transaction of its own and answers what it returned, once that is committed. */
-  async write<T>(unit: (transaction: Transaction) => Promise<T>): Promise<T> {
-    return this.persistently((attempt) =>
-      this.dialect === 'sqlite' ? this.inTurn(() => this.transact(unit, attempt)) : this.transact(unit, attempt),
+  /**
+   * Runs a unit in a transaction of its own and answers what it returned, once that is committed.
+   * @param observer is told of the tries and of COMMIT
+   */
+  async write<T>(unit: (transaction: Transaction) => Promise<T>, observer?: UnitOfWorkObserver): Promise<T> {
+    return this.persistently(
+      async (attempt) => this.inTurn(async () => this.transact(unit, attempt, observer)),
+      observer,
     )
   }
 
   /** Runs statements that only read, outside a transaction: each sees what is committed when it starts. */
   async read<T>(unit: (transaction: Transaction) => Promise<T>): Promise<T> {
-    return this.persistently((attempt) =>
-      this.dialect === 'sqlite' ? this.inTurn(() => this.look(unit, attempt)) : this.look(unit, attempt),
-    )
+    return this.persistently(async (attempt) => this.inTurn(async () => this.look(unit, attempt)))
   }
 
-  private async persistently<T>(tryOnce: (attempt: number) => Promise<T>): Promise<T> {
+  private async persistently<T>(tryOnce: (attempt: number) => Promise<T>, observer?: UnitOfWorkObserver): Promise<T> {
     const deadline = performance.now() + this.deadlineMs
     let pause = FIRST_PAUSE_MS
     for (let attempt = 1; ; attempt += 1) {
@@ -92,15 +90,13 @@ export class UnitOfWork {
         if (error instanceof ServiceError) throw error
         const fault = faultOf(error)
         if (fault === 'broken') throw error
-        this.observer?.retried(fault, faultName(error))
+        observer?.retried(fault, faultName(error))
         const wait = fault === 'duplicate' ? 0 : pause * (0.5 + Math.random())
         if (performance.now() + wait > deadline) {
           throw new ServiceError(
             'unavailable',
             'The database cannot be reached or is too busy at the moment. A retry with the same Idempotency-Key is safe.',
-            {
-              cause: error,
-            },
+            { cause: error },
           )
         }
         if (wait > 0) await sleep(wait)
@@ -109,8 +105,9 @@ export class UnitOfWork {
     }
   }
 
-  /** SQLite's one queue: two units on the shared connection would be one transaction. */
+  /** SQLite's one queue: two units on the shared connection would be one transaction. A server has a connection for each. */
   private async inTurn<T>(work: () => Promise<T>): Promise<T> {
+    if (this.dialect === 'mysql') return work()
     const mine = this.turn.then(work)
     this.turn = mine.catch(() => undefined)
     return mine
@@ -128,14 +125,18 @@ export class UnitOfWork {
     }
   }
 
-  private async transact<T>(unit: (transaction: Transaction) => Promise<T>, attempt: number): Promise<T> {
+  private async transact<T>(
+    unit: (transaction: Transaction) => Promise<T>,
+    attempt: number,
+    observer: UnitOfWorkObserver | undefined,
+  ): Promise<T> {
     const session = await this.open(attempt)
     try {
       await session.execute(this.dialect === 'sqlite' ? 'BEGIN IMMEDIATE' : 'START TRANSACTION')
       const result = await unit(session)
       const start = performance.now()
       await session.execute('COMMIT')
-      this.observer?.committed((performance.now() - start) / 1000)
+      observer?.committed((performance.now() - start) / 1000)
       return result
     } catch (error) {
       if (poisons(error)) session.destroy()
@@ -189,9 +190,11 @@ class Session implements Transaction {
   }
 
   async execute(sql: string, values: readonly Scalar[] = []): Promise<Written> {
-    const { affected = 0, raw } = await this.runner.query(sql, values as Scalar[], true)
+    const result = await this.runner.query(sql, values as Scalar[], true)
+    const raw: unknown = result.raw
+    // SQLite's driver gives the id itself, mysql2 an object that holds it.
     const insertId = typeof raw === 'number' ? raw : ((raw as { insertId?: number } | undefined)?.insertId ?? 0)
-    return { affected, insertId }
+    return { affected: result.affected ?? 0, insertId }
   }
 
   /** Ends the connection instead of giving it back to the pool; the server rolls back what was open on it. */

@@ -1,4 +1,4 @@
-import type { Transaction, UnitOfWork } from '../database/unit-of-work.js'
+import type { Transaction, UnitOfWork, UnitOfWorkObserver } from '../database/unit-of-work.js'
 import type { Clock } from '../clock/clock.js'
 import { ServiceError } from '../error/service-error.js'
 import { isActive, remaining } from '../quota/quota.js'
@@ -10,7 +10,7 @@ import type { QuotaRow } from './quota.entity.js'
 import type { LedgerStore } from './store.js'
 
 /** What happened in the engine, for metrics. Every time is in seconds. */
-export interface EngineObserver {
+export interface EngineObserver extends UnitOfWorkObserver {
   /** A batch was settled: its size, how long its first request had waited, how long it took. */
   batch(size: number, waitedSeconds: number, tookSeconds: number): void
   /** A request was answered: how, or with which error code. */
@@ -94,7 +94,7 @@ export class Engine<Q extends QuotaRow> {
   /** Takes nothing new, and resolves when everything taken is answered. */
   async close(): Promise<void> {
     this.closed = true
-    await Promise.all(this.running)
+    await Promise.all(this.running.filter((run) => run !== undefined))
   }
 
   private async run(index: number): Promise<void> {
@@ -104,30 +104,35 @@ export class Engine<Q extends QuotaRow> {
     while (queue.length > 0) {
       const batch = queue.splice(0, LARGEST_BATCH)
       const start = performance.now()
-      await this.settle(batch)
+      const away = await this.settle(batch)
       this.waitingCount -= batch.length
+      // Who waited behind a batch that found no database would only wait as long again.
+      if (away !== undefined) this.refuseAll(queue.splice(0), away)
       const waited = start - (batch[0]?.since ?? start)
       this.observer?.batch(batch.length, waited / 1000, (performance.now() - start) / 1000)
     }
     this.running[index] = undefined
   }
 
-  /** Answers every request of a batch. A batch that is itself at fault is halved until the one request that breaks it stands alone. */
-  private async settle(batch: readonly Waiting[]): Promise<void> {
+  /**
+   * Answers every request of a batch. A batch that is itself at fault is halved until the one request that breaks it stands alone.
+   * @returns what every request was refused with, where the database was away
+   */
+  private async settle(batch: readonly Waiting[]): Promise<ServiceError | undefined> {
     const requests = batch.map(({ request }) => request)
     let decisions: Decision[]
     try {
       await this.ensureOwners(requests)
-      decisions = await this.work.write((transaction) => this.transact(transaction, requests))
+      decisions = await this.work.write(async (transaction) => this.transact(transaction, requests), this.observer)
     } catch (error) {
       if (error instanceof ServiceError || batch.length === 1) {
         for (const waiting of batch) this.refuse(waiting, error)
-        return
+        return error instanceof ServiceError ? error : undefined
       }
       const half = Math.ceil(batch.length / 2)
-      await this.settle(batch.slice(0, half))
-      await this.settle(batch.slice(half))
-      return
+      const first = await this.settle(batch.slice(0, half))
+      const second = await this.settle(batch.slice(half))
+      return first ?? second
     }
     batch.forEach((waiting, place) => {
       const decision = decisions[place]
@@ -136,6 +141,12 @@ export class Engine<Q extends QuotaRow> {
         waiting.resolve(decision.outcome)
       } else this.refuse(waiting, decision?.refusal)
     })
+    return undefined
+  }
+
+  private refuseAll(waiting: readonly Waiting[], error: ServiceError): void {
+    this.waitingCount -= waiting.length
+    for (const one of waiting) this.refuse(one, error)
   }
 
   private refuse({ request, reject }: Waiting, error: unknown): void {
@@ -215,14 +226,21 @@ export class Engine<Q extends QuotaRow> {
       for (const { quotaId } of entry.allocations) quotaIds.add(quotaId)
     }
 
+    // Before the holds: a due one may lie on a quota that is deleted or over, and that an edit is about to bring back.
+    await this.loadMissing(transaction, book, quotaIds)
     const sweeping = ownersWhoseHoldsMatter(book, requests, ownerIds)
+    const heldIds = new Set<number>()
     for (const { ownerId, hold } of await this.store.openHolds(transaction, sweeping)) {
       book.owner(ownerId).holds.set(hold.operationId, hold)
-      for (const { quotaId } of hold.allocations) quotaIds.add(quotaId)
+      for (const { quotaId } of hold.allocations) heldIds.add(quotaId)
     }
+    await this.loadMissing(transaction, book, heldIds)
+    for (const ownerId of sweeping) book.sweep(ownerId)
+  }
+
+  private async loadMissing(transaction: Transaction, book: Book<Q>, quotaIds: ReadonlySet<number>): Promise<void> {
     const missing = [...quotaIds].filter((id) => book.quota(id) === undefined)
     for (const quota of await this.store.quotasById(transaction, missing)) book.addQuota(quota)
-    for (const ownerId of sweeping) book.sweep(ownerId)
   }
 }
 

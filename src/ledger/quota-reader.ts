@@ -2,7 +2,7 @@ import DataLoader from 'dataloader'
 import type { DataSource } from 'typeorm'
 import type { Clock } from '../clock/clock.js'
 import { placeholders, type RawRow, type Scalar } from '../database/row-codec.js'
-import type { Dialect, UnitOfWork } from '../database/unit-of-work.js'
+import type { UnitOfWork } from '../database/unit-of-work.js'
 import { byDrawDown } from '../quota/draw-down.js'
 import { formatInstant, type Instant } from '../quota/instant.js'
 import { isActive, remaining, roll, type Status, summarise } from '../quota/quota.js'
@@ -11,7 +11,7 @@ import type { Channel } from './channel.js'
 import { quotaNotFound } from './judge.js'
 import type { QuotaRow } from './quota.entity.js'
 import { RecentCounts } from './recent-count.js'
-import { LedgerStore } from './store.js'
+import { LedgerStore, LIVE_OF_OWNER } from './store.js'
 import { changeView, type ChangeView, quotaView, type QuotaView } from './view.js'
 
 /** Which quotas a list shows. */
@@ -61,8 +61,8 @@ export interface CheckView {
 const EXACT_UP_TO = 10_000
 
 interface Where {
-  /** The index that holds the rows in order of id. */
-  readonly index: string
+  /** The table, by the index that holds the rows in order of id. */
+  readonly from: string
   readonly sql: string
   readonly values: readonly Scalar[]
 }
@@ -90,7 +90,7 @@ export class QuotaReader<Q extends QuotaRow> {
     const { quota } = this.store
     this.one = new DataLoader(
       async (ids) => {
-        const found = await this.load(`q.${quota.column('id')} IN (${placeholders(ids)})`, ids)
+        const found = await this.load(`${quota.table} q`, `q.${quota.column('id')} IN (${placeholders(ids)})`, ids)
         const byId = new Map(found.map((row) => [row.id, row]))
         return ids.map((id) => byId.get(id))
       },
@@ -100,6 +100,7 @@ export class QuotaReader<Q extends QuotaRow> {
       async (ownerIds) => {
         const unique = [...new Set(ownerIds)]
         const found = await this.load(
+          quota.readBy(work.dialect, LIVE_OF_OWNER, 'q'),
           `q.${quota.column('ownerId')} IN (${placeholders(unique)}) AND q.${quota.column('deletedAt')} IS NULL ` +
             `AND q.${quota.column('state')} = 'active'`,
           unique,
@@ -130,7 +131,7 @@ export class QuotaReader<Q extends QuotaRow> {
       reserved,
       remaining: left,
       quota_count: quotaCount,
-    } as unknown as SummaryView
+    }
   }
 
   /** Would `amount` fit now, and if not, when might it? Takes nothing, so the answer may be old by the time it arrives. */
@@ -154,13 +155,13 @@ export class QuotaReader<Q extends QuotaRow> {
     const now = this.clock.now()
     const sources = this.sources(filter, now)
     const offset = (page.page - 1) * page.pageSize
-    const [ids, values] = pageOfIds(this.store.quota.table, this.work.dialect, sources, page, offset)
+    const [ids, values] = pageOfIds(sources, page, offset)
     const [rows, count] = await Promise.all([
       this.work.read((transaction) =>
-        transaction.rows(`${this.select} JOIN (${ids}) page ON page.id = q.\`id\` ORDER BY q.\`id\` DESC`, [
-          ...this.dueValues(now),
-          ...values,
-        ]),
+        transaction.rows(
+          `${this.select}${this.store.quota.table} q JOIN (${ids}) page ON page.id = q.\`id\` ORDER BY q.\`id\` DESC`,
+          [...this.dueValues(now), ...values],
+        ),
       ),
       this.total(filter, sources),
     ])
@@ -212,13 +213,12 @@ export class QuotaReader<Q extends QuotaRow> {
     const state = quota.column('state')
     const expireAt = quota.column('expireAt')
     const time = quota.bind('expireAt', now)
-    // Named, because a planner that knows only averages takes the primary key for short pages, and walks the whole table for a rare state.
     const person = this.channel.people
       .map(({ property }) => property)
       .find((property) => people[property] !== undefined)
     const first = person === undefined ? [] : [person]
     const where = (properties: (keyof Q & string)[], condition?: string, ...more: Scalar[]): Where => ({
-      index: quota.index(...first, 'deletedAt', ...properties),
+      from: quota.readBy(this.work.dialect, [...first, 'deletedAt', ...properties]),
       sql: `WHERE ${[...conditions, ...(condition === undefined ? [] : [condition])].join(' AND ')}`,
       values: [...values, ...more],
     })
@@ -277,10 +277,10 @@ export class QuotaReader<Q extends QuotaRow> {
     return quotas
   }
 
-  private async load(where: string, values: readonly Scalar[]): Promise<Q[]> {
+  private async load(from: string, where: string, values: readonly Scalar[]): Promise<Q[]> {
     const now = this.clock.now()
     const rows = await this.work.read((transaction) =>
-      transaction.rows(`${this.select} WHERE ${where}`, [...this.dueValues(now), ...values]),
+      transaction.rows(`${this.select}${from} WHERE ${where}`, [...this.dueValues(now), ...values]),
     )
     return rows.map((row) => this.decode(row))
   }
@@ -304,7 +304,7 @@ export class QuotaReader<Q extends QuotaRow> {
 
 /**
  * Quotas with the units of their due holds. In one statement, so that a sweep between two cannot count a hold twice; the inner one runs only for
- * quotas whose `hold_due_at` has come.
+ * quotas whose `hold_due_at` has come. What they are read from, under the alias `q`, is to follow.
  */
 function selectWithDueHolds<Q extends QuotaRow>({ quota, hold, allocation }: LedgerStore<Q>): string {
   const due =
@@ -312,24 +312,16 @@ function selectWithDueHolds<Q extends QuotaRow>({ quota, hold, allocation }: Led
     `JOIN ${allocation.table} a ON a.${allocation.column('operationId')} = h.${hold.column('operationId')} ` +
     `WHERE h.${hold.column('ownerId')} = q.${quota.column('ownerId')} AND h.${hold.column('expiresAt')} <= ? ` +
     `AND a.${allocation.column('quotaId')} = q.${quota.column('id')} AND a.${allocation.column('cycleSeq')} = q.${quota.column('cycleSeq')}`
-  return `SELECT ${quota.columnsOf('q')}, CASE WHEN q.${quota.column('holdDueAt')} <= ? THEN (${due}) ELSE 0 END AS due FROM ${quota.table} q`
+  return `SELECT ${quota.columnsOf('q')}, CASE WHEN q.${quota.column('holdDueAt')} <= ? THEN (${due}) ELSE 0 END AS due FROM `
 }
 
 /** The ids of one page: each source is read newest first and no further than the page reaches. */
-function pageOfIds(
-  table: string,
-  dialect: Dialect,
-  sources: readonly Where[],
-  page: PageRequest,
-  offset: number,
-): [string, Scalar[]] {
+function pageOfIds(sources: readonly Where[], page: PageRequest, offset: number): [string, Scalar[]] {
   const before = page.beforeId === undefined ? '' : ' AND `id` < ?'
   const beforeValues = page.beforeId === undefined ? [] : [page.beforeId]
   const window = `LIMIT ${page.pageSize} OFFSET ${offset}`
-  const ids = ({ index, sql }: Where, limit: string): string => {
-    const from = dialect === 'mysql' ? `${table} FORCE INDEX (${index})` : `${table} INDEXED BY ${index}`
-    return `SELECT \`id\` FROM ${from} ${sql}${before} ORDER BY \`id\` DESC ${limit}`
-  }
+  const ids = ({ from, sql }: Where, limit: string): string =>
+    `SELECT \`id\` FROM ${from} ${sql}${before} ORDER BY \`id\` DESC ${limit}`
   const values = sources.flatMap((source) => [...source.values, ...beforeValues])
   const [only, ...others] = sources
   if (only !== undefined && others.length === 0) return [ids(only, window), values]

@@ -82,6 +82,9 @@ const ALLOCATION = ['operationId', 'position', 'quotaId', 'cycleSeq', 'amount'] 
 const HOLD = ['operationId', 'ownerId', 'expiresAt'] as const
 const CHANGE = ['quotaId', 'action', 'actor', 'requestId', 'at', 'before', 'after'] as const
 
+/** The index by which an owner's live quotas are found. */
+export const LIVE_OF_OWNER = ['ownerId', 'deletedAt', 'state', 'id'] as const
+
 /** Lists of ids in one statement are cut at this length. */
 const MOST_IDS = 10_000
 
@@ -148,7 +151,7 @@ export class LedgerStore<Q extends QuotaRow> {
   async liveQuotas(transaction: Transaction, ownerIds: readonly number[], now: Instant): Promise<Q[]> {
     const { quota } = this
     const rows = await transaction.rows(
-      `SELECT ${quota.columns} FROM ${quota.table} WHERE ${quota.column('ownerId')} IN (${placeholders(ownerIds)}) ` +
+      `SELECT ${quota.columns} FROM ${quota.readBy(transaction.dialect, LIVE_OF_OWNER)} WHERE ${quota.column('ownerId')} IN (${placeholders(ownerIds)}) ` +
         `AND ${quota.column('deletedAt')} IS NULL AND ${quota.column('state')} IN ('active', 'disabled') ` +
         `AND (${quota.column('expireAt')} IS NULL OR ${quota.column('expireAt')} > ?)`,
       [...ownerIds, quota.bind('expireAt', now)],

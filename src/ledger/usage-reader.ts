@@ -77,6 +77,17 @@ export class UsageReader<Q extends QuotaRow> {
     })
   }
 
+  /** How many reservations are open, over all owners. */
+  async openHolds(): Promise<number> {
+    const { hold } = this.store
+    const rows = await this.work.read(async (transaction) =>
+      transaction.rows(`SELECT COUNT(*) AS n FROM ${hold.table} WHERE ${hold.column('expiresAt')} > ?`, [
+        hold.bind('expiresAt', this.clock.now()),
+      ]),
+    )
+    return Number(rows[0]?.['n'] ?? 0)
+  }
+
   private view({ row, allocations }: OperationEntry): OperationView {
     return operationView(this.channel, row, allocations, this.clock.now())
   }

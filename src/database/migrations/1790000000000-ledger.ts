@@ -36,7 +36,7 @@ export class Ledger1790000000000 implements MigrationInterface {
 }
 
 function isSqlite(runner: QueryRunner): boolean {
-  return runner.connection.options.type === 'better-sqlite3'
+  return runner.dataSource.options.type === 'better-sqlite3'
 }
 
 function tables({ prefix, ownerColumn, userColumn }: ChannelTables, sqlite: boolean): Table[] {
