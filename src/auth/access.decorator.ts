@@ -1,0 +1,50 @@
+import { applyDecorators, type CustomDecorator, SetMetadata, UseGuards } from '@nestjs/common'
+import { ApiBearerAuth } from '@nestjs/swagger'
+import { AdminGuard } from './admin.guard.js'
+import { ServiceAuthGuard } from './service-auth.guard.js'
+
+/** Who may call a route: everybody, any principal, the roles `service` and `admin`, or `admin` alone. */
+export type AccessRule = 'public' | 'any' | 'service' | 'admin'
+
+/** Configuration that opens a route to everybody. */
+export type OpeningFlag = 'docsPublic' | 'metricsPublic'
+
+/** Metadata key under which a handler, or else its class, declares its rule. */
+export const ACCESS_RULE = 'quota:access'
+
+/** Metadata key of the configuration that lifts the rule. */
+export const OPENED_BY = 'quota:opened-by'
+
+/** Name of the security scheme in the API document. */
+export const BEARER_SCHEME = 'bearer'
+
+function rule(access: AccessRule): CustomDecorator {
+  return SetMetadata(ACCESS_RULE, access)
+}
+
+/** Open to everybody, token or not. */
+export function Public(): ClassDecorator & MethodDecorator {
+  return rule('public')
+}
+
+/**
+ * Open to whoever has a good token, whatever the role.
+ * @param openedBy the configuration that opens the route to everybody
+ */
+export function AnyPrincipal(openedBy?: OpeningFlag): ClassDecorator & MethodDecorator {
+  return applyDecorators(
+    rule('any'),
+    ...(openedBy === undefined ? [] : [SetMetadata(OPENED_BY, openedBy)]),
+    ApiBearerAuth(BEARER_SCHEME),
+  )
+}
+
+/** Open to the roles `service` and `admin`. */
+export function ServiceAuth(): ClassDecorator & MethodDecorator {
+  return applyDecorators(rule('service'), UseGuards(ServiceAuthGuard), ApiBearerAuth(BEARER_SCHEME))
+}
+
+/** Open to the role `admin` alone. */
+export function AdminAuth(): ClassDecorator & MethodDecorator {
+  return applyDecorators(rule('admin'), UseGuards(AdminGuard), ApiBearerAuth(BEARER_SCHEME))
+}

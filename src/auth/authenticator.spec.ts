@@ -1,0 +1,85 @@
+import { describe, expect, it } from '@jest/globals'
+import { loadConfig } from '../config/config.js'
+import { Authenticator, Unauthenticated } from './authenticator.js'
+import { BearerStrategy } from './bearer.strategy.js'
+import { digestOf, newToken } from './token.js'
+import { Tokens } from './tokens.js'
+
+const entry = (name: string, role: string, token: string) => `${name}:${role}:${digestOf(token).toString('hex')}`
+const authenticatorOf = (tokens: Tokens) => new Authenticator(new BearerStrategy(tokens))
+const good = authenticatorOf(
+  new Tokens(
+    loadConfig({
+      AUTH_TOKENS: [entry('a', 'usage', 'one'), entry('b', 'admin', 'two'), entry('b', 'admin', 'three')].join(','),
+    }),
+  ),
+)
+const ask = (authorization?: string, more: object = {}) =>
+  good.authenticate({ ...(authorization === undefined ? {} : { authorization }), ...more }, [])
+
+describe('the authenticator', () => {
+  it.each([
+    ['Bearer one', { name: 'a', role: 'usage' }],
+    ['bearer two', { name: 'b', role: 'admin' }],
+    ['BEARER three', { name: 'b', role: 'admin' }],
+  ])('knows %s', async (authorization, principal) => {
+    await expect(ask(authorization)).resolves.toEqual(principal)
+  })
+
+  it.each([
+    [undefined, 'Bearer realm="quota"'],
+    ['', 'Bearer realm="quota"'],
+    ['one', 'Bearer realm="quota", error="invalid_request"'],
+    ['Bearer', 'Bearer realm="quota", error="invalid_request"'],
+    ['Bearer  one', 'Bearer realm="quota", error="invalid_request"'],
+    ['Token one', 'Bearer realm="quota"'],
+    ['Bearer One', 'Bearer realm="quota", error="invalid_token"'],
+    ['Bearer one,', 'Bearer realm="quota", error="invalid_token"'],
+    [`Bearer ${digestOf('one').toString('hex')}`, 'Bearer realm="quota", error="invalid_token"'],
+  ])('does not know %p', async (authorization, challenge) => {
+    const error: unknown = await ask(authorization).catch((reason: unknown) => reason)
+    expect(error).toBeInstanceOf(Unauthenticated)
+    expect(error).toMatchObject({ code: 'unauthenticated', challenge })
+    expect((error as Error).message).not.toContain('one')
+  })
+
+  it('refuses a repeated header', async () => {
+    const raw = ['Authorization', 'Bearer one', 'Host', 'x', 'AUTHORIZATION', 'Bearer two']
+    await expect(good.authenticate({ authorization: 'Bearer one' }, raw)).rejects.toBeInstanceOf(Unauthenticated)
+    await expect(good.authenticate({ authorization: 'Bearer one' }, raw.slice(0, 4))).resolves.toMatchObject({
+      name: 'a',
+    })
+  })
+
+  it('keeps two applications in one process apart', async () => {
+    const other = authenticatorOf(new Tokens(loadConfig({ AUTH_TOKENS: entry('c', 'service', 'one') })))
+    await expect(ask('Bearer one')).resolves.toMatchObject({ name: 'a' })
+    await expect(other.authenticate({ authorization: 'Bearer one' }, [])).resolves.toMatchObject({ name: 'c' })
+  })
+})
+
+describe('tokens', () => {
+  it('are long, random and named by their role', () => {
+    expect(newToken('usage')).toMatch(/^qs_usage_[A-Za-z0-9_-]{43}$/)
+    expect(newToken('usage')).not.toBe(newToken('usage'))
+  })
+
+  it('are made for the run where none is configured', async () => {
+    const tokens = new Tokens(loadConfig({}))
+    expect(tokens.made.map(({ name, role }) => [name, role])).toEqual([
+      ['service', 'service'],
+      ['admin', 'admin'],
+    ])
+    const authenticator = authenticatorOf(tokens)
+    for (const { name, role, token } of tokens.made) {
+      await expect(authenticator.authenticate({ authorization: `Bearer ${token}` }, [])).resolves.toEqual({
+        name,
+        role,
+      })
+    }
+  })
+
+  it('are not made beside configured ones', () => {
+    expect(new Tokens(loadConfig({ AUTH_TOKENS: entry('a', 'usage', 'one') })).made).toEqual([])
+  })
+})

@@ -1,0 +1,13 @@
+import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common'
+import type { Request } from 'express'
+import { ServiceError } from '../error/service-error.js'
+
+/** Lets the roles `service` and `admin` pass. Runs after the bearer guard, which finds out who calls. */
+@Injectable()
+export class ServiceAuthGuard implements CanActivate {
+  canActivate(context: ExecutionContext): boolean {
+    const role = context.switchToHttp().getRequest<Request>().principal?.role
+    if (role === 'service' || role === 'admin') return true
+    throw new ServiceError('forbidden', 'this needs a token with the role service or admin')
+  }
+}

@@ -1,0 +1,188 @@
+import { createHash } from 'node:crypto'
+import { describe, expect, it } from '@jest/globals'
+import { ConfigError, loadConfig } from './config.js'
+
+const DIGEST = createHash('sha256').update('one').digest('hex')
+const OTHER = createHash('sha256').update('two').digest('hex')
+const PRODUCTION = {
+  NODE_ENV: 'production',
+  AUTH_TOKENS: `ops:admin:${DIGEST}`,
+  DATABASE_URL: 'mysql://quota:secret@db:3306/quota',
+}
+
+function mistakes(env: NodeJS.ProcessEnv): readonly string[] {
+  try {
+    loadConfig(env)
+  } catch (error) {
+    if (error instanceof ConfigError) return error.mistakes
+    throw error
+  }
+  return []
+}
+
+describe('loadConfig', () => {
+  it('has a default for everything outside production', () => {
+    expect(loadConfig({})).toEqual({
+      production: false,
+      host: '127.0.0.1',
+      port: 3000,
+      database: { kind: 'sqlite', path: './data/quota.db' },
+      tokens: [],
+      corsOrigins: [],
+      docsPublic: false,
+      metricsPublic: false,
+      logLevel: 'info',
+      logFormat: 'text',
+      shutdownGraceSeconds: 25,
+      shutdownDelaySeconds: 1,
+      queueLimit: 10_000,
+    })
+  })
+
+  it('takes an empty variable as an absent one', () => {
+    const names = [
+      'NODE_ENV',
+      'HOST',
+      'PORT',
+      'DATABASE_URL',
+      'AUTH_TOKENS',
+      'CORS_ORIGINS',
+      'LOG_LEVEL',
+      'DOCS_PUBLIC',
+    ]
+    expect(loadConfig(Object.fromEntries(names.map((name) => [name, ' '])))).toEqual(loadConfig({}))
+  })
+
+  it('reads every variable', () => {
+    const config = loadConfig({
+      ...PRODUCTION,
+      HOST: '0.0.0.0',
+      PORT: '0',
+      DATABASE_POOL_SIZE: '3',
+      CORS_ORIGINS: 'https://office.example, http://localhost:5173',
+      DOCS_PUBLIC: 'true',
+      METRICS_PUBLIC: 'true',
+      LOG_LEVEL: 'debug',
+      SHUTDOWN_GRACE_SECONDS: '9',
+      SHUTDOWN_DELAY_SECONDS: '0',
+      QUEUE_LIMIT: '5',
+    })
+    expect(config).toEqual({
+      production: true,
+      host: '0.0.0.0',
+      port: 0,
+      database: { kind: 'mysql', url: PRODUCTION.DATABASE_URL, poolSize: 3 },
+      tokens: [{ name: 'ops', role: 'admin', digest: Buffer.from(DIGEST, 'hex') }],
+      corsOrigins: ['https://office.example', 'http://localhost:5173'],
+      docsPublic: true,
+      metricsPublic: true,
+      logLevel: 'debug',
+      logFormat: 'json',
+      shutdownGraceSeconds: 9,
+      shutdownDelaySeconds: 0,
+      queueLimit: 5,
+    })
+  })
+
+  it('is frozen through and through', () => {
+    const config = loadConfig(PRODUCTION)
+    const parts: readonly unknown[] = [config, config.database, config.tokens, config.tokens[0], config.corsOrigins]
+    expect(parts.map((part) => Object.isFrozen(part))).toEqual(parts.map(() => true))
+  })
+
+  it('names every mistake in one message, a line each', () => {
+    const env = { NODE_ENV: 'production', PORT: '65536', DOCS_PUBLIC: 'yes', LOG_LEVEL: 'loud', QUEUE_LIMIT: '1e3' }
+    expect(mistakes(env)).toEqual([
+      expect.stringMatching(/^PORT /),
+      expect.stringMatching(/^DATABASE_URL is required/),
+      expect.stringMatching(/^AUTH_TOKENS is required/),
+      expect.stringMatching(/^DOCS_PUBLIC /),
+      expect.stringMatching(/^LOG_LEVEL /),
+      expect.stringMatching(/^QUEUE_LIMIT /),
+    ])
+    expect(() => loadConfig(env)).toThrow(new RegExp(mistakes(env).join('.*\n.*')))
+  })
+
+  it('wants the delay within the grace time', () => {
+    expect(mistakes({ SHUTDOWN_DELAY_SECONDS: '5', SHUTDOWN_GRACE_SECONDS: '5' })).toEqual([
+      expect.stringContaining('SHUTDOWN_DELAY_SECONDS'),
+    ])
+  })
+
+  it.each(['*', 'office.example', 'https://office.example/', 'https://Office.example', 'ftp://office.example', 'null'])(
+    'refuses %s as an origin',
+    (origin) => {
+      expect(mistakes({ CORS_ORIGINS: origin })).toEqual([expect.stringContaining('CORS_ORIGINS')])
+    },
+  )
+})
+
+describe('DATABASE_URL', () => {
+  it.each([
+    ['sqlite:./data/x.db', { kind: 'sqlite', path: './data/x.db' }],
+    ['sqlite:/var/lib/x.db', { kind: 'sqlite', path: '/var/lib/x.db' }],
+    ['sqlite:///var/lib/x.db', { kind: 'sqlite', path: '/var/lib/x.db' }],
+    ['mariadb://u:p%40ss@h/db', { kind: 'mysql', url: 'mariadb://u:p%40ss@h/db', poolSize: 10 }],
+  ])('takes %s', (url, database) => {
+    expect(loadConfig({ DATABASE_URL: url }).database).toEqual(database)
+  })
+
+  it.each([
+    ['sqlite:', 'names no file'],
+    ['sqlite://data/x.db', 'names no file'],
+    ['sqlite::memory:', 'must name a file'],
+    ['sqlite:file:x?mode=memory', 'must name a file'],
+    ['postgres://u:hush@h/db', 'must be mysql://'],
+    ['mysql:hush', 'must be mysql://'],
+    ['mysql://u:hush%zz@h/db', 'cannot be read'],
+    ['mysql://u:hu/sh@h/db', 'cannot be read'],
+    ['mysql://h', 'lacks a user, a password, a database'],
+    ['mysql://u:hush@h/', 'lacks a database'],
+    ['mysql://u:hush@h/db/more', 'lacks a database'],
+    ['mysql://u:hush@h/db?ssl=true', 'takes no parameters'],
+    ['mysql://u:hush@[::1]/db', 'host name or an IPv4 address'],
+  ])('refuses %s without repeating it', (url, why) => {
+    const found = mistakes({ DATABASE_URL: url })
+    expect(found).toEqual([expect.stringContaining(why)])
+    expect(found.join()).not.toMatch(/hush|hu\/sh/)
+  })
+})
+
+describe('AUTH_TOKENS', () => {
+  it('takes two entries of one name and role, for rotation', () => {
+    const { tokens } = loadConfig({ AUTH_TOKENS: ` mta:usage:${DIGEST} , mta:usage:${OTHER.toUpperCase()}, ` })
+    expect(tokens.map(({ name, role, digest }) => [name, role, digest.toString('hex')])).toEqual([
+      ['mta', 'usage', DIGEST],
+      ['mta', 'usage', OTHER],
+    ])
+  })
+
+  it.each([
+    [`mta:usage`, 'must be name:role:sha256hex'],
+    [`mta:usage:${DIGEST}:x`, 'must be name:role:sha256hex'],
+    [`:usage:${DIGEST}`, 'a name must be'],
+    [`m ta:usage:${DIGEST}`, 'a name must be'],
+    [`${'x'.repeat(65)}:usage:${DIGEST}`, 'a name must be'],
+    [`mta:root:${DIGEST}`, 'the role must be one of usage, service, admin'],
+    [`mta:usage:${DIGEST}0`, 'the digest must be'],
+    ['mta:usage:qs_usage_hush', 'the digest must be'],
+  ])('refuses %s and tells the entry by its place', (entry, why) => {
+    const found = mistakes({ AUTH_TOKENS: `good:admin:${OTHER},${entry}` })
+    expect(found).toEqual([expect.stringMatching(new RegExp(`^AUTH_TOKENS, entry 2: .*${why}`))])
+    expect(found.join()).not.toMatch(new RegExp(`${DIGEST}|${OTHER}|hush`))
+  })
+
+  it('refuses one name with two roles, and one token twice', () => {
+    expect(mistakes({ AUTH_TOKENS: `a:usage:${DIGEST},a:admin:${OTHER}` })).toEqual([
+      'AUTH_TOKENS, entry 2: another entry of that name has another role',
+    ])
+    expect(mistakes({ AUTH_TOKENS: `a:usage:${DIGEST},b:usage:${DIGEST.toUpperCase()}` })).toEqual([
+      'AUTH_TOKENS, entry 2: another entry has the same digest',
+    ])
+  })
+
+  it('refuses a list without entries', () => {
+    expect(mistakes({ AUTH_TOKENS: ',' })).toEqual(['AUTH_TOKENS holds no entry'])
+    expect(mistakes({ ...PRODUCTION, AUTH_TOKENS: ',' })).toEqual(['AUTH_TOKENS holds no entry'])
+  })
+})

@@ -1,0 +1,246 @@
+import { type Role, ROLES } from '../auth/principal.js'
+
+export type { Role } from '../auth/principal.js'
+
+/** One good token, known by its digest alone. */
+export interface TokenEntry {
+  readonly name: string
+  readonly role: Role
+  /** SHA-256 of the token, 32 bytes. */
+  readonly digest: Buffer
+}
+
+/** How much the log tells: each level also tells what the ones before it do. */
+export type LogLevel = 'error' | 'warn' | 'info' | 'debug'
+
+const LOG_LEVELS: readonly LogLevel[] = ['error', 'warn', 'info', 'debug']
+
+/** Where the data lies: a file of SQLite's, or a server that speaks MySQL's protocol. */
+export type DatabaseConfig =
+  | { readonly kind: 'sqlite'; readonly path: string }
+  | {
+      readonly kind: 'mysql'
+      /** As configured, with its password: never to be shown. */
+      readonly url: string
+      /** Connections this process opens at most. */
+      readonly poolSize: number
+    }
+
+/** The whole configuration: read once from the environment, checked, frozen. */
+export abstract class Config {
+  /** Is this NODE_ENV=production? Then nothing is made up: tokens and database must be named. */
+  abstract readonly production: boolean
+  /** Address to listen on. */
+  abstract readonly host: string
+  /** Port to listen on, 0 … 65535; 0 lets the system choose. */
+  abstract readonly port: number
+  abstract readonly database: DatabaseConfig
+  /** The good tokens; empty only outside production, where tokens are then made at start. */
+  abstract readonly tokens: readonly TokenEntry[]
+  /** Origins whose pages may call, exactly as browsers write them. Empty: none. */
+  abstract readonly corsOrigins: readonly string[]
+  /** Are `/docs` and `/openapi.json` open to everybody? */
+  abstract readonly docsPublic: boolean
+  /** Is `/metrics` open to everybody? */
+  abstract readonly metricsPublic: boolean
+  abstract readonly logLevel: LogLevel
+  abstract readonly logFormat: 'json' | 'text'
+  /** Seconds from SIGTERM to the end at the latest. */
+  abstract readonly shutdownGraceSeconds: number
+  /** Seconds for which a SIGTERMed process still answers 503 before it closes its socket, so that balancers notice. */
+  abstract readonly shutdownDelaySeconds: number
+  /** Writes that may wait for their turn before further ones are answered 503. */
+  abstract readonly queueLimit: number
+}
+
+/** Everything that is wrong with the environment, one mistake a line. */
+export class ConfigError extends Error {
+  constructor(readonly mistakes: readonly string[]) {
+    super(['The configuration has mistakes:', ...mistakes.map((mistake) => `  - ${mistake}`)].join('\n'))
+    this.name = 'ConfigError'
+  }
+}
+
+/** The mistakes found so far, and the ways to read one variable. An empty variable is an absent one. */
+class Reader {
+  readonly mistakes: string[] = []
+
+  constructor(private readonly env: NodeJS.ProcessEnv) {}
+
+  text(name: string): string | undefined {
+    const value = this.env[name]?.trim()
+    return value === '' ? undefined : value
+  }
+
+  integer(name: string, fallback: number, min: number, max: number): number {
+    const text = this.text(name)
+    if (text === undefined) return fallback
+    const value = /^\d{1,9}$/.test(text) ? Number(text) : NaN
+    if (value >= min && value <= max) return value
+    this.mistakes.push(`${name} must be an integer from ${min} to ${max}`)
+    return fallback
+  }
+
+  flag(name: string): boolean {
+    const text = this.text(name)
+    if (text !== undefined && text !== 'true' && text !== 'false') this.mistakes.push(`${name} must be true or false`)
+    return text === 'true'
+  }
+
+  choice<T extends string>(name: string, fallback: T, values: readonly T[]): T {
+    const text = this.text(name)
+    if (text === undefined) return fallback
+    const found = values.find((value) => value === text)
+    if (found === undefined) this.mistakes.push(`${name} must be one of ${values.join(', ')}`)
+    return found ?? fallback
+  }
+
+  list(name: string): string[] {
+    const items = this.text(name)?.split(',') ?? []
+    return items.map((item) => item.trim()).filter((item) => item !== '')
+  }
+}
+
+/** Where the data lies outside production, when nothing is said. */
+export const DEFAULT_DATABASE_URL = 'sqlite:./data/quota.db'
+
+const DATABASE_FORMS = 'mysql://USER:PASSWORD@HOST/DATABASE, mariadb://… or sqlite:PATH'
+
+function readDatabase(read: Reader, production: boolean): DatabaseConfig {
+  const poolSize = read.integer('DATABASE_POOL_SIZE', 10, 1, 1000)
+  const url = read.text('DATABASE_URL')
+  if (url === undefined && production) {
+    read.mistakes.push(`DATABASE_URL is required with NODE_ENV=production: ${DATABASE_FORMS}`)
+  }
+  const found = parseDatabaseUrl(url ?? DEFAULT_DATABASE_URL, poolSize)
+  if (typeof found !== 'string') return found
+  read.mistakes.push(found)
+  return { kind: 'sqlite', path: '' }
+}
+
+/** @returns the database, or what is wrong with the URL; never the URL itself, which may hold a password */
+function parseDatabaseUrl(text: string, poolSize: number): DatabaseConfig | string {
+  if (/^sqlite:/i.test(text)) return parseSqliteUrl(text.slice('sqlite:'.length))
+  if (!/^(?:mysql|mariadb):\/\//.test(text)) return `DATABASE_URL must be ${DATABASE_FORMS}`
+  let url: URL
+  try {
+    url = new URL(text)
+    decodeURIComponent(url.username + url.password)
+  } catch {
+    return `DATABASE_URL cannot be read as a URL; is everything special in user and password percent-encoded? ${DATABASE_FORMS}`
+  }
+  const missing = [
+    ...(url.username === '' ? ['a user'] : []),
+    ...(url.password === '' ? ['a password'] : []),
+    ...(url.hostname === '' ? ['a host'] : []),
+    ...(/^\/[^/]+$/.test(url.pathname) ? [] : ['a database']),
+  ]
+  if (missing.length > 0) return `DATABASE_URL lacks ${missing.join(', ')}: ${DATABASE_FORMS}`
+  // What follows could not be honoured: TypeORM drops parameters (asking for TLS would pass unheard) and splits hosts at the first colon.
+  if (url.search !== '' || url.hash !== '') return 'DATABASE_URL takes no parameters: nothing may follow the database'
+  if (url.hostname.startsWith('[')) return 'DATABASE_URL takes a host name or an IPv4 address'
+  return { kind: 'mysql', url: text, poolSize }
+}
+
+function parseSqliteUrl(rest: string): DatabaseConfig | string {
+  const path = rest.replace(/^\/\/(?=\/)/, '')
+  if (path === '' || path.startsWith('//'))
+    return 'DATABASE_URL names no file: sqlite:PATH, for example sqlite:./data/quota.db'
+  if (path === ':memory:' || /[?&]mode=memory/.test(path)) {
+    return 'DATABASE_URL must name a file: what is in memory is lost with the process'
+  }
+  return { kind: 'sqlite', path }
+}
+
+const TOKEN_NAME = /^[A-Za-z0-9._-]{1,64}$/
+
+/** Why a token's name is refused, or undefined. */
+export function tokenNameMistake(name: string): string | undefined {
+  return TOKEN_NAME.test(name) ? undefined : 'a name must be 1 to 64 characters of A-Z a-z 0-9 . _ -'
+}
+
+// Entries are told by their place: a digest pasted into the wrong field must not end up in a log.
+function readTokens(read: Reader, production: boolean): TokenEntry[] {
+  const tokens: TokenEntry[] = []
+  const roles = new Map<string, Role>()
+  const digests = new Set<string>()
+  for (const [index, entry] of read.list('AUTH_TOKENS').entries()) {
+    const place = `AUTH_TOKENS, entry ${index + 1}`
+    const [name = '', roleText = '', digest = '', ...rest] = entry.split(':')
+    const role = ROLES.find((one) => one === roleText)
+    const mistakes = [
+      ...(rest.length > 0 || digest === '' ? ['must be name:role:sha256hex'] : []),
+      ...(TOKEN_NAME.test(name) ? [] : [tokenNameMistake(name) ?? '']),
+      ...(role === undefined ? [`the role must be one of ${ROLES.join(', ')}`] : []),
+      ...(digest === '' || /^[0-9a-f]{64}$/i.test(digest) ? [] : ['the digest must be the 64 hex digits of a SHA-256']),
+    ]
+    if (digests.has(digest.toLowerCase())) mistakes.push('another entry has the same digest')
+    if (role !== undefined && (roles.get(name) ?? role) !== role) {
+      mistakes.push('another entry of that name has another role')
+    }
+    read.mistakes.push(...mistakes.map((mistake) => `${place}: ${mistake}`))
+    if (mistakes.length > 0 || role === undefined) continue
+    digests.add(digest.toLowerCase())
+    roles.set(name, role)
+    tokens.push({ name, role, digest: Buffer.from(digest, 'hex') })
+  }
+  if (production && read.text('AUTH_TOKENS') === undefined) {
+    read.mistakes.push(
+      'AUTH_TOKENS is required with NODE_ENV=production: name:role:sha256hex, comma-separated; `npm run token` makes one',
+    )
+  } else if (read.text('AUTH_TOKENS') !== undefined && tokens.length === 0 && read.list('AUTH_TOKENS').length === 0) {
+    read.mistakes.push('AUTH_TOKENS holds no entry')
+  }
+  return tokens
+}
+
+function readOrigins(read: Reader): string[] {
+  const origins = read.list('CORS_ORIGINS')
+  for (const origin of origins) {
+    if (!isOrigin(origin)) {
+      read.mistakes.push(
+        `CORS_ORIGINS: ${JSON.stringify(origin)} is no origin; write scheme, host and port alone, like https://office.example.com`,
+      )
+    }
+  }
+  return origins
+}
+
+/** Is this how a browser writes the origin? Anything else would never be matched. */
+function isOrigin(text: string): boolean {
+  try {
+    const { origin, protocol } = new URL(text)
+    return origin === text && (protocol === 'http:' || protocol === 'https:')
+  } catch {
+    return false
+  }
+}
+
+/**
+ * Reads the configuration.
+ * @throws ConfigError which names every mistake; no secret is repeated in it
+ */
+export function loadConfig(env: NodeJS.ProcessEnv): Config {
+  const read = new Reader(env)
+  const production = read.text('NODE_ENV') === 'production'
+  const config: Config = {
+    production,
+    host: read.text('HOST') ?? '127.0.0.1',
+    port: read.integer('PORT', 3000, 0, 65_535),
+    database: Object.freeze(readDatabase(read, production)),
+    tokens: Object.freeze(readTokens(read, production).map((token) => Object.freeze(token))),
+    corsOrigins: Object.freeze(readOrigins(read)),
+    docsPublic: read.flag('DOCS_PUBLIC'),
+    metricsPublic: read.flag('METRICS_PUBLIC'),
+    logLevel: read.choice('LOG_LEVEL', 'info', LOG_LEVELS),
+    logFormat: read.choice('LOG_FORMAT', production ? 'json' : 'text', ['json', 'text']),
+    shutdownGraceSeconds: read.integer('SHUTDOWN_GRACE_SECONDS', 25, 1, 3600),
+    shutdownDelaySeconds: read.integer('SHUTDOWN_DELAY_SECONDS', 1, 0, 600),
+    queueLimit: read.integer('QUEUE_LIMIT', 10_000, 1, 1_000_000),
+  }
+  if (config.shutdownDelaySeconds >= config.shutdownGraceSeconds) {
+    read.mistakes.push('SHUTDOWN_DELAY_SECONDS must be less than SHUTDOWN_GRACE_SECONDS')
+  }
+  if (read.mistakes.length > 0) throw new ConfigError(read.mistakes)
+  return Object.freeze(config)
+}

@@ -1,0 +1,190 @@
+import { describe, expect, it } from '@jest/globals'
+import type { FieldError } from '../error/service-error.js'
+import { checkDto } from './dto.js'
+import {
+  AmountField,
+  ChoiceField,
+  IdField,
+  IgnoredField,
+  InstantField,
+  ItemsField,
+  KeyField,
+  OperationIdField,
+  TimeZoneField,
+  TotalField,
+} from './field.decorator.js'
+
+class Base {
+  @IdField()
+  account_id!: number
+}
+
+class Dto extends Base {
+  @TotalField({ optional: true })
+  total?: number
+
+  @AmountField({ optional: true, nullable: true })
+  amount?: number | null
+
+  @ChoiceField([1, 2], { optional: true })
+  quota_type?: number
+
+  @ChoiceField(['hour', 'day'], { nullable: true, optional: true })
+  cycle_unit?: string | null
+
+  @InstantField({ optional: true })
+  expire_at?: string
+
+  @TimeZoneField({ optional: true })
+  cycle_time_zone?: string
+
+  @KeyField({ optional: true })
+  idempotency_key?: string
+
+  @OperationIdField({ optional: true })
+  before?: string
+
+  @ItemsField(() => Base, { optional: true, min: 1, max: 2 })
+  items?: unknown[]
+
+  @IgnoredField()
+  used?: unknown
+}
+
+class Together {
+  @TotalField()
+  total!: number
+
+  brokenRules(): FieldError[] {
+    return [
+      { field: 'total', message: 'second' },
+      ...(this.total > 5 ? [{ field: 'body', message: 'too much' }] : []),
+    ].slice(this.total > 5 ? 1 : this.total === 5 ? 2 : 0)
+  }
+
+  brokenNow(now: number): FieldError[] {
+    return [{ field: 'now', message: String(now) }]
+  }
+}
+
+const now = () => 1234
+const body = (source: unknown) => checkDto(Dto, source, { from: 'body', now })
+const query = (source: unknown) => checkDto(Dto, source, { from: 'query', now })
+const broken = (source: object) => (body({ account_id: 7, ...source }).errors ?? []).map(({ field }) => field)
+
+describe('a body', () => {
+  it('becomes its class', () => {
+    const { value } = body({ account_id: 7, total: 0 })
+    expect(value).toBeInstanceOf(Dto)
+    expect(value).toMatchObject({ account_id: 7, total: 0 })
+    expect(value?.amount).toBeUndefined()
+  })
+
+  it.each([null, undefined, 7, 'text', true, [], [{ account_id: 7 }]])('must be an object, not %p', (source) => {
+    expect(body(source).errors).toEqual([{ field: 'body', message: 'must be a JSON object' }])
+  })
+
+  it.each([
+    ['account_id', ['7', null, undefined, 0, -1, 1.5, NaN, Infinity, 2 ** 53, true, [], {}, [7]]],
+    ['total', [-1, 10 ** 12 + 1, '0', null, 0.1]],
+    ['amount', [0, '5', false]],
+    ['quota_type', [0, 3, '1', null, 1.5, [1]]],
+    ['cycle_unit', ['Day', '', 1, ['day']]],
+    ['expire_at', ['2026-12-01', '2026-12-01T00:00:00', 1, null, ['2026-12-01T00:00:00Z'], '2026-02-30T00:00:00Z']],
+    ['cycle_time_zone', ['Mars/Olympus', '+02:00', '', null, 1, ['UTC']]],
+    ['idempotency_key', ['', 'k'.repeat(256), 'é', 'a\nb', 1, null]],
+    ['before', ['x', '01939f3e-5c00-4a6b-8c1d-2e3f4a5b6c7d', 1]],
+    ['items', [[], [1, 2, 3], {}, 'ab', null]],
+  ])('has %s refused where it is broken', (field, values) => {
+    for (const value of values)
+      expect({ value, fields: broken({ [field]: value }) }).toEqual({ value, fields: [field] })
+  })
+
+  it.each([
+    { account_id: Number.MAX_SAFE_INTEGER },
+    { total: 10 ** 12 },
+    { amount: null },
+    { cycle_unit: null },
+    { expire_at: '2026-12-01T00:00:00.123456+02:00' },
+    { cycle_time_zone: 'Europe/Berlin' },
+    { idempotency_key: ' ~' },
+    { items: [null] },
+    { used: { deep: [1] } },
+    { used: null },
+  ])('may hold %j', (source) => {
+    expect(broken(source)).toEqual([])
+  })
+
+  it('brings values to their one form', () => {
+    const { value } = body({ account_id: 7, total: -0, before: '01939F3E-5C00-7A6B-8C1D-2E3F4A5B6C7D' })
+    expect(Object.is(value?.total, 0)).toBe(true)
+    expect(value?.before).toBe('01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d')
+  })
+
+  it.each([
+    ['QuotaType', 'did you mean quota_type?'],
+    ['quota-type', 'did you mean quota_type?'],
+    ['ACCOUNTID', 'did you mean account_id?'],
+    ['quotatypes', 'is no field of this request'],
+    ['__proto__', 'is no field of this request'],
+    ['constructor', 'is no field of this request'],
+    ['toString', 'is no field of this request'],
+    ['', 'is no field of this request'],
+  ])('may not hold %p', (name, message) => {
+    const source: unknown = JSON.parse(`{"account_id":7,${JSON.stringify(name)}:1}`)
+    expect(body(source).errors).toEqual([{ field: name, message }])
+  })
+
+  it('does not let unknown names swell the answer', () => {
+    const names = Object.fromEntries(Array.from({ length: 10_000 }, (_, at) => [`${at}${'x'.repeat(200)}`, 1]))
+    const { errors = [] } = body({ account_id: 7, ...names })
+    expect(errors.length).toBe(50)
+    expect(Math.max(...errors.map(({ field }) => field.length))).toBe(65)
+  })
+
+  it('has its fields looked at together, and one mistake told of each', () => {
+    const check = (total: unknown) => checkDto(Together, { total }, { from: 'body', now }).errors
+    expect(check(5)).toBeUndefined()
+    expect(check(6)).toEqual([
+      { field: 'body', message: 'too much' },
+      { field: 'now', message: '1234' },
+    ])
+    expect(check('x')?.map(({ field }) => field)).toEqual(['total', 'now'])
+    expect(check('x')?.[0]?.message).toContain('must be an integer')
+  })
+})
+
+describe('an item', () => {
+  it('has its fields named by its place', () => {
+    const item = (source: unknown) => checkDto(Base, source, { from: 'body', prefix: 'items[3].', now }).errors
+    expect(item({ account_id: 0, AccountId: 1 })?.map(({ field }) => field)).toEqual([
+      'items[3].AccountId',
+      'items[3].account_id',
+    ])
+    expect(item(7)).toEqual([{ field: 'items[3]', message: 'must be a JSON object' }])
+    expect(item({ account_id: 7 })).toBeUndefined()
+  })
+})
+
+describe('a query', () => {
+  it('has its numbers read from their digits', () => {
+    expect(query({ account_id: '7', quota_type: '2', total: '0' }).value).toMatchObject({
+      account_id: 7,
+      quota_type: 2,
+      total: 0,
+    })
+  })
+
+  it.each(['', '07', '+7', '-7', '7.0', '7e0', ' 7', '0x7', '٧', '9007199254740992', '9'.repeat(40)])(
+    'takes no %p for a number',
+    (text) => {
+      expect(query({ account_id: text }).errors?.map(({ field }) => field)).toEqual(['account_id'])
+    },
+  )
+
+  it('takes each parameter once', () => {
+    expect(query({ account_id: ['7', '7'] }).errors).toEqual([
+      { field: 'account_id', message: 'may be given only once' },
+    ])
+  })
+})

@@ -1,0 +1,290 @@
+import { applyDecorators } from '@nestjs/common'
+import { ApiProperty, type ApiPropertyOptions } from '@nestjs/swagger'
+import { Allow, ValidateBy, ValidateIf } from 'class-validator'
+import { isTimeZone } from '../quota/cycle.js'
+import { parseInstant } from '../quota/instant.js'
+import { isOperationId, isWireInteger, MAX_ID } from './wire.js'
+
+/** The most units a quota, or one use of it, can hold (contract, §2). */
+export const MAX_UNITS = 1_000_000_000_000
+
+/** The longest idempotency key, in characters. */
+export const MAX_KEY_LENGTH = 255
+
+/** What every field decorator takes. */
+export interface FieldOptions {
+  /** The field may be absent. Null is refused all the same, unless `nullable` says otherwise. */
+  optional?: true
+  /** Null is let through. */
+  nullable?: true
+  /** For the API document; without it, the property's docstring describes the field. */
+  description?: string
+  /** For the API document. */
+  example?: unknown
+  /** For the API document alone: what an absent field stands for. The handler fills it in. */
+  default?: unknown
+}
+
+/** How the text of a query parameter, or the value of a body field, becomes the value that is validated. */
+export interface FieldReader {
+  /** A parameter's text as a value; what cannot be read stays text, which the rule then refuses. */
+  fromText?: (text: string) => unknown
+  /** Brings a valid value to its one form. */
+  normalize?: (value: unknown) => unknown
+}
+
+const FIELD_READER = Symbol('field reader')
+
+/** The reader that a field decorator left on `property` of a DTO class, or of one it extends. */
+export function readerOf(dto: { prototype: object }, property: string): FieldReader | undefined {
+  return Reflect.getMetadata(FIELD_READER, dto.prototype, property) as FieldReader | undefined
+}
+
+interface Rule {
+  /** Names the rule among a property's rules. */
+  name: string
+  /** Is this a value of the kind? Never called with undefined or null. */
+  accepts: (value: unknown) => boolean
+  /** What would be right, to follow "must be". */
+  expected: string
+  schema: ApiPropertyOptions
+  reader?: FieldReader
+}
+
+/** Leaves out what is undefined, which `exactOptionalPropertyTypes` distinguishes from absent. */
+function documented(options: FieldOptions): ApiPropertyOptions {
+  return {
+    required: options.optional !== true,
+    ...(options.nullable === undefined ? {} : { nullable: true }),
+    ...(options.description === undefined ? {} : { description: options.description }),
+    ...(options.example === undefined ? {} : { example: options.example }),
+    ...(options.default === undefined ? {} : { default: options.default }),
+  }
+}
+
+/** One rule with one sentence per field: the caller sees what would be right, not the first of five checks that failed. */
+function field(rule: Rule, options: FieldOptions): PropertyDecorator {
+  const { optional, nullable } = options
+  const decorators: PropertyDecorator[] = [
+    ApiProperty({ ...rule.schema, ...documented(options) } as ApiPropertyOptions),
+    ValidateBy({
+      name: rule.name,
+      validator: {
+        validate: (value: unknown) => value !== undefined && value !== null && rule.accepts(value),
+        defaultMessage: (args) => {
+          if (args?.value === undefined) return `is required: must be ${rule.expected}`
+          if (args.value === null) return `may not be null: must be ${rule.expected}`
+          return `must be ${rule.expected}`
+        },
+      },
+    }),
+  ]
+  if (optional === true || nullable === true) {
+    decorators.push(
+      ValidateIf(
+        (_dto, value: unknown) =>
+          !((optional === true && value === undefined) || (nullable === true && value === null)),
+      ),
+    )
+  }
+  const { reader } = rule
+  if (reader !== undefined) {
+    decorators.push((target, property) => Reflect.defineMetadata(FIELD_READER, reader, target, property))
+  }
+  return applyDecorators(...(decorators as MethodDecorator[]))
+}
+
+/** Digits become their number. A number's sign, point, exponent and leading zeros are left to be refused (contract, §2 and §7). */
+const DIGITS: FieldReader = {
+  fromText: (text) => (isWireInteger(text) ? Number(text) : text),
+  // JSON can write -0, which is 0.
+  normalize: (value) => (value === 0 ? 0 : value),
+}
+
+/** An integer from `min` to `max`, both included; `7.0` and `1e2` in JSON are the integers they are. */
+export function IntegerField(options: FieldOptions & { min: number; max: number }): PropertyDecorator {
+  const { min, max } = options
+  return field(
+    {
+      name: 'integer',
+      accepts: (value) => typeof value === 'number' && Number.isSafeInteger(value) && value >= min && value <= max,
+      expected: `an integer from ${min} to ${max}`,
+      schema: { type: 'integer', minimum: min, maximum: max },
+      reader: DIGITS,
+    },
+    options,
+  )
+}
+
+/** An identifier, 1 … 2^53-1. */
+export function IdField(options: FieldOptions = {}): PropertyDecorator {
+  return IntegerField({ example: 7, ...options, min: 1, max: MAX_ID })
+}
+
+/** The units of a quota, 0 … 10^12. */
+export function TotalField(options: FieldOptions = {}): PropertyDecorator {
+  return IntegerField({ example: 1000, ...options, min: 0, max: MAX_UNITS })
+}
+
+/** The units of one use, 1 … 10^12. */
+export function AmountField(options: FieldOptions = {}): PropertyDecorator {
+  return IntegerField({ example: 5, ...options, min: 1, max: MAX_UNITS })
+}
+
+/** An instant as RFC 3339 text with an offset; the DTO keeps the text, `parseInstant` reads it. */
+export function InstantField(options: FieldOptions = {}): PropertyDecorator {
+  return field(
+    {
+      name: 'instant',
+      accepts: (value) => typeof value === 'string' && parseInstant(value) !== undefined,
+      expected: 'an RFC 3339 time with an offset, like 2026-12-01T00:00:00Z',
+      schema: { type: 'string', format: 'date-time' },
+    },
+    { example: '2099-12-01T00:00:00.000Z', ...options },
+  )
+}
+
+/** One of the given values; in a query, numbers are read from their digits. */
+export function ChoiceField(values: readonly (string | number)[], options: FieldOptions = {}): PropertyDecorator {
+  const numeric = values.every((value) => typeof value === 'number')
+  return field(
+    {
+      name: 'choice',
+      accepts: (value) => values.includes(value as string | number),
+      expected: `one of ${values.join(', ')}`,
+      schema: { type: numeric ? 'integer' : 'string', enum: [...values] },
+      ...(numeric ? { reader: DIGITS } : {}),
+    },
+    options,
+  )
+}
+
+/** An IANA time zone name. */
+export function TimeZoneField(options: FieldOptions = {}): PropertyDecorator {
+  return field(
+    {
+      name: 'timeZone',
+      accepts: (value) => typeof value === 'string' && isTimeZone(value),
+      expected: 'an IANA time zone name, like Europe/Berlin or UTC',
+      schema: { type: 'string' },
+    },
+    { example: 'Europe/Berlin', ...options },
+  )
+}
+
+/** An idempotency key in a body: 1 … 255 printable ASCII characters, the space among them. */
+export function KeyField(options: FieldOptions = {}): PropertyDecorator {
+  return field(
+    {
+      name: 'key',
+      accepts: isKey,
+      expected: `1 to ${MAX_KEY_LENGTH} printable ASCII characters`,
+      schema: { type: 'string', minLength: 1, maxLength: MAX_KEY_LENGTH, pattern: '^[ -~]+$' },
+    },
+    { example: 'msg-8841', ...options },
+  )
+}
+
+/** An operation's id: a UUIDv7 in any case, handed on in lower case. */
+export function OperationIdField(options: FieldOptions = {}): PropertyDecorator {
+  return field(
+    {
+      name: 'operationId',
+      accepts: (value) => typeof value === 'string' && isOperationId(value),
+      expected: 'an operation id (UUIDv7)',
+      schema: { type: 'string', format: 'uuid' },
+      reader: { normalize: (value) => (typeof value === 'string' ? value.toLowerCase() : value) },
+    },
+    { example: '01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d', ...options },
+  )
+}
+
+/**
+ * An array of `min` … `max` items. What the items are is not looked at here: the handler checks each by `checkItem`, since a broken
+ * item has an answer of its own.
+ */
+export function ItemsField(
+  item: () => new () => object,
+  options: FieldOptions & { min: number; max: number },
+): PropertyDecorator {
+  const { min, max } = options
+  return field(
+    {
+      name: 'items',
+      accepts: (value) => Array.isArray(value) && value.length >= min && value.length <= max,
+      expected: `an array of ${min} to ${max} items`,
+      schema: { type: item, isArray: true, minItems: min, maxItems: max },
+    },
+    options,
+  )
+}
+
+/** A field that is accepted with any value and ignored, so that a front end may send back the record it read. */
+export function IgnoredField(options: Pick<FieldOptions, 'description'> = {}): PropertyDecorator {
+  return applyDecorators(
+    Allow(),
+    ApiProperty({
+      required: false,
+      'x-any': true,
+      description: options.description ?? 'Accepted and ignored.',
+    } as unknown as ApiPropertyOptions),
+  )
+}
+
+/** Is this 1 … 255 printable ASCII characters, as an idempotency key must be? */
+export function isKey(value: unknown): value is string {
+  return typeof value === 'string' && value.length <= MAX_KEY_LENGTH && /^[\x20-\x7e]+$/.test(value)
+}
+
+/** What the decorators of answered properties take. */
+export interface ShownOptions {
+  nullable?: true
+  /** The property may be missing from an answer. */
+  optional?: true
+  description?: string
+  example?: unknown
+}
+
+function shown(schema: object, options: ShownOptions): PropertyDecorator {
+  return ApiProperty({ ...schema, ...documented(options) })
+}
+
+/** An integer in an answer. */
+export function ShownInteger(options: ShownOptions & { min?: number; max?: number } = {}): PropertyDecorator {
+  const { min = 0, max = Number.MAX_SAFE_INTEGER } = options
+  return shown({ type: 'integer', minimum: min, maximum: max }, options)
+}
+
+/** An identifier in an answer. */
+export function ShownId(options: ShownOptions = {}): PropertyDecorator {
+  return ShownInteger({ example: 7, ...options, min: 1, max: MAX_ID })
+}
+
+/** An instant in an answer: UTC with milliseconds. */
+export function ShownInstant(options: ShownOptions = {}): PropertyDecorator {
+  return shown({ type: 'string', format: 'date-time' }, { example: '2026-12-01T00:00:00.000Z', ...options })
+}
+
+/** One of the given values, in an answer. */
+export function ShownChoice(values: readonly (string | number)[], options: ShownOptions = {}): PropertyDecorator {
+  const type = values.every((value) => typeof value === 'number') ? 'integer' : 'string'
+  return shown({ type, enum: [...values] }, { example: values[0], ...options })
+}
+
+/** Text in an answer. */
+export function ShownText(options: ShownOptions & { format?: string } = {}): PropertyDecorator {
+  return shown({ type: 'string', ...(options.format === undefined ? {} : { format: options.format }) }, options)
+}
+
+/** True or false in an answer. */
+export function ShownFlag(options: ShownOptions = {}): PropertyDecorator {
+  return shown({ type: 'boolean' }, { example: true, ...options })
+}
+
+/** Another answered object, or an array of them. */
+export function ShownObject(
+  type: () => new () => object,
+  options: ShownOptions & { isArray?: true } = {},
+): PropertyDecorator {
+  return shown({ type, ...(options.isArray === undefined ? {} : { isArray: true }) }, options)
+}

@@ -1,0 +1,21 @@
+import { Global, Module, type Type } from '@nestjs/common'
+import { DiscoveryModule, DiscoveryService } from '@nestjs/core'
+import { ItemChecker } from './dto.pipe.js'
+import { RouteTable } from './route-table.js'
+
+/** What every route shares. */
+@Global()
+@Module({
+  imports: [DiscoveryModule],
+  providers: [
+    {
+      provide: RouteTable,
+      useFactory: (discovery: DiscoveryService) =>
+        new RouteTable(discovery.getControllers().map(({ metatype }) => metatype as Type)),
+      inject: [DiscoveryService],
+    },
+    ItemChecker,
+  ],
+  exports: [RouteTable, ItemChecker],
+})
+export class HttpModule {}

@@ -1,0 +1,59 @@
+import { createParamDecorator, type ExecutionContext } from '@nestjs/common'
+import { ApiParam } from '@nestjs/swagger'
+import type { Request } from 'express'
+import { validationFailed } from '../error/service-error.js'
+import { isOperationId, MAX_ID, parseId } from './wire.js'
+
+function pathParameter(name: string, context: ExecutionContext): string {
+  const value: unknown = context.switchToHttp().getRequest<Request>().params[name]
+  return typeof value === 'string' ? value : ''
+}
+
+/** Documents a path parameter on the method that takes it. */
+function described(name: string, schema: object, example: unknown): ParameterDecorator {
+  return (target, method) => {
+    if (method === undefined) return
+    const descriptor = Object.getOwnPropertyDescriptor(target, method)
+    if (descriptor === undefined) return
+    ApiParam({ name, required: true, schema, example })(target, method, descriptor)
+  }
+}
+
+// These throw while the argument is taken from the request, before any pipe has run: a broken identifier is told before a broken body.
+const id = (name: string) =>
+  createParamDecorator(
+    (_data: unknown, context: ExecutionContext): number => {
+      const found = parseId(pathParameter(name, context))
+      if (found === undefined) {
+        throw validationFailed([{ field: name, message: `must be an integer from 1 to ${MAX_ID} in decimal digits` }])
+      }
+      return found
+    },
+    [described(name, { type: 'integer', minimum: 1, maximum: MAX_ID }, 12)],
+  )
+
+const operationId = (name: string) =>
+  createParamDecorator(
+    (_data: unknown, context: ExecutionContext): string => {
+      const text = pathParameter(name, context)
+      if (!isOperationId(text)) throw validationFailed([{ field: name, message: 'must be an operation id (UUIDv7)' }])
+      return text.toLowerCase()
+    },
+    [described(name, { type: 'string', format: 'uuid' }, '01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d')],
+  )
+
+/**
+ * An identifier in the path: decimal digits without a leading zero, 1 … 2^53-1.
+ * @param name the path parameter
+ */
+export function IdParam(name: string): ParameterDecorator {
+  return id(name)()
+}
+
+/**
+ * An operation's id in the path: a UUIDv7 in any case, handed on in lower case.
+ * @param name the path parameter
+ */
+export function OperationIdParam(name: string): ParameterDecorator {
+  return operationId(name)()
+}

@@ -1,0 +1,81 @@
+import type { FieldError } from '../error/service-error.js'
+import { IdField, IntegerField } from './field.decorator.js'
+
+/** Rows on a page where the request names no `page_size`. */
+export const DEFAULT_PAGE_SIZE = 20
+
+/** How deep a page may reach into a list, in rows; what lies beyond is walked with `before_id` (contract, §2). */
+export const DEEPEST_ROW = 100_000
+
+/** The page that a request asks for. */
+export class PageQuery {
+  /** Page of the list, from 1. */
+  @IntegerField({ optional: true, min: 1, max: Number.MAX_SAFE_INTEGER, default: 1, example: 1 })
+  page?: number
+
+  /** Rows on a page. */
+  @IntegerField({ optional: true, min: 1, max: 100, default: DEFAULT_PAGE_SIZE, example: DEFAULT_PAGE_SIZE })
+  page_size?: number
+
+  /** How deep a page may reach. Asked by the pipe. */
+  brokenRules(): FieldError[] {
+    const { page, page_size: pageSize = DEFAULT_PAGE_SIZE } = this
+    // What is no number has been refused as such.
+    if (typeof page !== 'number' || typeof pageSize !== 'number' || page * pageSize <= DEEPEST_ROW) return []
+    return [{ field: 'page', message: `reaches beyond row ${DEEPEST_ROW}${this.wayOn()}` }]
+  }
+
+  /** What to do instead of asking for so deep a page. */
+  protected wayOn(): string {
+    return ', where pages end'
+  }
+}
+
+/** A page that may also be asked for by the row after which it begins. */
+export class WalkQuery extends PageQuery {
+  /** Only rows with a smaller id: the way to walk a list of any length. Not together with `page`. */
+  @IdField({ optional: true, example: 4711 })
+  before_id?: number
+
+  /** The two ways to move through a list exclude each other. Asked by the pipe. */
+  override brokenRules(): FieldError[] {
+    const both = this.before_id !== undefined && this.page !== undefined
+    const walking = both
+      ? [{ field: 'before_id', message: 'may not be combined with page; page_size alone goes with it' }]
+      : []
+    return [...super.brokenRules(), ...walking]
+  }
+
+  protected override wayOn(): string {
+    return '; walk on with before_id, the smallest id of the page before'
+  }
+}
+
+/** A page's place in its list. */
+export interface Paging {
+  /** From 1. */
+  readonly page: number
+  /** 1 … 100. */
+  readonly pageSize: number
+  /** Rows with a smaller id only. */
+  readonly beforeId?: number
+}
+
+/** Reads a page's place from a valid query. */
+export function pagingOf(query: PageQuery | WalkQuery): Paging {
+  const { page = 1, page_size: pageSize = DEFAULT_PAGE_SIZE } = query
+  const beforeId = 'before_id' in query ? query.before_id : undefined
+  return beforeId === undefined ? { page, pageSize } : { page, pageSize, beforeId }
+}
+
+/** Is a list's total counted exactly, or is it a count at most 60 s old of a list longer than 10,000? */
+export type TotalRelation = 'exact' | 'recent'
+
+/** A page as it is answered, newest first. */
+export interface Page<T> {
+  items: T[]
+  page: number
+  page_size: number
+  total: number
+  total_relation: TotalRelation
+}

@@ -1,0 +1,86 @@
+import {
+  type ArgumentsHost,
+  Catch,
+  type ExceptionFilter,
+  HttpException,
+  Injectable,
+  Logger,
+  NotFoundException,
+} from '@nestjs/common'
+import type { Request, Response } from 'express'
+import { Authenticator, Unauthenticated } from '../auth/authenticator.js'
+import { ServiceError, validationFailed } from '../error/service-error.js'
+import { problemOf, PROBLEM_MEDIA_TYPE } from './problem.js'
+import { RouteTable } from './route-table.js'
+
+/** The one global filter: every error leaves as problem+json, and what is no `ServiceError` tells nothing of the inside. */
+@Catch()
+@Injectable()
+export class ProblemFilter implements ExceptionFilter {
+  private readonly logger = new Logger('Problem')
+
+  constructor(
+    private readonly authenticator: Authenticator,
+    private readonly routes: RouteTable,
+  ) {}
+
+  catch(exception: unknown, host: ArgumentsHost): void {
+    const http = host.switchToHttp()
+    const request = http.getRequest<Request>()
+    const response = http.getResponse<Response>()
+    if (exception instanceof ServiceError) {
+      this.answer(exception, request, response)
+      return
+    }
+    void this.explain(exception, request).then(
+      (error) => this.answer(error, request, response),
+      (error: unknown) => this.answer(failure(error), request, response),
+    )
+  }
+
+  /** What the framework threw, in the contract's words. Where no guard has run, nobody learns anything before they are known. */
+  private async explain(exception: unknown, request: Request): Promise<ServiceError> {
+    if (!(exception instanceof HttpException) || exception.getStatus() >= 500) return failure(exception)
+    if (request.principal === undefined) {
+      try {
+        request.principal = await this.authenticator.authenticate(request.headers, request.rawHeaders)
+      } catch (error) {
+        if (error instanceof ServiceError) return error
+        throw error
+      }
+    }
+    if (exception instanceof NotFoundException) return this.routes.refusal(request.path)
+    if (exception.cause instanceof URIError)
+      return validationFailed([{ field: 'path', message: 'holds a percent sign that encodes nothing' }])
+    return failure(exception)
+  }
+
+  private answer(error: ServiceError, request: Request, response: Response): void {
+    if (error.code === 'internal_error') {
+      const { path } = (request.route ?? {}) as { path?: string }
+      this.logger.error(
+        new Error(`${request.method} ${path ?? 'unmatched'} failed, request ${request.requestId}`, {
+          cause: error.cause ?? error,
+        }),
+      )
+    }
+    if (response.headersSent) {
+      // Half an answer cannot be turned into a problem; a broken connection tells the caller not to trust it.
+      response.destroy()
+      return
+    }
+    const problem = problemOf(error, request.requestId)
+    response.statusCode = problem.status
+    response.setHeader('Content-Type', PROBLEM_MEDIA_TYPE)
+    if (error instanceof Unauthenticated) response.setHeader('WWW-Authenticate', error.challenge)
+    if (error.allow !== undefined) response.setHeader('Allow', error.allow.join(', '))
+    if (error.retryAfterSeconds !== undefined) response.setHeader('Retry-After', String(error.retryAfterSeconds))
+    response.end(JSON.stringify(problem))
+  }
+}
+
+function failure(exception: unknown): ServiceError {
+  return new ServiceError('internal_error', 'this should not have happened; the log tells of it under the request_id', {
+    cause: exception,
+  })
+}

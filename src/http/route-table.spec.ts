@@ -1,0 +1,173 @@
+import { describe, expect, it } from '@jest/globals'
+import { Body, Controller, Delete, Get, Post, Query, type Type } from '@nestjs/common'
+import { AdminAuth, AnyPrincipal, Public, ServiceAuth } from '../auth/access.decorator.js'
+import { BodyLimit } from './body-limit.decorator.js'
+import { IdField } from './field.decorator.js'
+import { Problems } from './problem.decorator.js'
+import { RouteTable } from './route-table.js'
+
+class Dto {
+  @IdField()
+  id!: number
+}
+
+class Bare {
+  id!: number
+}
+
+@Controller('a')
+@ServiceAuth()
+class Things {
+  @Get()
+  list(@Query() query: Dto): unknown {
+    return query
+  }
+
+  @Post()
+  @AdminAuth()
+  @BodyLimit(7)
+  @Problems('quota_exceeded')
+  make(@Body() dto: Dto): unknown {
+    return dto
+  }
+
+  @Get(':id')
+  one(): void {}
+
+  @Delete(':id')
+  drop(): void {}
+
+  @Get('list')
+  words(): void {}
+
+  @Post('usage/consume')
+  @Public()
+  consume(): void {}
+
+  @Post('usage/:op/commit')
+  @AnyPrincipal('metricsPublic')
+  commit(): void {}
+}
+
+@Controller('b')
+class Others {
+  @Get(':id')
+  one(): void {}
+}
+
+const table = new RouteTable([Things, Others])
+const route = (method: string, path: string) => table.routes.find((one) => one.method === method && one.path === path)
+
+describe('what a route declares', () => {
+  it('is read from the handler, and else from its class', () => {
+    expect(route('GET', '/a')).toMatchObject({
+      access: 'service',
+      takesQuery: true,
+      takesBody: false,
+      bodyLimit: 100_000,
+      problems: [],
+    })
+    expect(route('POST', '/a')).toMatchObject({
+      access: 'admin',
+      takesQuery: false,
+      takesBody: true,
+      bodyLimit: 7,
+      problems: ['quota_exceeded'],
+    })
+    expect(route('POST', '/a/usage/consume')).toMatchObject({ access: 'public', openedBy: undefined })
+    expect(route('POST', '/a/usage/:op/commit')).toMatchObject({ access: 'any', openedBy: 'metricsPublic' })
+    expect(route('GET', '/b/:id')?.access).toBeUndefined()
+  })
+
+  it('is contested where a word may stand in a parameter’s place', () => {
+    const contested = table.routes.filter((one) => one.contested).map(({ method, path }) => `${method} ${path}`)
+    expect(contested.sort()).toEqual(['DELETE /a/:id', 'GET /a/:id', 'POST /a/usage/:op/commit'])
+  })
+
+  it('is found by class and handler', () => {
+    expect(table.of(Things, Things.prototype.one)).toBe(route('GET', '/a/:id'))
+    expect(table.of(Others, Others.prototype.one)).toBe(route('GET', '/b/:id'))
+    expect(() => table.of(Bare, Things.prototype.one)).toThrow()
+  })
+})
+
+describe('a path', () => {
+  it.each([
+    ['/a', 'GET,HEAD,POST'],
+    ['/A/', 'GET,HEAD,POST'],
+    ['/a/7', 'DELETE,GET,HEAD'],
+    ['/a/list', 'GET,HEAD'],
+    ['/a/LIST/', 'GET,HEAD'],
+    ['/a/lists', 'DELETE,GET,HEAD'],
+    ['/a/usage', ''],
+    ['/a/usage/consume', 'POST'],
+    ['/a/usage/consume/commit', ''],
+    ['/a/usage/x/commit', 'POST'],
+    ['/a/7/8', ''],
+    ['/a//', ''],
+    ['/', ''],
+    ['', ''],
+    ['/b', ''],
+    ['/b/list', 'GET,HEAD'],
+    ['/b/__proto__', 'GET,HEAD'],
+    ['/constructor', ''],
+  ])('%s takes [%s]', (path, methods) => {
+    expect(table.allowed(path).join()).toBe(methods)
+    expect(table.refusal(path).code).toBe(methods === '' ? 'route_not_found' : 'method_not_allowed')
+  })
+
+  it('belongs to the route that its words name', () => {
+    const one = table.of(Things, Things.prototype.one)
+    expect(table.serves(one, '/a/7')).toBe(true)
+    expect(table.serves(one, '/a/list')).toBe(false)
+    expect(table.serves(one, '/a/usage')).toBe(false)
+  })
+})
+
+describe('what would be unsafe to serve', () => {
+  @Controller('x')
+  class Untyped {
+    @Post()
+    make(@Body() dto: unknown): unknown {
+      return dto
+    }
+  }
+
+  @Controller('x')
+  class Unruled {
+    @Get()
+    list(@Query() query: Bare): unknown {
+      return query
+    }
+  }
+
+  @Controller('x')
+  class Piecewise {
+    @Get()
+    list(@Query('page') page: string): unknown {
+      return page
+    }
+  }
+
+  @Controller('b')
+  class Twice {
+    @Get(':other')
+    one(): void {}
+  }
+
+  @Controller('x')
+  class Wild {
+    @Get('*rest')
+    all(): void {}
+  }
+
+  it.each([
+    ['a body that is no class', Untyped],
+    ['a query without rules', Unruled],
+    ['a single parameter past the pipe', Piecewise],
+    ['a second handler of a route', Twice],
+    ['a wildcard', Wild],
+  ])('stops the start: %s', (_what, controller) => {
+    expect(() => new RouteTable([Others, controller as Type])).toThrow()
+  })
+})

@@ -1,0 +1,206 @@
+import { RequestMethod, type Type } from '@nestjs/common'
+import { METHOD_METADATA, PATH_METADATA, ROUTE_ARGS_METADATA, RouteParamtypes } from '@nestjs/common/internal'
+import { MetadataScanner } from '@nestjs/core'
+import { ACCESS_RULE, type AccessRule, OPENED_BY, type OpeningFlag } from '../auth/access.decorator.js'
+import { type ErrorCode, ServiceError } from '../error/service-error.js'
+import { BODY_LIMIT, DEFAULT_BODY_LIMIT } from './body-limit.decorator.js'
+import { hasRules } from './dto.js'
+import { PROBLEM_CODES } from './problem.decorator.js'
+
+/** A route as its controller declares it. */
+export interface Route {
+  /** `GET`, `POST` …; a GET route also serves HEAD. */
+  readonly method: string
+  /** As Express writes it: `/api/v1/quotas/:id`. */
+  readonly path: string
+  readonly controller: Type
+  /** The handler's name. */
+  readonly handler: string
+  /** Undefined where none was declared: such a route is closed to everybody. */
+  readonly access: AccessRule | undefined
+  /** Configuration that opens the route to everybody. */
+  readonly openedBy: OpeningFlag | undefined
+  /** Problems of its own, as declared. */
+  readonly problems: readonly ErrorCode[]
+  readonly takesBody: boolean
+  readonly takesQuery: boolean
+  /** Bytes of body after decompression, at most. */
+  readonly bodyLimit: number
+  /** Can a word that is part of another route stand where this one has a parameter? */
+  readonly contested: boolean
+}
+
+/** A place in a path: what may stand next. */
+interface Place {
+  readonly words: Map<string, Place>
+  parameter: Place | undefined
+  readonly routes: Map<string, Route>
+}
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] }
+
+const newPlace = (): Place => ({ words: new Map(), parameter: undefined, routes: new Map() })
+
+/** Without one trailing slash, and in lower case, as Express matches. */
+function segmentsOf(path: string): string[] {
+  const trimmed = path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path
+  return trimmed.slice(1).toLowerCase().split('/')
+}
+
+function joined(...parts: readonly string[]): string {
+  const path = parts
+    .map((part) => part.replace(/^\/+|\/+$/g, ''))
+    .filter((part) => part !== '')
+    .join('/')
+  return `/${path}`
+}
+
+const listed = (value: unknown): string[] =>
+  Array.isArray(value) ? (value as string[]) : [typeof value === 'string' ? value : '']
+
+/**
+ * Every route of the service, read from the controllers. Knows which methods a path takes, where a fixed word wins over a parameter in
+ * the same place (contract, §7), and what a handler takes from a request.
+ */
+export class RouteTable {
+  readonly routes: readonly Route[]
+  private readonly root = newPlace()
+  private readonly byController = new Map<unknown, Map<string, Route>>()
+
+  /**
+   * @param controllers classes, in any order
+   * @throws Error for what would be unsafe to serve: two handlers of one route, a body or query without validation, a path that is more
+   *   than words and parameters
+   */
+  constructor(controllers: readonly Type[]) {
+    this.routes = controllers.flatMap(routesOf)
+    for (const route of this.routes) this.enter(route)
+    for (const route of this.routes as Mutable<Route>[]) {
+      route.contested = this.isContested(route)
+      Object.freeze(route)
+    }
+  }
+
+  /** The route that a handler serves. */
+  of(controller: object, handler: { readonly name: string }): Route {
+    const route = this.byController.get(controller)?.get(handler.name)
+    if (route === undefined) throw new Error(`${handler.name} is no handler of a known controller`)
+    return route
+  }
+
+  /** Methods that a path takes, in alphabetical order; none where it is no route. */
+  allowed(path: string): readonly string[] {
+    const methods = [...(this.find(path)?.routes.keys() ?? [])]
+    return (methods.includes('GET') ? [...methods, 'HEAD'] : methods).sort()
+  }
+
+  /** Does the path belong to this route, or does a fixed word in it make it another one's? */
+  serves(route: Route, path: string): boolean {
+    return this.find(path)?.routes.get(route.method) === route
+  }
+
+  /** Why a request for the path was not served: `method_not_allowed`, or `route_not_found` where no method would be. */
+  refusal(path: string): ServiceError {
+    const allow = this.allowed(path)
+    if (allow.length === 0) return new ServiceError('route_not_found', 'there is no such route')
+    return new ServiceError('method_not_allowed', `this path takes ${allow.join(', ')}`, { allow })
+  }
+
+  // A word is never given up for a parameter once it matched: `usage` is no identifier, wherever the path leads from there.
+  private find(path: string): Place | undefined {
+    let place: Place | undefined = this.root
+    for (const segment of segmentsOf(path)) {
+      place = place.words.get(segment) ?? (segment === '' ? undefined : place.parameter)
+      if (place === undefined) return undefined
+    }
+    return place
+  }
+
+  private enter(route: Route): void {
+    let place = this.root
+    for (const segment of segmentsOf(route.path)) {
+      if (!/^(?::\w+|[\w.-]*)$/.test(segment)) throw new Error(`${route.path}: a path is made of words and :parameters`)
+      let next = segment.startsWith(':') ? place.parameter : place.words.get(segment)
+      if (next === undefined) {
+        next = newPlace()
+        if (segment.startsWith(':')) place.parameter = next
+        else place.words.set(segment, next)
+      }
+      place = next
+    }
+    const other = place.routes.get(route.method)
+    if (other !== undefined) {
+      throw new Error(
+        `${route.method} ${route.path}: both ${other.controller.name}.${other.handler} and ${route.controller.name}.${route.handler}`,
+      )
+    }
+    place.routes.set(route.method, route)
+    const handlers = this.byController.get(route.controller) ?? new Map<string, Route>()
+    if (handlers.has(route.handler))
+      throw new Error(`${route.controller.name}.${route.handler} serves more than one route`)
+    this.byController.set(route.controller, handlers.set(route.handler, route))
+  }
+
+  private isContested(route: Route): boolean {
+    let places = [this.root]
+    for (const segment of segmentsOf(route.path)) {
+      const parameter = segment.startsWith(':')
+      if (parameter && places.some((place) => place.words.size > 0)) return true
+      places = places.flatMap((place) => (parameter ? place.parameter : place.words.get(segment)) ?? [])
+    }
+    return false
+  }
+}
+
+function routesOf(controller: Type): Route[] {
+  const prototype = controller.prototype as Record<string, object>
+  const prefixes = listed(Reflect.getMetadata(PATH_METADATA, controller))
+  return new MetadataScanner().getAllMethodNames(prototype).flatMap((handler) => {
+    const target = prototype[handler] as object
+    const paths: unknown = Reflect.getMetadata(PATH_METADATA, target)
+    if (paths === undefined) return []
+    const own = <T>(key: string): T | undefined =>
+      (Reflect.getMetadata(key, target) ?? Reflect.getMetadata(key, controller)) as T | undefined
+    const { takesBody, takesQuery } = argumentsOf(controller, handler)
+    return prefixes.flatMap((prefix) =>
+      listed(paths).map((path) => ({
+        method: RequestMethod[Reflect.getMetadata(METHOD_METADATA, target) as RequestMethod],
+        path: joined(prefix, path),
+        controller,
+        handler,
+        access: own<AccessRule>(ACCESS_RULE),
+        openedBy: own<OpeningFlag>(OPENED_BY),
+        problems: own<ErrorCode[]>(PROBLEM_CODES) ?? [],
+        takesBody,
+        takesQuery,
+        bodyLimit: own<number>(BODY_LIMIT) ?? DEFAULT_BODY_LIMIT,
+        contested: false,
+      })),
+    )
+  })
+}
+
+/** What a handler takes, from its parameters' decorators: nobody has to say it twice, and nobody can forget to. */
+function argumentsOf(controller: Type, handler: string): { takesBody: boolean; takesQuery: boolean } {
+  const parameters = (Reflect.getMetadata(ROUTE_ARGS_METADATA, controller, handler) ?? {}) as Record<
+    string,
+    { index: number; data?: unknown }
+  >
+  const types = (Reflect.getMetadata('design:paramtypes', controller.prototype as object, handler) ?? []) as unknown[]
+  const taken = { takesBody: false, takesQuery: false }
+  for (const [key, { index, data }] of Object.entries(parameters)) {
+    const [kind] = key.split(':')
+    const isBody = kind === String(RouteParamtypes.BODY)
+    const isQuery = kind === String(RouteParamtypes.QUERY)
+    if (!isBody && !isQuery) continue
+    // An interface or a type variable leaves no class behind, and Nest then validates nothing.
+    if (data !== undefined || !hasRules(types[index])) {
+      throw new Error(
+        `${controller.name}.${handler}: @${isBody ? 'Body' : 'Query'}() must be one whole DTO class with field decorators`,
+      )
+    }
+    if (isBody) taken.takesBody = true
+    else taken.takesQuery = true
+  }
+  return taken
+}

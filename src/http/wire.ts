@@ -1,0 +1,21 @@
+/** The largest identifier, 2^53-1: the largest integer a JSON number carries exactly everywhere. */
+export const MAX_ID = Number.MAX_SAFE_INTEGER
+
+/** Are these the decimal digits of an integer, without sign or leading zero (contract, §2)? */
+export function isWireInteger(text: string): boolean {
+  return /^(?:0|[1-9][0-9]{0,15})$/.test(text)
+}
+
+/** Reads an identifier 1 … 2^53-1 from a path; undefined for anything else. */
+export function parseId(text: string): number | undefined {
+  if (!isWireInteger(text)) return undefined
+  const id = Number(text)
+  return id >= 1 && id <= MAX_ID ? id : undefined
+}
+
+const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i
+
+/** Is this a UUIDv7 (RFC 9562), in whatever case? */
+export function isOperationId(text: string): boolean {
+  return UUID_V7.test(text)
+}
