@@ -1,0 +1,106 @@
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
+import type { EngineObserver } from '../ledger/engine.js'
+import type { Ledger } from '../ledger/ledger.js'
+import type { QuotaRow } from '../ledger/quota.entity.js'
+import type { UsageReader } from '../ledger/usage-reader.js'
+
+const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+const REQUESTS = [1, 2, 5, 10, 20, 50, 100, 200, 500]
+
+/** Finds a metric that the other channel has registered already, or makes it. */
+function metric<M>(registry: Registry, name: string, make: () => M): M {
+  return (registry.getSingleMetric(name) as M | undefined) ?? make()
+}
+
+/** Measures one channel's ledger. Every metric is labelled with the channel. */
+export function measureLedger<Q extends QuotaRow>(registry: Registry, ledger: Ledger<Q>, usage: UsageReader<Q>): void {
+  const channel = ledger.channel.name
+  const registers = [registry]
+  const labelNames = ['channel'] as const
+  const histogram = (name: string, help: string, buckets: number[]): Histogram<'channel'> =>
+    metric(registry, name, () => new Histogram({ name, help, buckets, labelNames, registers }))
+  const size = histogram('quota_batch_size', 'Requests that one transaction took.', REQUESTS)
+  const wait = histogram(
+    'quota_lane_wait_seconds',
+    'How long the first request of a batch had waited for its lane.',
+    SECONDS,
+  )
+  const took = histogram('quota_batch_seconds', 'How long a batch took, tries and COMMIT included.', SECONDS)
+  const commit = histogram('quota_commit_seconds', 'How long COMMIT took.', SECONDS)
+  const gauge = (name: string, help: string): ChannelGauge =>
+    metric(registry, name, () => new ChannelGauge(name, help, registers))
+  const reruns = metric(
+    registry,
+    'quota_reruns_total',
+    () =>
+      new Counter({
+        name: 'quota_reruns_total',
+        help: 'Tries of a batch that failed and were made again or given up, by kind of fault and by the error number or code of the database.',
+        labelNames: ['channel', 'fault', 'cause'],
+        registers,
+      }),
+  )
+  const answers = metric(
+    registry,
+    'quota_requests_total',
+    () =>
+      new Counter({
+        name: 'quota_requests_total',
+        help: 'Requests to the ledger by kind and by what became of them: done, replayed, or the code of the refusal.',
+        labelNames: ['channel', 'kind', 'result'],
+        registers,
+      }),
+  )
+  const depths = gauge('quota_queue_depth', 'Requests that wait for a lane or are at the database.')
+  depths.add(channel, () => ledger.engine.depth)
+  const holds = gauge('quota_open_holds', 'Reservations that are neither settled nor due.')
+  holds.add(channel, async () => usage.openHolds())
+
+  const observer: EngineObserver = {
+    batch(requests, waitedSeconds, tookSeconds) {
+      size.observe({ channel }, requests)
+      wait.observe({ channel }, waitedSeconds)
+      took.observe({ channel }, tookSeconds)
+    },
+    answered(kind, result) {
+      answers.inc({ channel, kind, result })
+    },
+    retried(fault, cause) {
+      reruns.inc({ channel, fault, cause })
+    },
+    committed(seconds) {
+      commit.observe({ channel }, seconds)
+    },
+  }
+  ledger.engine.observer = observer
+}
+
+/** A gauge that asks each channel when it is scraped. */
+class ChannelGauge extends Gauge<'channel'> {
+  private readonly sources: Map<string, () => number | Promise<number>>
+
+  constructor(name: string, help: string, registers: Registry[]) {
+    const sources = new Map<string, () => number | Promise<number>>()
+    super({
+      name,
+      help,
+      labelNames: ['channel'],
+      registers,
+      async collect() {
+        for (const [channel, read] of sources) {
+          try {
+            this.set({ channel }, await read())
+          } catch {
+            // The database is away: a missing value says so better than an old one.
+            this.remove(channel)
+          }
+        }
+      },
+    })
+    this.sources = sources
+  }
+
+  add(channel: string, read: () => number | Promise<number>): void {
+    this.sources.set(channel, read)
+  }
+}

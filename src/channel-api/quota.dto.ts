@@ -1,0 +1,200 @@
+import {
+  IntegerField,
+  ShownChoice,
+  ShownId,
+  ShownInstant,
+  ShownInteger,
+  ShownObject,
+  ShownText,
+} from '../http/field.decorator.js'
+import { CHANGE_ACTIONS, type ChangeAction } from '../ledger/change.entity.js'
+import { CYCLE_UNITS, type CycleUnit } from '../quota/cycle.js'
+import { CYCLE_QUOTA, LARGEST_AMOUNT, type QuotaType, type Status, STATUSES, TOTAL_QUOTA } from '../quota/quota.js'
+
+const nullable = { nullable: true } as const
+const amount = { max: LARGEST_AMOUNT } as const
+
+/** What both channels show of a quota; each adds whom it belongs to. */
+export abstract class QuotaFields {
+  /** The quota's identifier. */
+  @ShownId({ example: 12 })
+  id!: number
+
+  /** 1: total units until `expire_at`. 2: total units per cycle. */
+  @ShownChoice([TOTAL_QUOTA, CYCLE_QUOTA], { example: CYCLE_QUOTA })
+  quota_type!: QuotaType
+
+  /** The allowance, in the caller's unit. */
+  @ShownInteger({ ...amount, example: 1000 })
+  total!: number
+
+  /** Units spent, of a cycle quota in the running cycle. */
+  @ShownInteger({ ...amount, example: 20 })
+  used!: number
+
+  /** Units held by open reservations. */
+  @ShownInteger({ ...amount, example: 5 })
+  reserved!: number
+
+  /** max(0, total - used - reserved) */
+  @ShownInteger({ ...amount, example: 975 })
+  remaining!: number
+
+  /** Derived at the moment of reading: `disabled` by an administrator, else `expired` once `expire_at` has come, else `active`. */
+  @ShownChoice(STATUSES)
+  status!: Status
+
+  /** From this instant on the quota is over; null: never. */
+  @ShownInstant({ ...nullable, example: null })
+  expire_at!: string | null
+
+  /** How long a cycle lasts; null for type 1. */
+  @ShownChoice(CYCLE_UNITS, { ...nullable, example: 'month' })
+  cycle_unit!: CycleUnit | null
+
+  /** The next reset by the calendar, even where `expire_at` comes first; null for type 1. */
+  @ShownInstant(nullable)
+  cycle_reset_at!: string | null
+
+  /** Reset number 0, which all others are counted from; null for type 1. */
+  @ShownInstant(nullable)
+  cycle_anchor_at!: string | null
+
+  /** The IANA zone whose calendar the cycle follows, as given; null for type 1. */
+  @ShownText({ ...nullable, example: 'UTC' })
+  cycle_time_zone!: string | null
+
+  /** Starts at 1 and counts edits of the settings, not usage. */
+  @ShownInteger({ min: 1, example: 3 })
+  version!: number
+
+  /** When the quota was made. */
+  @ShownInstant()
+  created_at!: string
+
+  /** When its settings were edited last. */
+  @ShownInstant()
+  updated_at!: string
+}
+
+/** What both channels show in a summary; each adds the owner. */
+export abstract class SummaryFields {
+  /** The sum of the active quotas' totals. */
+  @ShownInteger({ example: 1500 })
+  total!: number
+
+  /** The sum of what they have spent. */
+  @ShownInteger({ example: 20 })
+  used!: number
+
+  /** The sum of what their open reservations hold. */
+  @ShownInteger({ example: 5 })
+  reserved!: number
+
+  /** The sum of the quotas' own remaining; after a lowered total it may exceed total - used - reserved. */
+  @ShownInteger({ example: 1475 })
+  remaining!: number
+
+  /** How many quotas are active. */
+  @ShownInteger({ max: 200, example: 2 })
+  quota_count!: number
+}
+
+/** The envelope of a list; each list adds its items. */
+export abstract class PageFields {
+  /** The page shown, from 1. */
+  @ShownInteger({ min: 1, example: 1 })
+  page!: number
+
+  /** The size asked for, 1 … 100. */
+  @ShownInteger({ min: 1, max: 100, example: 20 })
+  page_size!: number
+
+  /** How long the whole list is. */
+  @ShownInteger({ example: 57 })
+  total!: number
+
+  /** `exact` up to 10,000 items; above, the total is a count at most 60 seconds old. */
+  @ShownChoice(['exact', 'recent'])
+  total_relation!: 'exact' | 'recent'
+}
+
+/** Some of a quota's settings; only those that changed are there. */
+export class ChangedSettingsDto {
+  /** The allowance. */
+  @ShownInteger({ ...amount, optional: true, example: 1000 })
+  total?: number
+
+  /** The administrator's switch. */
+  @ShownChoice(['active', 'disabled'], { optional: true })
+  status?: string
+
+  /** The end. */
+  @ShownInstant({ ...nullable, optional: true })
+  expire_at?: string | null
+
+  /** The length of a cycle. */
+  @ShownChoice(CYCLE_UNITS, { ...nullable, optional: true, example: 'month' })
+  cycle_unit?: CycleUnit | null
+
+  /** The next reset. */
+  @ShownInstant({ ...nullable, optional: true })
+  cycle_reset_at?: string | null
+
+  /** The zone of the calendar. */
+  @ShownText({ ...nullable, optional: true, example: 'UTC' })
+  cycle_time_zone?: string | null
+
+  /** When the quota was deleted; null where it is not. */
+  @ShownInstant({ ...nullable, optional: true })
+  deleted_at?: string | null
+}
+
+/** One change of a quota's settings: who did what, and when. */
+export class ChangeDto {
+  /** Rises with time. */
+  @ShownId({ example: 31 })
+  id!: number
+
+  /** The quota that was changed. */
+  @ShownId({ example: 12 })
+  quota_id!: number
+
+  /** What was done. */
+  @ShownChoice(CHANGE_ACTIONS, { example: 'update' })
+  action!: ChangeAction
+
+  /** The name of the principal who did it. */
+  @ShownText({ example: 'back-office' })
+  actor!: string
+
+  /** The X-Request-Id of the request that did it. */
+  @ShownText({ example: '01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d' })
+  request_id!: string
+
+  /** When it was done. */
+  @ShownInstant()
+  at!: string
+
+  /** The changed settings as they were; empty for a create. */
+  @ShownObject(() => ChangedSettingsDto)
+  before!: ChangedSettingsDto
+
+  /** The same settings as they became. */
+  @ShownObject(() => ChangedSettingsDto)
+  after!: ChangedSettingsDto
+}
+
+/** A page of changes, newest first. */
+export class ChangePageDto extends PageFields {
+  /** The changes. */
+  @ShownObject(() => ChangeDto, { isArray: true })
+  items!: ChangeDto[]
+}
+
+/** What a DELETE may say beside the path. */
+export class DeleteQuery {
+  /** The version the caller read; where it is no longer the current one, nothing is deleted. */
+  @IntegerField({ optional: true, min: 1, max: Number.MAX_SAFE_INTEGER, example: 3 })
+  version?: number
+}

@@ -1,0 +1,118 @@
+import type { FieldError } from '../error/service-error.js'
+import { ChoiceField, InstantField, IntegerField, TimeZoneField, TotalField } from '../http/field.decorator.js'
+import { CYCLE_UNITS, type CycleUnit } from '../quota/cycle.js'
+import { type Instant, parseInstant } from '../quota/instant.js'
+import { CYCLE_QUOTA, type QuotaType, type Status, STATUSES, TOTAL_QUOTA } from '../quota/quota.js'
+import { brokenByTime, brokenByType, type NewSettings, type SettingsPatch } from '../quota/settings.js'
+
+const absent = { optional: true, nullable: true } as const
+
+/** The settings that a create names; what the two types need of them differs (contract, §3 Create). */
+export abstract class NewSettingsFields {
+  /** 1: total units until `expire_at`. 2: total units per cycle. */
+  @ChoiceField([TOTAL_QUOTA, CYCLE_QUOTA], { example: CYCLE_QUOTA })
+  quota_type!: QuotaType
+
+  /** The allowance, in the caller's unit; 0 … 10^12. */
+  @TotalField()
+  total!: number
+
+  /** From this instant on the quota pays nothing; in the future. Required for type 1; for type 2 absent or null means never. */
+  @InstantField({ ...absent, example: null })
+  expire_at?: string | null
+
+  /** How long a cycle lasts; type 2 alone, required there. An hour is elapsed time, the others follow the calendar in the quota's zone. */
+  @ChoiceField(CYCLE_UNITS, { ...absent, example: 'month' })
+  cycle_unit?: CycleUnit | null
+
+  /** The first reset, in the future, and the anchor that all later ones are counted from; type 2 alone, required there. */
+  @InstantField(absent)
+  cycle_reset_at?: string | null
+
+  /** The IANA zone whose calendar the cycle follows; type 2 alone, `UTC` where absent. */
+  @TimeZoneField({ ...absent, example: 'UTC' })
+  cycle_time_zone?: string | null
+
+  /** What is wrong between the fields. Asked by the pipe. */
+  brokenRules(): FieldError[] {
+    return brokenByType(partialSettings(this))
+  }
+
+  /** What is wrong at this time. Asked by the pipe only where something else is wrong too: a replayed create is not measured by time again. */
+  brokenNow(now: Instant): FieldError[] {
+    return brokenByTime(partialSettings(this), now)
+  }
+}
+
+/** The settings that an update may name; an absent one stays. The record's other fields are accepted and ignored by the concrete classes. */
+export abstract class SettingsPatchFields {
+  /** The allowance; may go below what is used, `remaining` is then 0. */
+  @TotalField({ optional: true })
+  total?: number
+
+  /** `active` or `disabled`; `expired` only as the echo of a record that is. */
+  @ChoiceField(STATUSES, { optional: true, example: 'active' })
+  status?: Status
+
+  /** May lie in the past: the quota is over at once. Null: never ends (type 2). */
+  @InstantField({ ...absent, example: null })
+  expire_at?: string | null
+
+  /** Type 2. A change keeps the next reset and steps by the new unit from there. */
+  @ChoiceField(CYCLE_UNITS, { ...absent, example: 'month' })
+  cycle_unit?: CycleUnit | null
+
+  /** Type 2. Where it changes it lies in the future, is the new anchor, and ends the running cycle then. */
+  @InstantField(absent)
+  cycle_reset_at?: string | null
+
+  /** Type 2. A change keeps the next reset and follows the new zone from there. */
+  @TimeZoneField({ ...absent, example: 'UTC' })
+  cycle_time_zone?: string | null
+
+  /** The version the caller read; where it is no longer the current one, nothing changes and the answer is `version_mismatch`. */
+  @IntegerField({ optional: true, min: 1, max: Number.MAX_SAFE_INTEGER, example: 3 })
+  version?: number
+
+  /** An update must name something to update. */
+  brokenRules(): FieldError[] {
+    const named = SETTINGS.some((name) => this[name] !== undefined)
+    return named ? [] : [{ field: 'body', message: `must name at least one of ${SETTINGS.join(', ')}` }]
+  }
+}
+
+const SETTINGS = ['total', 'status', 'expire_at', 'cycle_unit', 'cycle_reset_at', 'cycle_time_zone'] as const
+
+function instantOf(text: unknown): Instant | null {
+  return typeof text === 'string' ? (parseInstant(text) ?? null) : null
+}
+
+function partialSettings(dto: NewSettingsFields): NewSettings {
+  return {
+    quotaType: dto.quota_type,
+    total: dto.total,
+    // A broken time counts as given, so that it is not called missing too.
+    expireAt: instantOf(dto.expire_at) ?? (dto.expire_at == null ? null : Infinity),
+    cycleUnit: dto.cycle_unit ?? null,
+    cycleResetAt: instantOf(dto.cycle_reset_at) ?? (dto.cycle_reset_at == null ? null : Infinity),
+    cycleTimeZone: dto.cycle_time_zone ?? null,
+  }
+}
+
+/** The settings of a valid create, its defaults filled in. */
+export function settingsOf(dto: NewSettingsFields): NewSettings {
+  const settings = partialSettings(dto)
+  return settings.quotaType === CYCLE_QUOTA ? { ...settings, cycleTimeZone: settings.cycleTimeZone ?? 'UTC' } : settings
+}
+
+/** The patch of a valid update: only what it names. */
+export function patchOf(dto: SettingsPatchFields): SettingsPatch {
+  return {
+    ...(dto.total === undefined ? {} : { total: dto.total }),
+    ...(dto.status === undefined ? {} : { status: dto.status }),
+    ...(dto.expire_at === undefined ? {} : { expireAt: instantOf(dto.expire_at) }),
+    ...(dto.cycle_unit === undefined ? {} : { cycleUnit: dto.cycle_unit }),
+    ...(dto.cycle_reset_at === undefined ? {} : { cycleResetAt: instantOf(dto.cycle_reset_at) }),
+    ...(dto.cycle_time_zone === undefined ? {} : { cycleTimeZone: dto.cycle_time_zone }),
+  }
+}

@@ -1,0 +1,5 @@
+import { MAIL_ENTITIES } from './mail-quota/mail.channel.js'
+import { SMS_ENTITIES } from './sms-quota/sms.channel.js'
+
+/** Every entity of the service. */
+export const ENTITIES = [...MAIL_ENTITIES, ...SMS_ENTITIES]

@@ -1,0 +1,123 @@
+import { Body, Controller, Delete, Get, HttpCode, Post, Put, Query, Res } from '@nestjs/common'
+import { ApiCreatedResponse, ApiNoContentResponse, ApiOkResponse, ApiTags } from '@nestjs/swagger'
+import type { Response } from 'express'
+import { ServiceAuth } from '../auth/access.decorator.js'
+import { Caller } from '../auth/caller.decorator.js'
+import type { CallerInfo } from '../auth/principal.js'
+import { answer } from '../channel-api/answer.js'
+import { ChangePageDto, DeleteQuery } from '../channel-api/quota.dto.js'
+import { IdParam } from '../http/id-param.decorator.js'
+import { OptionalIdempotencyKey } from '../http/idempotency-key.decorator.js'
+import { PageQuery } from '../http/page.dto.js'
+import { Problems } from '../http/problem.decorator.js'
+import type { Page, SummaryView } from '../ledger/quota-reader.js'
+import type { ChangeView, QuotaView } from '../ledger/view.js'
+import {
+  CreateMailQuotaDto,
+  MailQuotaDto,
+  MailQuotaListQuery,
+  MailQuotaPageDto,
+  MailSummaryDto,
+  UpdateMailQuotaDto,
+} from './mail-quota.dto.js'
+import { MailQuotaService } from './mail-quota.service.js'
+
+/** The quotas of mail accounts, for services and administrators. */
+@ApiTags('Mail quotas')
+@Controller('api/v1/quotas')
+@ServiceAuth()
+export class MailQuotaController {
+  constructor(private readonly quotas: MailQuotaService) {}
+
+  /** Make a quota */
+  @Post()
+  @ApiCreatedResponse({
+    type: MailQuotaDto,
+    headers: { Location: { description: 'The new quota.', schema: { type: 'string' } } },
+  })
+  @Problems('idempotency_key_invalid', 'idempotency_key_reused', 'too_many_quotas')
+  async create(
+    @Caller() caller: CallerInfo,
+    @Body() dto: CreateMailQuotaDto,
+    @OptionalIdempotencyKey() key: string | undefined,
+    @Res({ passthrough: true }) response: Response,
+  ): Promise<string> {
+    const outcome = await this.quotas.create(caller, { ownerId: dto.account_id, userId: dto.user_id ?? null }, dto, key)
+    response.setHeader('Location', `/api/v1/quotas/${outcome.subject}`)
+    return answer(response, outcome)
+  }
+
+  /** List quotas, newest first */
+  @Get()
+  @ApiOkResponse({ type: MailQuotaPageDto })
+  async list(@Query() query: MailQuotaListQuery): Promise<Page<QuotaView>> {
+    const { account_id, user_id, status } = query
+    const people = {
+      ...(account_id === undefined ? {} : { ownerId: account_id }),
+      ...(user_id === undefined ? {} : { userId: user_id }),
+    }
+    return this.quotas.list({ people, status }, query)
+  }
+
+  /** Add up an account's active quotas */
+  @Get('summary/:accountID')
+  @ApiOkResponse({ type: MailSummaryDto })
+  async summary(@IdParam('accountID') accountId: number): Promise<SummaryView> {
+    return this.quotas.summary(accountId)
+  }
+
+  /** Read one quota */
+  @Get(':id')
+  @ApiOkResponse({ type: MailQuotaDto })
+  @Problems('quota_not_found')
+  async get(@IdParam('id') id: number): Promise<QuotaView> {
+    return this.quotas.get(id)
+  }
+
+  /** Change a quota's settings */
+  @Put(':id')
+  @ApiOkResponse({ type: MailQuotaDto })
+  @Problems('quota_not_found', 'version_mismatch', 'too_many_quotas')
+  async update(
+    @Caller() caller: CallerInfo,
+    @IdParam('id') id: number,
+    @Body() dto: UpdateMailQuotaDto,
+    @Res({ passthrough: true }) response: Response,
+  ): Promise<string> {
+    return answer(response, await this.quotas.update(caller, id, dto))
+  }
+
+  /** Delete a quota softly */
+  @Delete(':id')
+  @HttpCode(204)
+  @ApiNoContentResponse({ description: 'Deleted.' })
+  @Problems('quota_not_found', 'version_mismatch')
+  async remove(
+    @Caller() caller: CallerInfo,
+    @IdParam('id') id: number,
+    @Query() { version }: DeleteQuery,
+  ): Promise<void> {
+    await this.quotas.remove(caller, id, version)
+  }
+
+  /** Undo a delete */
+  @Post(':id/restore')
+  @HttpCode(200)
+  @ApiOkResponse({ type: MailQuotaDto })
+  @Problems('quota_not_found', 'too_many_quotas')
+  async restore(
+    @Caller() caller: CallerInfo,
+    @IdParam('id') id: number,
+    @Res({ passthrough: true }) response: Response,
+  ): Promise<string> {
+    return answer(response, await this.quotas.restore(caller, id))
+  }
+
+  /** List the changes of a quota's settings, newest first */
+  @Get(':id/changes')
+  @ApiOkResponse({ type: ChangePageDto })
+  @Problems('quota_not_found')
+  async changes(@IdParam('id') id: number, @Query() query: PageQuery): Promise<Page<ChangeView>> {
+    return this.quotas.changes(id, query)
+  }
+}

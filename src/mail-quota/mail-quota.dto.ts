@@ -1,0 +1,80 @@
+import { PageFields, QuotaFields, SummaryFields } from '../channel-api/quota.dto.js'
+import { NewSettingsFields, SettingsPatchFields } from '../channel-api/settings.dto.js'
+import { ChoiceField, IdField, IgnoredField, ShownId, ShownObject } from '../http/field.decorator.js'
+import { WalkQuery } from '../http/page.dto.js'
+import { type Status, STATUSES } from '../quota/quota.js'
+
+/** A new quota of a mail account. */
+export class CreateMailQuotaDto extends NewSettingsFields {
+  /** The mail account that the quota limits. */
+  @IdField()
+  account_id!: number
+
+  /** The user who owns the account. */
+  @IdField({ optional: true, nullable: true, example: 3 })
+  user_id?: number | null
+}
+
+/** Changed settings of a mail account's quota; the record as it was read may be sent back whole. */
+export class UpdateMailQuotaDto extends SettingsPatchFields {
+  @IgnoredField()
+  id?: unknown
+  @IgnoredField()
+  account_id?: unknown
+  @IgnoredField()
+  user_id?: unknown
+  @IgnoredField()
+  quota_type?: unknown
+  @IgnoredField()
+  used?: unknown
+  @IgnoredField()
+  reserved?: unknown
+  @IgnoredField()
+  remaining?: unknown
+  @IgnoredField()
+  cycle_anchor_at?: unknown
+  @IgnoredField()
+  created_at?: unknown
+  @IgnoredField()
+  updated_at?: unknown
+}
+
+/** Which mail quotas to list. */
+export class MailQuotaListQuery extends WalkQuery {
+  /** Only this account's. */
+  @IdField({ optional: true })
+  account_id?: number
+
+  /** Only those that name this user. */
+  @IdField({ optional: true, example: 3 })
+  user_id?: number
+
+  /** Only those that are so at this instant. */
+  @ChoiceField(STATUSES, { optional: true, example: 'active' })
+  status?: Status
+}
+
+/** A quota of a mail account. */
+export class MailQuotaDto extends QuotaFields {
+  /** The mail account that the quota limits. */
+  @ShownId()
+  account_id!: number
+
+  /** The user who owns the account; null where the create named none. */
+  @ShownId({ nullable: true, example: 3 })
+  user_id!: number | null
+}
+
+/** A page of mail quotas, newest first. */
+export class MailQuotaPageDto extends PageFields {
+  /** The quotas. */
+  @ShownObject(() => MailQuotaDto, { isArray: true })
+  items!: MailQuotaDto[]
+}
+
+/** What a mail account has in all. */
+export class MailSummaryDto extends SummaryFields {
+  /** The account. */
+  @ShownId()
+  account_id!: number
+}

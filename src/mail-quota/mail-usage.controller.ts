@@ -1,0 +1,160 @@
+import { Body, Controller, Get, HttpCode, Post, Query, Res } from '@nestjs/common'
+import { ApiCreatedResponse, ApiOkResponse, ApiTags } from '@nestjs/swagger'
+import type { Response } from 'express'
+import { AnyPrincipal } from '../auth/access.decorator.js'
+import { Caller } from '../auth/caller.decorator.js'
+import type { CallerInfo } from '../auth/principal.js'
+import { answer } from '../channel-api/answer.js'
+import { CheckDto, CommitDto, RefundDto } from '../channel-api/usage.dto.js'
+import { BodyLimit } from '../http/body-limit.decorator.js'
+import { OperationIdParam } from '../http/id-param.decorator.js'
+import { IdempotencyKey } from '../http/idempotency-key.decorator.js'
+import { Problems } from '../http/problem.decorator.js'
+import type { CheckView } from '../ledger/quota-reader.js'
+import type { LedgerPage } from '../ledger/usage-reader.js'
+import type { OperationView } from '../ledger/view.js'
+import {
+  MailBatchAnswerDto,
+  MailBatchDto,
+  MailBatchItemDto,
+  MailCheckQuery,
+  MailConsumeDto,
+  MailLedgerPageDto,
+  MailLedgerQuery,
+  MailOperationDto,
+  MailReserveDto,
+} from './mail-usage.dto.js'
+import { MailUsageService } from './mail-usage.service.js'
+
+const BATCH_BYTES = 1_000_000
+
+/** What a mail account uses, asked before every message goes out. */
+@ApiTags('Mail usage')
+@Controller('api/v1/quotas/usage')
+@AnyPrincipal()
+export class MailUsageController {
+  constructor(private readonly usage: MailUsageService) {}
+
+  /** Spend units */
+  @Post('consume')
+  @HttpCode(200)
+  @ApiOkResponse({ type: MailOperationDto })
+  @Problems(
+    'idempotency_key_missing',
+    'idempotency_key_invalid',
+    'idempotency_key_reused',
+    'quota_exceeded',
+    'no_active_quota',
+  )
+  async consume(
+    @Caller() caller: CallerInfo,
+    @Body() dto: MailConsumeDto,
+    @IdempotencyKey() key: string,
+    @Res({ passthrough: true }) response: Response,
+  ): Promise<string> {
+    return answer(response, await this.usage.consume(caller, dto.account_id, dto.amount, key))
+  }
+
+  /** Spend units, many at a time */
+  @Post('consume/batch')
+  @HttpCode(200)
+  @BodyLimit(BATCH_BYTES)
+  @ApiOkResponse({ type: MailBatchAnswerDto })
+  async consumeBatch(
+    @Caller() caller: CallerInfo,
+    @Body() dto: MailBatchDto,
+    @Res({ passthrough: true }) response: Response,
+  ): Promise<string> {
+    response.type('application/json')
+    return this.usage.consumeBatch(caller, dto.items, MailBatchItemDto, (item) => item.account_id)
+  }
+
+  /** Hold units for a while */
+  @Post('reserve')
+  @ApiCreatedResponse({ type: MailOperationDto })
+  @Problems(
+    'idempotency_key_missing',
+    'idempotency_key_invalid',
+    'idempotency_key_reused',
+    'quota_exceeded',
+    'no_active_quota',
+  )
+  async reserve(
+    @Caller() caller: CallerInfo,
+    @Body() dto: MailReserveDto,
+    @IdempotencyKey() key: string,
+    @Res({ passthrough: true }) response: Response,
+  ): Promise<string> {
+    return answer(response, await this.usage.reserve(caller, dto.account_id, dto.amount, dto.ttl_seconds, key))
+  }
+
+  /** Ask whether an amount would fit */
+  @Get('check')
+  @ApiOkResponse({ type: CheckDto })
+  async check(@Query() query: MailCheckQuery): Promise<CheckView> {
+    return this.usage.check(query.account_id, query.amount)
+  }
+
+  /** List operations, newest first */
+  @Get()
+  @ApiOkResponse({ type: MailLedgerPageDto })
+  async list(@Query() query: MailLedgerQuery): Promise<LedgerPage> {
+    return this.usage.list('account_id', query.account_id, query)
+  }
+
+  /** Read one operation */
+  @Get(':operationId')
+  @ApiOkResponse({ type: MailOperationDto })
+  @Problems('operation_not_found')
+  async get(@OperationIdParam('operationId') operationId: string): Promise<OperationView> {
+    return this.usage.get(operationId)
+  }
+
+  /** Spend what a hold keeps */
+  @Post(':operationId/commit')
+  @HttpCode(200)
+  @ApiOkResponse({ type: MailOperationDto })
+  @Problems('operation_not_found', 'operation_already_settled', 'commit_exceeds_hold')
+  async commit(
+    @Caller() caller: CallerInfo,
+    @OperationIdParam('operationId') operationId: string,
+    @Body() dto: CommitDto,
+    @Res({ passthrough: true }) response: Response,
+  ): Promise<string> {
+    return answer(response, await this.usage.commit(caller, operationId, dto.amount))
+  }
+
+  /** Return a whole hold */
+  @Post(':operationId/release')
+  @HttpCode(200)
+  @ApiOkResponse({ type: MailOperationDto })
+  @Problems('operation_not_found', 'operation_already_settled')
+  async release(
+    @Caller() caller: CallerInfo,
+    @OperationIdParam('operationId') operationId: string,
+    @Res({ passthrough: true }) response: Response,
+  ): Promise<string> {
+    return answer(response, await this.usage.release(caller, operationId))
+  }
+
+  /** Return what was charged */
+  @Post(':operationId/refund')
+  @HttpCode(200)
+  @ApiOkResponse({ type: MailOperationDto })
+  @Problems(
+    'idempotency_key_missing',
+    'idempotency_key_invalid',
+    'idempotency_key_reused',
+    'operation_not_found',
+    'refund_exceeds_charge',
+  )
+  async refund(
+    @Caller() caller: CallerInfo,
+    @OperationIdParam('operationId') operationId: string,
+    @Body() dto: RefundDto,
+    @IdempotencyKey() key: string,
+    @Res({ passthrough: true }) response: Response,
+  ): Promise<string> {
+    return answer(response, await this.usage.refund(caller, operationId, dto.amount, key))
+  }
+}

@@ -1,0 +1,29 @@
+import { type ChannelTokens } from '../channel-api/channel.providers.js'
+import { type Channel, entitiesOf } from '../ledger/channel.js'
+import { MailAct, MailAllocation, MailChange, MailHold, MailOperation, MailOwner } from './mail-ledger.entity.js'
+import { MailQuota } from './mail-quota.entity.js'
+
+/** Mail: an account is limited; its user may be named. */
+export const MAIL: Channel<MailQuota> = {
+  name: 'mail',
+  people: [
+    { field: 'account_id', property: 'ownerId' },
+    { field: 'user_id', property: 'userId' },
+  ],
+  quota: MailQuota,
+  owner: MailOwner,
+  act: MailAct,
+  operation: MailOperation,
+  allocation: MailAllocation,
+  hold: MailHold,
+  change: MailChange,
+}
+
+export const MAIL_ENTITIES = entitiesOf(MAIL)
+
+export const MAIL_TOKENS = {
+  ledger: Symbol('mail ledger'),
+  quotas: Symbol('mail quotas'),
+  usage: Symbol('mail usage'),
+  sweeper: Symbol('mail sweeper'),
+} satisfies ChannelTokens<MailQuota>

@@ -1,0 +1,30 @@
+import { Entity, Index } from 'typeorm'
+import { ActRow } from '../ledger/act.entity.js'
+import { AllocationRow } from '../ledger/allocation.entity.js'
+import { ChangeRow } from '../ledger/change.entity.js'
+import { HoldRow } from '../ledger/hold.entity.js'
+import { OperationRow } from '../ledger/operation.entity.js'
+import { OwnerRow } from '../ledger/owner.entity.js'
+
+@Entity('sms_owner')
+export class SmsOwner extends OwnerRow {}
+
+@Entity('sms_act')
+export class SmsAct extends ActRow {}
+
+@Entity('sms_operation')
+@Index(['ownerId', 'id'])
+export class SmsOperation extends OperationRow {}
+
+@Entity('sms_allocation')
+@Index(['quotaId', 'operationId'])
+export class SmsAllocation extends AllocationRow {}
+
+@Entity('sms_hold')
+@Index(['ownerId', 'expiresAt'])
+@Index(['expiresAt'])
+export class SmsHold extends HoldRow {}
+
+@Entity('sms_change')
+@Index(['quotaId', 'id'])
+export class SmsChange extends ChangeRow {}

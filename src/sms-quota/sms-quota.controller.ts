@@ -1,0 +1,120 @@
+import { Body, Controller, Delete, Get, HttpCode, Post, Put, Query, Res } from '@nestjs/common'
+import { ApiCreatedResponse, ApiNoContentResponse, ApiOkResponse, ApiTags } from '@nestjs/swagger'
+import type { Response } from 'express'
+import { AdminAuth } from '../auth/access.decorator.js'
+import { Caller } from '../auth/caller.decorator.js'
+import type { CallerInfo } from '../auth/principal.js'
+import { answer } from '../channel-api/answer.js'
+import { ChangePageDto, DeleteQuery } from '../channel-api/quota.dto.js'
+import { IdParam } from '../http/id-param.decorator.js'
+import { OptionalIdempotencyKey } from '../http/idempotency-key.decorator.js'
+import { PageQuery } from '../http/page.dto.js'
+import { Problems } from '../http/problem.decorator.js'
+import type { Page, SummaryView } from '../ledger/quota-reader.js'
+import type { ChangeView, QuotaView } from '../ledger/view.js'
+import {
+  CreateSmsQuotaDto,
+  SmsQuotaDto,
+  SmsQuotaListQuery,
+  SmsQuotaPageDto,
+  SmsSummaryDto,
+  SmsSummaryQuery,
+  UpdateSmsQuotaDto,
+} from './sms-quota.dto.js'
+import { SmsQuotaService } from './sms-quota.service.js'
+
+/** The SMS quotas of users, for administrators. */
+@ApiTags('SMS quotas')
+@Controller('api/sms/admin/quota')
+@AdminAuth()
+export class SmsQuotaController {
+  constructor(private readonly quotas: SmsQuotaService) {}
+
+  /** Make a quota */
+  @Post()
+  @ApiCreatedResponse({
+    type: SmsQuotaDto,
+    headers: { Location: { description: 'The new quota.', schema: { type: 'string' } } },
+  })
+  @Problems('idempotency_key_invalid', 'idempotency_key_reused', 'too_many_quotas')
+  async create(
+    @Caller() caller: CallerInfo,
+    @Body() dto: CreateSmsQuotaDto,
+    @OptionalIdempotencyKey() key: string | undefined,
+    @Res({ passthrough: true }) response: Response,
+  ): Promise<string> {
+    const outcome = await this.quotas.create(caller, { ownerId: dto.user_id }, dto, key)
+    response.setHeader('Location', `/api/sms/admin/quota/${outcome.subject}`)
+    return answer(response, outcome)
+  }
+
+  /** List quotas, newest first */
+  @Get('list')
+  @ApiOkResponse({ type: SmsQuotaPageDto })
+  async list(@Query() query: SmsQuotaListQuery): Promise<Page<QuotaView>> {
+    const { user_id, status } = query
+    return this.quotas.list({ people: user_id === undefined ? {} : { ownerId: user_id }, status }, query)
+  }
+
+  /** Add up a user's active quotas */
+  @Get('summary')
+  @ApiOkResponse({ type: SmsSummaryDto })
+  async summary(@Query() { user_id }: SmsSummaryQuery): Promise<SummaryView> {
+    return this.quotas.summary(user_id)
+  }
+
+  /** Read one quota */
+  @Get(':id')
+  @ApiOkResponse({ type: SmsQuotaDto })
+  @Problems('quota_not_found')
+  async get(@IdParam('id') id: number): Promise<QuotaView> {
+    return this.quotas.get(id)
+  }
+
+  /** Change a quota's settings */
+  @Put(':id')
+  @ApiOkResponse({ type: SmsQuotaDto })
+  @Problems('quota_not_found', 'version_mismatch', 'too_many_quotas')
+  async update(
+    @Caller() caller: CallerInfo,
+    @IdParam('id') id: number,
+    @Body() dto: UpdateSmsQuotaDto,
+    @Res({ passthrough: true }) response: Response,
+  ): Promise<string> {
+    return answer(response, await this.quotas.update(caller, id, dto))
+  }
+
+  /** Delete a quota softly */
+  @Delete(':id')
+  @HttpCode(204)
+  @ApiNoContentResponse({ description: 'Deleted.' })
+  @Problems('quota_not_found', 'version_mismatch')
+  async remove(
+    @Caller() caller: CallerInfo,
+    @IdParam('id') id: number,
+    @Query() { version }: DeleteQuery,
+  ): Promise<void> {
+    await this.quotas.remove(caller, id, version)
+  }
+
+  /** Undo a delete */
+  @Post(':id/restore')
+  @HttpCode(200)
+  @ApiOkResponse({ type: SmsQuotaDto })
+  @Problems('quota_not_found', 'too_many_quotas')
+  async restore(
+    @Caller() caller: CallerInfo,
+    @IdParam('id') id: number,
+    @Res({ passthrough: true }) response: Response,
+  ): Promise<string> {
+    return answer(response, await this.quotas.restore(caller, id))
+  }
+
+  /** List the changes of a quota's settings, newest first */
+  @Get(':id/changes')
+  @ApiOkResponse({ type: ChangePageDto })
+  @Problems('quota_not_found')
+  async changes(@IdParam('id') id: number, @Query() query: PageQuery): Promise<Page<ChangeView>> {
+    return this.quotas.changes(id, query)
+  }
+}

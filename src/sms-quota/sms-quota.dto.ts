@@ -1,0 +1,73 @@
+import { PageFields, QuotaFields, SummaryFields } from '../channel-api/quota.dto.js'
+import { NewSettingsFields, SettingsPatchFields } from '../channel-api/settings.dto.js'
+import { ChoiceField, IdField, IgnoredField, ShownId, ShownObject } from '../http/field.decorator.js'
+import { WalkQuery } from '../http/page.dto.js'
+import { type Status, STATUSES } from '../quota/quota.js'
+
+/** A new SMS quota of a user. */
+export class CreateSmsQuotaDto extends NewSettingsFields {
+  /** The user whom the quota limits. */
+  @IdField()
+  user_id!: number
+}
+
+/** Changed settings of a user's SMS quota; the record as it was read may be sent back whole. */
+export class UpdateSmsQuotaDto extends SettingsPatchFields {
+  @IgnoredField()
+  id?: unknown
+  @IgnoredField()
+  user_id?: unknown
+  @IgnoredField()
+  quota_type?: unknown
+  @IgnoredField()
+  used?: unknown
+  @IgnoredField()
+  reserved?: unknown
+  @IgnoredField()
+  remaining?: unknown
+  @IgnoredField()
+  cycle_anchor_at?: unknown
+  @IgnoredField()
+  created_at?: unknown
+  @IgnoredField()
+  updated_at?: unknown
+}
+
+/** Which SMS quotas to list. */
+export class SmsQuotaListQuery extends WalkQuery {
+  /** Only this user's. */
+  @IdField({ optional: true })
+  user_id?: number
+
+  /** Only those that are so at this instant. */
+  @ChoiceField(STATUSES, { optional: true, example: 'active' })
+  status?: Status
+}
+
+/** Whose SMS quotas to add up. */
+export class SmsSummaryQuery {
+  /** The user. */
+  @IdField()
+  user_id!: number
+}
+
+/** An SMS quota of a user. */
+export class SmsQuotaDto extends QuotaFields {
+  /** The user whom the quota limits. */
+  @ShownId()
+  user_id!: number
+}
+
+/** A page of SMS quotas, newest first. */
+export class SmsQuotaPageDto extends PageFields {
+  /** The quotas. */
+  @ShownObject(() => SmsQuotaDto, { isArray: true })
+  items!: SmsQuotaDto[]
+}
+
+/** What a user has in all. */
+export class SmsSummaryDto extends SummaryFields {
+  /** The user. */
+  @ShownId()
+  user_id!: number
+}

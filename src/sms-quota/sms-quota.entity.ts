@@ -1,0 +1,16 @@
+import { Column, Entity, Index } from 'typeorm'
+import { INTEGER } from '../database/column.js'
+import { QuotaRow } from '../ledger/quota.entity.js'
+
+/** How many SMS a user may send. The indexes end in the id, so that every list is read newest first without sorting. */
+@Entity('sms_quota')
+@Index(['deletedAt', 'id'])
+@Index(['deletedAt', 'state', 'id'])
+@Index(['deletedAt', 'state', 'expireAt'])
+@Index(['ownerId', 'deletedAt', 'id'])
+@Index(['ownerId', 'deletedAt', 'state', 'id'])
+export class SmsQuota extends QuotaRow {
+  /** The user. */
+  @Column({ ...INTEGER, name: 'user_id' })
+  ownerId!: number
+}

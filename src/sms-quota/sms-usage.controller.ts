@@ -1,0 +1,160 @@
+import { Body, Controller, Get, HttpCode, Post, Query, Res } from '@nestjs/common'
+import { ApiCreatedResponse, ApiOkResponse, ApiTags } from '@nestjs/swagger'
+import type { Response } from 'express'
+import { AnyPrincipal } from '../auth/access.decorator.js'
+import { Caller } from '../auth/caller.decorator.js'
+import type { CallerInfo } from '../auth/principal.js'
+import { answer } from '../channel-api/answer.js'
+import { CheckDto, CommitDto, RefundDto } from '../channel-api/usage.dto.js'
+import { BodyLimit } from '../http/body-limit.decorator.js'
+import { OperationIdParam } from '../http/id-param.decorator.js'
+import { IdempotencyKey } from '../http/idempotency-key.decorator.js'
+import { Problems } from '../http/problem.decorator.js'
+import type { CheckView } from '../ledger/quota-reader.js'
+import type { LedgerPage } from '../ledger/usage-reader.js'
+import type { OperationView } from '../ledger/view.js'
+import {
+  SmsBatchAnswerDto,
+  SmsBatchDto,
+  SmsBatchItemDto,
+  SmsCheckQuery,
+  SmsConsumeDto,
+  SmsLedgerPageDto,
+  SmsLedgerQuery,
+  SmsOperationDto,
+  SmsReserveDto,
+} from './sms-usage.dto.js'
+import { SmsUsageService } from './sms-usage.service.js'
+
+const BATCH_BYTES = 1_000_000
+
+/** What a user uses, asked before every message goes out. */
+@ApiTags('SMS usage')
+@Controller('api/sms/quota/usage')
+@AnyPrincipal()
+export class SmsUsageController {
+  constructor(private readonly usage: SmsUsageService) {}
+
+  /** Spend units */
+  @Post('consume')
+  @HttpCode(200)
+  @ApiOkResponse({ type: SmsOperationDto })
+  @Problems(
+    'idempotency_key_missing',
+    'idempotency_key_invalid',
+    'idempotency_key_reused',
+    'quota_exceeded',
+    'no_active_quota',
+  )
+  async consume(
+    @Caller() caller: CallerInfo,
+    @Body() dto: SmsConsumeDto,
+    @IdempotencyKey() key: string,
+    @Res({ passthrough: true }) response: Response,
+  ): Promise<string> {
+    return answer(response, await this.usage.consume(caller, dto.user_id, dto.amount, key))
+  }
+
+  /** Spend units, many at a time */
+  @Post('consume/batch')
+  @HttpCode(200)
+  @BodyLimit(BATCH_BYTES)
+  @ApiOkResponse({ type: SmsBatchAnswerDto })
+  async consumeBatch(
+    @Caller() caller: CallerInfo,
+    @Body() dto: SmsBatchDto,
+    @Res({ passthrough: true }) response: Response,
+  ): Promise<string> {
+    response.type('application/json')
+    return this.usage.consumeBatch(caller, dto.items, SmsBatchItemDto, (item) => item.user_id)
+  }
+
+  /** Hold units for a while */
+  @Post('reserve')
+  @ApiCreatedResponse({ type: SmsOperationDto })
+  @Problems(
+    'idempotency_key_missing',
+    'idempotency_key_invalid',
+    'idempotency_key_reused',
+    'quota_exceeded',
+    'no_active_quota',
+  )
+  async reserve(
+    @Caller() caller: CallerInfo,
+    @Body() dto: SmsReserveDto,
+    @IdempotencyKey() key: string,
+    @Res({ passthrough: true }) response: Response,
+  ): Promise<string> {
+    return answer(response, await this.usage.reserve(caller, dto.user_id, dto.amount, dto.ttl_seconds, key))
+  }
+
+  /** Ask whether an amount would fit */
+  @Get('check')
+  @ApiOkResponse({ type: CheckDto })
+  async check(@Query() query: SmsCheckQuery): Promise<CheckView> {
+    return this.usage.check(query.user_id, query.amount)
+  }
+
+  /** List operations, newest first */
+  @Get()
+  @ApiOkResponse({ type: SmsLedgerPageDto })
+  async list(@Query() query: SmsLedgerQuery): Promise<LedgerPage> {
+    return this.usage.list('user_id', query.user_id, query)
+  }
+
+  /** Read one operation */
+  @Get(':operationId')
+  @ApiOkResponse({ type: SmsOperationDto })
+  @Problems('operation_not_found')
+  async get(@OperationIdParam('operationId') operationId: string): Promise<OperationView> {
+    return this.usage.get(operationId)
+  }
+
+  /** Spend what a hold keeps */
+  @Post(':operationId/commit')
+  @HttpCode(200)
+  @ApiOkResponse({ type: SmsOperationDto })
+  @Problems('operation_not_found', 'operation_already_settled', 'commit_exceeds_hold')
+  async commit(
+    @Caller() caller: CallerInfo,
+    @OperationIdParam('operationId') operationId: string,
+    @Body() dto: CommitDto,
+    @Res({ passthrough: true }) response: Response,
+  ): Promise<string> {
+    return answer(response, await this.usage.commit(caller, operationId, dto.amount))
+  }
+
+  /** Return a whole hold */
+  @Post(':operationId/release')
+  @HttpCode(200)
+  @ApiOkResponse({ type: SmsOperationDto })
+  @Problems('operation_not_found', 'operation_already_settled')
+  async release(
+    @Caller() caller: CallerInfo,
+    @OperationIdParam('operationId') operationId: string,
+    @Res({ passthrough: true }) response: Response,
+  ): Promise<string> {
+    return answer(response, await this.usage.release(caller, operationId))
+  }
+
+  /** Return what was charged */
+  @Post(':operationId/refund')
+  @HttpCode(200)
+  @ApiOkResponse({ type: SmsOperationDto })
+  @Problems(
+    'idempotency_key_missing',
+    'idempotency_key_invalid',
+    'idempotency_key_reused',
+    'operation_not_found',
+    'refund_exceeds_charge',
+  )
+  async refund(
+    @Caller() caller: CallerInfo,
+    @OperationIdParam('operationId') operationId: string,
+    @Body() dto: RefundDto,
+    @IdempotencyKey() key: string,
+    @Res({ passthrough: true }) response: Response,
+  ): Promise<string> {
+    return answer(response, await this.usage.refund(caller, operationId, dto.amount, key))
+  }
+}
