@@ -1,0 +1,62 @@
+/**
+ * `npm run openapi`: writes openapi.json from the compiled code, without a database. `npm run openapi -- --check` writes nothing and fails
+ * where the file differs from the code.
+ */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { NestFactory } from '@nestjs/core'
+
+const at = (path) => fileURLToPath(new URL(`../${path}`, import.meta.url))
+const { AppModule } = await import('../dist/src/app.module.js')
+const { APP_OPTIONS } = await import('../dist/src/app.js')
+const { loadConfig } = await import('../dist/src/config/config.js')
+const { buildDocument } = await import('../dist/src/openapi.js')
+
+process.exitCode = await main(process.argv.slice(2))
+
+async function main(args) {
+  if (args.some((arg) => arg !== '--check')) {
+    console.error('usage: npm run openapi [-- --check]')
+    return 2
+  }
+  const { version } = JSON.parse(readFileSync(at('package.json'), 'utf8'))
+  // A preview makes no provider: no database is opened, and the configuration is of no account.
+  const app = await NestFactory.create(AppModule.with(loadConfig({})), {
+    ...APP_OPTIONS,
+    preview: true,
+    logger: false,
+    abortOnError: false,
+  })
+  const document = buildDocument(app, version)
+  const lost = unresolved(document)
+  if (lost.length > 0) {
+    console.error(`The document refers to what it does not hold: ${lost.join(', ')}`)
+    return 1
+  }
+  const text = `${JSON.stringify(document, null, 2)}\n`
+  if (!args.includes('--check')) {
+    writeFileSync(at('openapi.json'), text)
+    return 0
+  }
+  if (text === read('openapi.json')) return 0
+  console.error('openapi.json differs from the code; run `npm run openapi` and look at the difference')
+  return 1
+}
+
+function read(path) {
+  try {
+    return readFileSync(at(path), 'utf8')
+  } catch {
+    return undefined
+  }
+}
+
+/** Every `$ref` that leads nowhere. */
+function unresolved(document) {
+  const refs = new Set([...JSON.stringify(document).matchAll(/"\$ref":"([^"]*)"/g)].map(([, ref]) => ref))
+  return [...refs].filter((ref) => {
+    let node = document
+    for (const part of ref.replace(/^#\//, '').split('/')) node = node?.[part]
+    return node === undefined
+  })
+}

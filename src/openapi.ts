@@ -1,0 +1,355 @@
+import type { INestApplication, Type } from '@nestjs/common'
+import { ModulesContainer } from '@nestjs/core'
+import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger'
+import { BEARER_SCHEME } from './auth/access.decorator.js'
+import { type ErrorCode, ServiceError, validationFailed } from './error/service-error.js'
+import { ProblemDto } from './http/problem.dto.js'
+import { problemOf, PROBLEM_MEDIA_TYPE, statusOf, titleOf } from './http/problem.js'
+import { type Route, RouteTable } from './http/route-table.js'
+import { STAYS_OPEN } from './operations/shutdown.js'
+
+const DESCRIPTION = `How much mail accounts and SMS users may use, asked before every message goes out.
+
+Bodies are JSON in UTF-8 with snake_case names. Identifiers and amounts are integers. Times are RFC 3339 with an offset, answered in UTC
+with milliseconds. A field or parameter that an operation does not know is refused. Every error is a problem document (RFC 9457) whose
+\`code\` is stable.`
+
+const TAGS: readonly (readonly [name: string, description: string])[] = [
+  ['Mail quotas', 'The quotas of mail accounts. For the roles service and admin.'],
+  ['Mail usage', 'What mail accounts use. For every role.'],
+  ['SMS quotas', 'The SMS quotas of users. For the role admin.'],
+  ['SMS usage', 'What users spend on SMS. For every role.'],
+  ['Operations', 'What runs and watches the service.'],
+  ['Documentation', 'This document. For every role, or for everybody where DOCS_PUBLIC is set.'],
+]
+
+const METHODS = ['get', 'put', 'post', 'delete'] as const
+const REQUEST_ID = '01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d'
+const LARGEST_INT32 = 2 ** 31 - 1
+
+/** A part of the document, in whatever form it is. */
+type Node = Record<string, unknown>
+
+/**
+ * Problems that every route may answer; the ones of the access rule and those of a body come on top (`problemsOf`), and a handler lists
+ * its own with `@Problems`.
+ */
+export const COMMON_PROBLEMS: readonly ErrorCode[] = ['validation_failed', 'internal_error', 'unavailable']
+
+const BODY_PROBLEMS: readonly ErrorCode[] = ['malformed_json', 'payload_too_large', 'unsupported_media_type']
+
+/**
+ * Describes the service (OpenAPI 3.1) as its controllers declare it. What every operation shares is added here, in one place: the
+ * problems, X-Request-Id, whether a field that is not known is refused.
+ * @param app made from compiled code, whose DTOs carry their docstrings; `preview` is enough, nothing is asked
+ * @param version of the service
+ */
+export function buildDocument(app: INestApplication, version: string): OpenAPIObject {
+  const builder = new DocumentBuilder()
+    .setOpenAPIVersion('3.1.0')
+    .setTitle('Quota service')
+    .setDescription(DESCRIPTION)
+    .setVersion(version)
+    .setLicense('MIT', 'https://spdx.org/licenses/MIT.html')
+    .addServer('/')
+    .addBearerAuth(
+      { type: 'http', scheme: 'bearer', description: 'A token as `npm run token` makes it.' },
+      BEARER_SCHEME,
+    )
+  for (const [name, description] of TAGS) builder.addTag(name, description)
+  const document = SwaggerModule.createDocument(app, builder.build(), {
+    operationIdFactory: (controller, method) => operationId(controller, method),
+    extraModels: [ProblemDto],
+  })
+  const routes = new RouteTable(controllersOf(app)).routes
+  for (const [path, item] of Object.entries(document.paths)) {
+    for (const method of METHODS) {
+      const operation = item[method] as Node | undefined
+      if (operation === undefined) continue
+      const route = routes.find((one) => one.method.toLowerCase() === method && documented(one.path) === path)
+      if (route === undefined) throw new Error(`${method} ${path} is described, but no route`)
+      complete(operation, route)
+      admitMissingBody(document, operation, route)
+    }
+  }
+  addCommonParts(document)
+  sayWhatElseFits(document)
+  walkSchemas(document, tidySchema)
+  return ordered(withPlainNames(document))
+}
+
+/** `MailQuotaController`, `create` → `mailQuotaCreate`. */
+function operationId(controller: string, method: string): string {
+  const subject = controller.replace(/Controller$/, '')
+  return `${subject.charAt(0).toLowerCase()}${subject.slice(1)}${method.charAt(0).toUpperCase()}${method.slice(1)}`
+}
+
+// Kept by Nest in preview, too, where nothing that could be asked is made.
+function controllersOf(app: INestApplication): Type[] {
+  const modules = app.get(ModulesContainer)
+  return [...modules.values()].flatMap(({ controllers }) =>
+    [...controllers.values()].map(({ metatype }) => metatype as Type),
+  )
+}
+
+/** `/quotas/:id` → `/quotas/{id}`. */
+function documented(path: string): string {
+  return path.replace(/:(\w+)/g, '{$1}')
+}
+
+function problemsOf(route: Route): ErrorCode[] {
+  const codes = new Set<ErrorCode>([...COMMON_PROBLEMS, ...route.problems])
+  if (route.method === 'POST' || route.method === 'PUT') for (const code of BODY_PROBLEMS) codes.add(code)
+  if (route.access !== 'public') codes.add('unauthenticated')
+  if (route.access === 'service' || route.access === 'admin') codes.add('forbidden')
+  // A draining process is alive, and this is how it says so.
+  if (route.path === STAYS_OPEN) codes.delete('unavailable')
+  return [...codes].sort((one, other) => statusOf(one) - statusOf(other))
+}
+
+function complete(operation: Node, route: Route): void {
+  operation.security = route.access === 'public' ? [] : [{ [BEARER_SCHEME]: [] }]
+  const parameters = (operation.parameters ?? []) as Node[]
+  operation.parameters = [...parameters, { $ref: '#/components/parameters/RequestId' }]
+  const responses = operation.responses as Record<string, Node>
+  for (const response of Object.values(responses)) {
+    response.headers = {
+      'X-Request-Id': { $ref: '#/components/headers/RequestId' },
+      ...(repeats(route) ? { 'Idempotency-Replayed': { $ref: '#/components/headers/IdempotencyReplayed' } } : {}),
+      ...(response.headers as Node | undefined),
+    }
+    if (response.description === '') response.description = 'Done.'
+  }
+  const codes = problemsOf(route)
+  for (const status of new Set(codes.map(statusOf))) {
+    const these = codes.filter((code) => statusOf(code) === status)
+    responses[String(status)] = {
+      description: these.map((code) => `\`${code}\`: ${titleOf(code)}.`).join(' '),
+      headers: {
+        'X-Request-Id': { $ref: '#/components/headers/RequestId' },
+        ...(status === 401 ? { 'WWW-Authenticate': { $ref: '#/components/headers/WwwAuthenticate' } } : {}),
+        ...(status === 503 ? { 'Retry-After': { $ref: '#/components/headers/RetryAfter' } } : {}),
+      },
+      content: {
+        [PROBLEM_MEDIA_TYPE]: {
+          schema: { $ref: '#/components/schemas/ProblemDto' },
+          examples: Object.fromEntries(these.map((code) => [code, { $ref: `#/components/examples/${code}` }])),
+        },
+      },
+    }
+  }
+}
+
+/** Where no field is required a request may do without a body; an update must name something to update. */
+function admitMissingBody(document: OpenAPIObject, operation: Node, route: Route): void {
+  const body = operation.requestBody as
+    { required?: boolean; content: Record<string, { schema: { $ref?: string } }> } | undefined
+  if (body === undefined || route.method === 'PUT') return
+  const name = body.content['application/json']?.schema.$ref?.split('/').at(-1)
+  const schema = name === undefined ? undefined : (document.components?.schemas?.[name] as Node | undefined)
+  if (schema !== undefined && !Array.isArray(schema.required)) body.required = false
+}
+
+/** May an answer of this route be an earlier one, told again? */
+function repeats(route: Route): boolean {
+  return route.problems.some((code) => code === 'idempotency_key_reused' || code === 'operation_already_settled')
+}
+
+function addCommonParts(document: OpenAPIObject): void {
+  const used = new Set(JSON.stringify(document.paths).match(/(?<=#\/components\/examples\/)\w+/g) ?? [])
+  const components = (document.components ??= {})
+  Object.assign(components, {
+    parameters: {
+      RequestId: {
+        name: 'X-Request-Id',
+        in: 'header',
+        required: false,
+        description: 'An id for the request, used in logs and records. Any other value is replaced by one made here.',
+        schema: { type: 'string', minLength: 1, maxLength: 128, pattern: '^[A-Za-z0-9._-]+$' },
+        example: REQUEST_ID,
+      },
+    },
+    headers: {
+      RequestId: {
+        description: 'The id of the request.',
+        required: true,
+        schema: { type: 'string' },
+        example: REQUEST_ID,
+      },
+      IdempotencyReplayed: {
+        description: 'There where this repeats the answer of an earlier request; nothing was done again.',
+        schema: { type: 'string', const: 'true' },
+      },
+      RetryAfter: {
+        description: 'Seconds to wait.',
+        required: true,
+        schema: { type: 'integer', minimum: 0 },
+        example: 1,
+      },
+      WwwAuthenticate: {
+        description: 'How to show who calls (RFC 6750).',
+        required: true,
+        schema: { type: 'string' },
+        example: 'Bearer realm="quota"',
+      },
+    },
+    examples: Object.fromEntries(
+      [...used].sort().map((code) => {
+        const problem = problemOf(example(code as ErrorCode), REQUEST_ID)
+        return [code, { summary: problem.title, value: problem }]
+      }),
+    ),
+  })
+}
+
+/** An error as it might be met. */
+function example(code: ErrorCode): ServiceError {
+  switch (code) {
+    case 'validation_failed':
+      return validationFailed([{ field: 'total', message: 'must be an integer from 0 to 1000000000000' }])
+    case 'malformed_json':
+      return new ServiceError(code, 'the body is not JSON: Unexpected end of JSON input')
+    case 'idempotency_key_missing':
+      return new ServiceError(code, 'send an Idempotency-Key header; repeating it repeats the answer and not the act')
+    case 'idempotency_key_invalid':
+      return new ServiceError(code, 'Idempotency-Key must be 1 to 255 printable ASCII characters')
+    case 'unauthenticated':
+      return new ServiceError(code, 'send Authorization: Bearer TOKEN')
+    case 'forbidden':
+      return new ServiceError(code, 'this needs a token with the role service or admin')
+    case 'quota_not_found':
+      return new ServiceError(code, 'There is no quota 12.')
+    case 'operation_not_found':
+      return new ServiceError(code, `There is no operation ${REQUEST_ID}.`)
+    case 'route_not_found':
+      return new ServiceError(code, 'there is no such route')
+    case 'method_not_allowed':
+      return new ServiceError(code, 'this path takes GET, HEAD')
+    case 'quota_exceeded':
+      return new ServiceError(code, '5 requested, 3 remaining for account 7.', {
+        extra: {
+          requested: 5,
+          remaining: 3,
+          refills_at: '2026-12-01T00:00:00.000Z',
+          quotas: [
+            { id: 12, total: 1000, used: 997, reserved: 0, remaining: 3, refills_at: '2026-12-01T00:00:00.000Z' },
+          ],
+        },
+      })
+    case 'no_active_quota':
+      return new ServiceError(code, 'Account 7 has no active quota.')
+    case 'too_many_quotas':
+      return new ServiceError(code, 'An owner holds at most 200 quotas that are neither deleted nor expired.')
+    case 'version_mismatch':
+      return new ServiceError(
+        code,
+        'The quota is at version 4, not 3: somebody else changed it. Read it again, then decide.',
+        {
+          extra: { version: 4 },
+        },
+      )
+    case 'operation_already_settled':
+      return new ServiceError(code, 'The operation was released.', { extra: { state: 'released' } })
+    case 'commit_exceeds_hold':
+      return new ServiceError(code, 'The hold keeps 5; 6 cannot be committed.', { extra: { held: 5 } })
+    case 'refund_exceeds_charge':
+      return new ServiceError(code, 'Nothing is left to refund.', { extra: { refundable: 0 } })
+    case 'payload_too_large':
+      return new ServiceError(code, 'the body may have 100000 bytes after decompression')
+    case 'unsupported_media_type':
+      return new ServiceError(code, 'send Content-Type: application/json, in UTF-8')
+    case 'idempotency_key_reused':
+      return new ServiceError(
+        code,
+        'This Idempotency-Key was used for another request; the first one stands. A new request needs a new key.',
+      )
+    case 'internal_error':
+      return new ServiceError(code, 'this should not have happened; the log of the service has it under the request_id')
+    case 'unavailable':
+      return new ServiceError(code, 'The database cannot be reached or is too busy at the moment. A retry is safe.')
+  }
+}
+
+/** Bodies take the fields they name and no others; problems say more where their code has more to say. */
+function sayWhatElseFits(document: OpenAPIObject): void {
+  const schemas = (document.components?.schemas ?? {}) as Record<string, Node>
+  Object.assign(schemas[ProblemDto.name] ?? {}, { additionalProperties: true })
+  const bodies = Object.values(document.paths).flatMap((item) =>
+    METHODS.map((method) => (item[method] as Node | undefined)?.requestBody),
+  )
+  const open = [JSON.stringify(bodies)]
+  const seen = new Set<string>()
+  for (let text = open.pop(); text !== undefined; text = open.pop()) {
+    for (const name of text.match(/(?<=#\/components\/schemas\/)\w+/g) ?? []) {
+      const schema = schemas[name]
+      if (schema === undefined || seen.has(name)) continue
+      seen.add(name)
+      schema.additionalProperties = false
+      open.push(JSON.stringify(schema))
+    }
+  }
+}
+
+const DATA = new Set(['example', 'examples', 'default', 'const', 'enum'])
+
+/** Calls `visit` for everything in the document that may be a schema, and for no data. */
+function walkSchemas(node: unknown, visit: (schema: Node) => void): void {
+  if (Array.isArray(node)) {
+    for (const one of node) walkSchemas(one, visit)
+    return
+  }
+  if (typeof node !== 'object' || node === null) return
+  for (const [key, value] of Object.entries(node)) if (!DATA.has(key)) walkSchemas(value, visit)
+  visit(node as Node)
+}
+
+function tidySchema(schema: Node): void {
+  if (schema['x-any'] === true) {
+    // The swagger module calls what has no type an object; an empty schema takes anything.
+    delete schema['x-any']
+    delete schema.type
+  }
+  const isInteger = schema.type === 'integer' || (Array.isArray(schema.type) && schema.type.includes('integer'))
+  if (isInteger && typeof schema.maximum === 'number' && schema.maximum > LARGEST_INT32) schema.format = 'int64'
+}
+
+/** Callers see `MailQuota`; that it is a DTO is this code's affair. */
+function withPlainNames(document: OpenAPIObject): OpenAPIObject {
+  const text = JSON.stringify(document).replace(/(#\/components\/schemas\/\w+?)Dto"/g, '$1"')
+  const renamed = JSON.parse(text) as OpenAPIObject
+  const components = (renamed.components ??= {})
+  components.schemas = Object.fromEntries(
+    Object.entries(components.schemas ?? {}).map(([name, schema]) => [name.replace(/Dto$/, ''), schema]),
+  )
+  return renamed
+}
+
+/** In an order that does not depend on which module comes first. */
+function ordered(document: OpenAPIObject): OpenAPIObject {
+  const { openapi, info, servers, tags, paths, components, ...rest } = document
+  return {
+    openapi,
+    info,
+    ...(servers === undefined ? {} : { servers }),
+    ...(tags === undefined ? {} : { tags }),
+    ...rest,
+    paths: Object.fromEntries(
+      sorted(paths).map(([path, item]) => [path, Object.fromEntries(METHODS.flatMap((method) => pick(item, method)))]),
+    ),
+    components: Object.fromEntries(
+      sorted({ ...components }).map(([kind, parts]) => [kind, Object.fromEntries(sorted(parts as Node))]),
+    ),
+  }
+}
+
+function sorted<T>(map: Record<string, T>): [string, T][] {
+  return Object.entries(map).sort(([one], [other]) => (one < other ? -1 : 1))
+}
+
+function pick<T extends object, K extends keyof T & string>(item: T, key: K): [K, unknown][] {
+  const operation = item[key] as Node | undefined
+  if (operation === undefined) return []
+  const { operationId, summary, tags, security, parameters, requestBody, responses, ...rest } = operation
+  const inOrder = { operationId, summary, tags, security, parameters, requestBody, responses, ...rest }
+  return [[key, Object.fromEntries(Object.entries(inOrder).filter(([, value]) => value !== undefined))]]
+}

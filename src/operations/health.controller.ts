@@ -1,0 +1,58 @@
+import { Controller, Get, Logger } from '@nestjs/common'
+import { ApiOkResponse, ApiTags } from '@nestjs/swagger'
+import { Public } from '../auth/access.decorator.js'
+import { Readiness } from '../database/readiness.js'
+import { ServiceError } from '../error/service-error.js'
+import { Problems } from '../http/problem.decorator.js'
+import { LiveDto, ReadyDto } from './health.dto.js'
+import { Shutdown } from './shutdown.js'
+
+/** How long the store may take to answer; who asks for readiness gives up about then. */
+const PATIENCE_MS = 2_000
+
+/** For whoever starts, stops and balances instances. */
+@ApiTags('Operations')
+@Controller('health')
+@Public()
+export class HealthController {
+  private readonly logger = new Logger('Health')
+
+  constructor(
+    private readonly readiness: Readiness,
+    private readonly shutdown: Shutdown,
+  ) {}
+
+  /** Does the process live? */
+  @Get('live')
+  @ApiOkResponse({ type: LiveDto })
+  live(): LiveDto {
+    return { status: 'ok' }
+  }
+
+  /** Can this instance take requests? */
+  @Get('ready')
+  @ApiOkResponse({ type: ReadyDto })
+  @Problems('unavailable')
+  async ready(): Promise<ReadyDto> {
+    if (this.shutdown.draining) throw new ServiceError('unavailable', 'the service is shutting down')
+    try {
+      await within(PATIENCE_MS, this.readiness.check())
+    } catch (error) {
+      this.logger.warn(`not ready: ${error instanceof Error ? error.message : String(error)}`)
+      throw new ServiceError('unavailable', 'the database does not answer')
+    }
+    return { status: 'ready' }
+  }
+}
+
+async function within(milliseconds: number, work: Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer within ${milliseconds} ms`)), milliseconds)
+  })
+  try {
+    await Promise.race([work, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}

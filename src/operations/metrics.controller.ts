@@ -1,0 +1,26 @@
+import { Controller, Get, Inject, Res } from '@nestjs/common'
+import { ApiOkResponse, ApiTags } from '@nestjs/swagger'
+import type { Response } from 'express'
+import { Registry } from 'prom-client'
+import { AnyPrincipal } from '../auth/access.decorator.js'
+import { METRICS_REGISTRY } from './metrics.js'
+
+/** What Prometheus scrapes. */
+@ApiTags('Operations')
+@Controller('metrics')
+@AnyPrincipal('metricsPublic')
+export class MetricsController {
+  constructor(@Inject(METRICS_REGISTRY) private readonly registry: Registry) {}
+
+  /** Measurements, for Prometheus */
+  @Get()
+  @ApiOkResponse({
+    description: 'The text format of Prometheus.',
+    content: { 'text/plain': { schema: { type: 'string' } } },
+  })
+  async show(@Res() response: Response): Promise<void> {
+    const text = await this.registry.metrics()
+    response.setHeader('Content-Type', this.registry.contentType)
+    response.end(text)
+  }
+}

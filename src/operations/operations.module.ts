@@ -1,0 +1,22 @@
+import { Global, Module } from '@nestjs/common'
+import { DocsController } from './docs.controller.js'
+import { HealthController } from './health.controller.js'
+import { MetricsController } from './metrics.controller.js'
+import { Metrics, METRICS_REGISTRY } from './metrics.js'
+import { Shutdown } from './shutdown.js'
+
+/**
+ * What runs, watches and documents the service. Its middleware is installed by src/app.ts: `requestLog` right after the request id, so
+ * that it measures everything and tells of every refusal; `Shutdown.middleware` after the headers that every answer has.
+ */
+@Global()
+@Module({
+  controllers: [HealthController, MetricsController, DocsController],
+  providers: [
+    Metrics,
+    { provide: METRICS_REGISTRY, useFactory: (metrics: Metrics) => metrics.registry, inject: [Metrics] },
+    Shutdown,
+  ],
+  exports: [Metrics, METRICS_REGISTRY, Shutdown],
+})
+export class OperationsModule {}

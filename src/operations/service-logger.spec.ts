@@ -1,0 +1,128 @@
+import { describe, expect, it } from '@jest/globals'
+import { Logger } from '@nestjs/common'
+import type { Config, LogLevel } from '../config/config.js'
+import type { RequestLine } from './request-log.js'
+import { ServiceLogger } from './service-logger.js'
+
+const NOW = { now: () => Date.UTC(2026, 10, 21, 12) }
+const LINE: RequestLine = {
+  method: 'GET',
+  route: '/api/v1/quotas/:id',
+  status: 200,
+  ms: 1.2,
+  principal: 'mta',
+  requestId: 'r-1',
+  aborted: false,
+}
+
+function logger(config: Partial<Pick<Config, 'logLevel' | 'logFormat'>>) {
+  const lines: string[] = []
+  return {
+    lines,
+    log: new ServiceLogger({ logLevel: 'info', logFormat: 'json', ...config }, NOW, (line) => lines.push(line)),
+  }
+}
+
+const parsed = (lines: string[]) => lines.map((line) => JSON.parse(line) as Record<string, unknown>)
+
+describe('ServiceLogger', () => {
+  it('writes one object a line as JSON', () => {
+    const { lines, log } = logger({})
+    log.log('one\ntwo', 'Context')
+    log.warn({ queue: 3 })
+    expect(lines.every((line) => line.indexOf('\n') === line.length - 1)).toBe(true)
+    expect(parsed(lines)).toEqual([
+      { time: '2026-11-21T12:00:00.000Z', level: 'info', context: 'Context', message: 'one\ntwo' },
+      { time: '2026-11-21T12:00:00.000Z', level: 'warn', message: '{ queue: 3 }' },
+    ])
+  })
+
+  it('writes readable text', () => {
+    const { lines, log } = logger({ logFormat: 'text' })
+    log.log('hello', 'Context')
+    expect(lines).toEqual(['2026-11-21T12:00:00.000Z info  [Context] hello\n'])
+  })
+
+  it.each<[LogLevel, LogLevel[]]>([
+    ['error', ['error', 'error']],
+    ['warn', ['warn', 'error', 'error']],
+    ['info', ['info', 'warn', 'error', 'error']],
+    ['debug', ['debug', 'debug', 'info', 'warn', 'error', 'error']],
+  ])('tells at LOG_LEVEL=%s what is as severe', (logLevel, levels) => {
+    const { lines, log } = logger({ logLevel })
+    for (const level of ['verbose', 'debug', 'log', 'warn', 'error', 'fatal'] as const) log[level]('x')
+    expect(parsed(lines).map(({ level }) => level)).toEqual(levels)
+  })
+
+  it('tells an error by its stacks, not by what a driver hung on it', () => {
+    const { lines, log } = logger({})
+    const driver = Object.assign(new Error('connection lost'), { sql: 'INSERT hush', parameters: ['hush'] })
+    log.error(new Error('cannot write', { cause: driver }), 'Ledger')
+    const [line] = parsed(lines)
+    expect(line).toMatchObject({ level: 'error', context: 'Ledger', message: 'cannot write' })
+    expect(line?.stack).toMatch(/Error: cannot write\n\s+at [^]*caused by: Error: connection lost\n\s+at /)
+    expect(lines.join()).not.toContain('hush')
+  })
+
+  it('ends with an error that is its own cause', () => {
+    const { lines, log } = logger({})
+    const error = new Error('circular')
+    error.cause = error
+    log.error(error)
+    expect(lines).toHaveLength(1)
+  })
+
+  it('takes what Nest hands over: message, stack, context', () => {
+    const { lines, log } = logger({})
+    log.error('failed', 'Error: x\n    at y (z.js:1:1)', 'Context')
+    log.error('failed', undefined, 'Context')
+    const nest = new Logger('Own')
+    Logger.overrideLogger(log)
+    try {
+      nest.log('through Nest')
+    } finally {
+      Logger.overrideLogger(false)
+    }
+    expect(parsed(lines)).toMatchObject([
+      { message: 'failed', stack: 'Error: x\n    at y (z.js:1:1)', context: 'Context' },
+      { message: 'failed', context: 'Context' },
+      { message: 'through Nest', context: 'Own' },
+    ])
+  })
+
+  it('tells a request in either format', () => {
+    const { lines, log } = logger({})
+    log.request(LINE)
+    log.request({ ...LINE, status: 499, principal: undefined, aborted: true })
+    expect(parsed(lines)).toEqual([
+      {
+        time: '2026-11-21T12:00:00.000Z',
+        level: 'info',
+        context: 'Request',
+        method: 'GET',
+        route: '/api/v1/quotas/:id',
+        status: 200,
+        ms: 1.2,
+        principal: 'mta',
+        request_id: 'r-1',
+      },
+      expect.objectContaining({ status: 499, aborted: true }),
+    ])
+    const text = logger({ logFormat: 'text' })
+    text.log.request(LINE)
+    text.log.request({ ...LINE, principal: undefined, aborted: true })
+    expect(text.lines).toEqual([
+      '2026-11-21T12:00:00.000Z info  [Request] GET /api/v1/quotas/:id 200 1.2 ms mta r-1\n',
+      '2026-11-21T12:00:00.000Z info  [Request] GET /api/v1/quotas/:id 200 1.2 ms - r-1 aborted\n',
+    ])
+  })
+
+  it('still tells of failed requests where the level hides the others', () => {
+    const { lines, log } = logger({ logLevel: 'warn' })
+    for (const status of [200, 409, 500, 503]) log.request({ ...LINE, status })
+    expect(parsed(lines).map(({ status, level }) => [status, level])).toEqual([
+      [500, 'error'],
+      [503, 'warn'],
+    ])
+  })
+})

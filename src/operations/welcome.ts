@@ -1,0 +1,43 @@
+import type { MadeToken } from '../auth/tokens.js'
+import { formatInstant, type Instant } from '../quota/instant.js'
+
+const DAY_MS = 86_400_000
+
+/** Addresses that stand for all of the machine's: a caller on it says this one. */
+const ANY = new Map([
+  ['0.0.0.0', '127.0.0.1'],
+  ['::', '[::1]'],
+])
+
+/**
+ * What a service that made its tokens itself prints on the terminal: the tokens, and a request that works when pasted.
+ * @returns nothing to print where no token was made
+ */
+export function welcome(at: { address: string; port: number }, made: readonly MadeToken[], now: Instant): string {
+  const service = made.find(({ role }) => role === 'service')
+  if (service === undefined) return ''
+  const host = ANY.get(at.address) ?? (at.address.includes(':') ? `[${at.address}]` : at.address)
+  const body = {
+    account_id: 1,
+    quota_type: 2,
+    total: 1000,
+    cycle_unit: 'month',
+    cycle_reset_at: formatInstant(nextMonth(now)),
+  }
+  return [
+    '',
+    'AUTH_TOKENS is not set; these tokens are good until the service stops:',
+    ...made.map(({ role, token }) => `export ${role.toUpperCase()}_TOKEN=${token}`),
+    '',
+    'Try it:',
+    `curl -i http://${host}:${at.port}/api/v1/quotas -H 'Authorization: Bearer ${service.token}' -H 'Content-Type: application/json' -d '${JSON.stringify(body)}'`,
+    '',
+    '',
+  ].join('\n')
+}
+
+/** The first of a month, at least a day ahead: pasted a little later, it still lies in the future. */
+function nextMonth(now: Instant): Instant {
+  const tomorrow = new Date(now + DAY_MS)
+  return Date.UTC(tomorrow.getUTCFullYear(), tomorrow.getUTCMonth() + 1, 1)
+}
