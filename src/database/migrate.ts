@@ -20,7 +20,7 @@ export async function migrate(config: DatabaseConfig, entities: readonly EntityT
       await migrateUnderLock(dataSource)
       return
     } catch (error) {
-      // A refused log-in or a missing database will not mend itself within seconds, and names its cause best unwrapped.
+      // What is not there yet may be starting; what the driver cannot even try will not mend itself.
       if (attempt >= MOST_TRIES || (!dataSource.isInitialized && faultOf(error) === 'broken')) throw error
       await sleep(100 * attempt * (1 + Math.random()))
     } finally {
@@ -36,7 +36,10 @@ async function migrateUnderLock(dataSource: DataSource): Promise<void> {
   }
   const runner = dataSource.createQueryRunner()
   try {
-    await runner.query('SELECT GET_LOCK(?, ?)', [LOCK, LOCK_WAIT_SECONDS])
+    const [answer] = (await runner.query('SELECT GET_LOCK(?, ?) AS locked', [LOCK, LOCK_WAIT_SECONDS])) as {
+      locked: unknown
+    }[]
+    if (Number(answer?.locked) !== 1) throw new Error(`another instance has been migrating for ${LOCK_WAIT_SECONDS} s`)
     // MySQL commits at every DDL statement, so a transaction would promise what it cannot keep.
     await dataSource.runMigrations({ transaction: 'none' })
     await runner.query('SELECT RELEASE_LOCK(?)', [LOCK])

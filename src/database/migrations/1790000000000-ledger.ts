@@ -15,16 +15,14 @@ const CHANNELS: readonly ChannelTables[] = [
 
 /** Quotas, and the ledger that every write goes through, for mail and for SMS. */
 export class Ledger1790000000000 implements MigrationInterface {
+  /**
+   * MySQL commits at every DDL statement, so a process that is killed in the middle leaves the first tables behind: each step asks first
+   * whether it has been taken.
+   */
   async up(runner: QueryRunner): Promise<void> {
     for (const channel of CHANNELS) {
-      for (const table of tables(channel, isSqlite(runner))) {
-        await runner.createTable(table, false, false, true)
-        if (!isSqlite(runner) && table.name === `${channel.prefix}_quota`) {
-          await runner.query(
-            `ALTER TABLE \`${table.name}\` ADD CONSTRAINT \`CHK_${table.name}_counters\` CHECK (\`used\` >= 0 AND \`reserved\` >= 0 AND \`total\` >= 0)`,
-          )
-        }
-      }
+      for (const table of tables(channel, isSqlite(runner))) await runner.createTable(table, true, false, true)
+      if (!isSqlite(runner)) await checkCounters(runner, `${channel.prefix}_quota`)
     }
   }
 
@@ -33,6 +31,19 @@ export class Ledger1790000000000 implements MigrationInterface {
       for (const table of tables(channel, isSqlite(runner)).reverse()) await runner.dropTable(table.name)
     }
   }
+}
+
+/** TypeORM writes no CHECK for MySQL and MariaDB, both of which have them. */
+async function checkCounters(runner: QueryRunner, table: string): Promise<void> {
+  const name = `CHK_${table}_counters`
+  const known = (await runner.query(
+    'SELECT 1 FROM information_schema.table_constraints WHERE constraint_schema = DATABASE() AND table_name = ? AND constraint_name = ?',
+    [table, name],
+  )) as unknown[]
+  if (known.length > 0) return
+  await runner.query(
+    `ALTER TABLE \`${table}\` ADD CONSTRAINT \`${name}\` CHECK (\`used\` >= 0 AND \`reserved\` >= 0 AND \`total\` >= 0)`,
+  )
 }
 
 function isSqlite(runner: QueryRunner): boolean {

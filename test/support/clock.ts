@@ -1,0 +1,37 @@
+import { Clock } from '../../src/clock/clock.js'
+import { type Instant, parseInstant } from '../../src/quota/instant.js'
+
+/** A clock that stands still until a test moves it. */
+export class TestClock extends Clock {
+  private instant: Instant
+
+  constructor(start = '2026-11-21T12:00:00.000Z') {
+    super()
+    this.instant = parse(start)
+  }
+
+  override now(): Instant {
+    return this.instant
+  }
+
+  /** Sets the time, to an RFC 3339 text or to epoch milliseconds. */
+  set(to: string | Instant): void {
+    this.instant = typeof to === 'string' ? parse(to) : to
+  }
+
+  /** Moves on by seconds. */
+  pass(seconds: number): void {
+    this.instant += seconds * 1000
+  }
+
+  /** The present, `seconds` later, as RFC 3339 text. */
+  after(seconds: number): string {
+    return new Date(this.instant + seconds * 1000).toISOString()
+  }
+}
+
+function parse(text: string): Instant {
+  const instant = parseInstant(text)
+  if (instant === undefined) throw new Error(`no time: ${text}`)
+  return instant
+}
