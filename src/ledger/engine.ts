@@ -169,9 +169,9 @@ export class Engine<Q extends QuotaRow> {
   /** One try at one batch. Everything it knows is read under the locks; a rerun starts from nothing. */
   private async transact(transaction: Transaction, requests: readonly Request[]): Promise<Decision[]> {
     const ownerIds = [...new Set(requests.map(({ ownerId }) => ownerId))]
-    await this.store.lockOwners(transaction, ownerIds)
+    const lockedIds = await this.store.lockOwners(transaction, ownerIds)
     const book = new Book<Q>(this.clock.now())
-    await this.load(transaction, book, requests, ownerIds)
+    await this.load(transaction, book, requests, lockedIds)
 
     const judge = new Judge(this.channel, book)
     const decisions: Decision[] = []

@@ -124,15 +124,20 @@ export class LedgerStore<Q extends QuotaRow> {
     )
   }
 
-  /** Takes the owners' locks, in id order. SQLite needs none: its transaction holds the one write lock. */
-  async lockOwners(transaction: Transaction, ownerIds: readonly number[]): Promise<void> {
-    if (transaction.dialect === 'sqlite') return
+  /**
+   * Takes the owners' locks, in id order. SQLite needs none: its transaction holds the one write lock.
+   * @returns the owners that are locked. One without a row is not, and has no quota: its first create may be under way elsewhere, and what
+   *   that makes must not be touched here.
+   */
+  async lockOwners(transaction: Transaction, ownerIds: readonly number[]): Promise<number[]> {
+    if (transaction.dialect === 'sqlite') return [...ownerIds]
     const id = this.owner.column('ownerId')
     const sorted = [...ownerIds].sort((a, b) => a - b)
-    await transaction.rows(
-      `SELECT ${id} FROM ${this.owner.table} FORCE INDEX (PRIMARY) WHERE ${id} IN (${placeholders(sorted)}) ORDER BY ${id} FOR UPDATE`,
+    const rows = await transaction.rows(
+      `SELECT ${id} AS id FROM ${this.owner.table} FORCE INDEX (PRIMARY) WHERE ${id} IN (${placeholders(sorted)}) ORDER BY ${id} FOR UPDATE`,
       sorted,
     )
+    return rows.map((row) => Number(row['id']))
   }
 
   /**
@@ -149,6 +154,7 @@ export class LedgerStore<Q extends QuotaRow> {
 
   /** The owners' quotas that may be live at `now`, disabled ones among them. */
   async liveQuotas(transaction: Transaction, ownerIds: readonly number[], now: Instant): Promise<Q[]> {
+    if (ownerIds.length === 0) return []
     const { quota } = this
     const rows = await transaction.rows(
       `SELECT ${quota.columns} FROM ${quota.readBy(transaction.dialect, LIVE_OF_OWNER)} WHERE ${quota.column('ownerId')} IN (${placeholders(ownerIds)}) ` +
