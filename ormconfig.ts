@@ -1,7 +1,7 @@
 import { DataSource } from 'typeorm'
-import { loadConfig } from './src/config/config.js'
+import { loadDatabaseConfig } from './src/config/config.js'
 import { dataSourceOptions } from './src/database/data-source-options.js'
 import { ENTITIES } from './src/entities.js'
 
 /** For TypeORM's command line: `npx typeorm migration:show -d dist/ormconfig.js` after a build. */
-export default new DataSource(dataSourceOptions(loadConfig(process.env).database, ENTITIES, 'migration'))
+export default new DataSource(dataSourceOptions(loadDatabaseConfig(process.env), ENTITIES, 'migration'))

@@ -131,7 +131,6 @@ function parseDatabaseUrl(text: string, poolSize: number): DatabaseConfig | stri
   }
   const missing = [
     ...(url.username === '' ? ['a user'] : []),
-    ...(url.password === '' ? ['a password'] : []),
     ...(url.hostname === '' ? ['a host'] : []),
     ...(/^\/[^/]+$/.test(url.pathname) ? [] : ['a database']),
   ]
@@ -243,4 +242,15 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
   }
   if (read.mistakes.length > 0) throw new ConfigError(read.mistakes)
   return Object.freeze(config)
+}
+
+/**
+ * Reads what says where the data lies, and nothing else: all that migrating needs.
+ * @throws ConfigError which names every mistake in it
+ */
+export function loadDatabaseConfig(env: NodeJS.ProcessEnv): DatabaseConfig {
+  const read = new Reader(env)
+  const database = readDatabase(read, read.text('NODE_ENV') === 'production')
+  if (read.mistakes.length > 0) throw new ConfigError(read.mistakes)
+  return database
 }
