@@ -99,7 +99,8 @@ function documented(path: string): string {
 
 function problemsOf(route: Route): ErrorCode[] {
   const codes = new Set<ErrorCode>([...COMMON_PROBLEMS, ...route.problems])
-  if (route.method === 'POST' || route.method === 'PUT') for (const code of BODY_PROBLEMS) codes.add(code)
+  // A body is read where one comes, wanted or not.
+  if (route.method !== 'GET') for (const code of BODY_PROBLEMS) codes.add(code)
   if (route.access !== 'public') codes.add('unauthenticated')
   if (route.access === 'service' || route.access === 'admin') codes.add('forbidden')
   // A draining process is alive, and this is how it says so.

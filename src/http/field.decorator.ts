@@ -213,7 +213,7 @@ export function ItemsField(
       name: 'items',
       accepts: (value) => Array.isArray(value) && value.length >= min && value.length <= max,
       expected: `an array of ${min} to ${max} items`,
-      schema: { type: item, isArray: true, minItems: min, maxItems: max },
+      schema: { type: () => [item()], minItems: min, maxItems: max },
     },
     options,
   )
@@ -286,5 +286,6 @@ export function ShownObject(
   type: () => new () => object,
   options: ShownOptions & { isArray?: true } = {},
 ): PropertyDecorator {
-  return shown({ type, ...(options.isArray === undefined ? {} : { isArray: true }) }, options)
+  // The document calls a function named `type` for the class, and takes any other for the class itself.
+  return shown(options.isArray === true ? { type: () => [type()] } : { type: () => type() }, options)
 }

@@ -47,6 +47,8 @@ function isJson(contentType: string | undefined): boolean {
   const [type = '', ...parameters] = (contentType ?? '').toLowerCase().split(';')
   if (type.trim() !== 'application/json') return false
   return parameters.every((parameter) => {
+    // Nothing may stand after a semicolon (RFC 9110, section 5.6.6).
+    if (parameter.trim() === '') return true
     const [, name, value] = /^\s*([\w-]+)\s*=\s*"?([^"]*?)"?\s*$/.exec(parameter) ?? []
     return name !== undefined && (name !== 'charset' || value === 'utf-8')
   })
