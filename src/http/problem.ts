@@ -13,7 +13,7 @@ export interface Problem {
   status: number
   detail: string
   code: ErrorCode
-  /** Absent in an item of a batch, whose answer has one for all. */
+  /** The request's X-Request-Id; for an item of a batch that of the whole. */
   request_id?: string
   errors?: readonly FieldError[]
   [extra: string]: unknown
@@ -98,7 +98,7 @@ export function typeOf(code: ErrorCode): string {
 
 /**
  * Writes an error as a problem document.
- * @param requestId of the request; none for an item of a batch
+ * @param requestId of the request
  */
 export function problemOf(error: ServiceError, requestId?: string): Problem {
   const { code, detail, fields, extra } = error

@@ -1,0 +1,291 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { Controller, Get, Module } from '@nestjs/common'
+import type { Response } from 'supertest'
+import { digestOf, newToken } from '../src/auth/token.js'
+import { RouteTable } from '../src/http/route-table.js'
+import { type As, AUTH_TOKENS, TestApp, TOKENS } from './support/app.js'
+import { bodyOf, fresh, MAIL_API, refusal, SMS_API, START } from './support/quota-api.js'
+import { onEveryStore, type Store } from './support/store.js'
+
+/** Whom a rule lets pass, of everybody who may knock. */
+const MAY = {
+  everybody: [undefined, 'usage', 'service', 'admin'],
+  anyPrincipal: ['usage', 'service', 'admin'],
+  service: ['service', 'admin'],
+  admin: ['admin'],
+} satisfies Record<string, (As | undefined)[]>
+
+/** Who may what, by the contract (§5). A route that is missing here fails the suite. */
+const ROUTES: Record<string, keyof typeof MAY> = {
+  'GET /health/live': 'everybody',
+  'GET /health/ready': 'everybody',
+  'GET /metrics': 'anyPrincipal',
+  'GET /docs': 'anyPrincipal',
+  'GET /docs/:file': 'anyPrincipal',
+  'GET /openapi.json': 'anyPrincipal',
+
+  'POST /api/v1/quotas': 'service',
+  'GET /api/v1/quotas': 'service',
+  'GET /api/v1/quotas/summary/:accountID': 'service',
+  'GET /api/v1/quotas/:id': 'service',
+  'PUT /api/v1/quotas/:id': 'service',
+  'DELETE /api/v1/quotas/:id': 'service',
+  'POST /api/v1/quotas/:id/restore': 'service',
+  'GET /api/v1/quotas/:id/changes': 'service',
+
+  'POST /api/sms/admin/quota': 'admin',
+  'GET /api/sms/admin/quota/list': 'admin',
+  'GET /api/sms/admin/quota/summary': 'admin',
+  'GET /api/sms/admin/quota/:id': 'admin',
+  'PUT /api/sms/admin/quota/:id': 'admin',
+  'DELETE /api/sms/admin/quota/:id': 'admin',
+  'POST /api/sms/admin/quota/:id/restore': 'admin',
+  'GET /api/sms/admin/quota/:id/changes': 'admin',
+
+  ...Object.fromEntries(
+    ['/api/v1/quotas/usage', '/api/sms/quota/usage'].flatMap((usage) =>
+      [
+        `POST ${usage}/consume`,
+        `POST ${usage}/consume/batch`,
+        `POST ${usage}/reserve`,
+        `POST ${usage}/:operationId/commit`,
+        `POST ${usage}/:operationId/release`,
+        `POST ${usage}/:operationId/refund`,
+        `GET ${usage}/:operationId`,
+        `GET ${usage}/check`,
+        `GET ${usage}`,
+      ].map((route) => [route, 'anyPrincipal' as const]),
+    ),
+  ),
+}
+
+const CALLERS: [string, As | undefined][] = [
+  ['nobody', undefined],
+  ['usage', 'usage'],
+  ['service', 'service'],
+  ['admin', 'admin'],
+]
+
+const OPERATION_ID = '01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d'
+
+/** A route's method, and a path of it that is well formed. */
+function placeOf(route: string): [string, string] {
+  const [method = '', path = ''] = route.split(' ')
+  return [
+    method,
+    path
+      .replace(':operationId', OPERATION_ID)
+      .replace(':file', 'initializer.js')
+      .replace(/:id|:accountID/, '9007199254740991'),
+  ]
+}
+
+@Controller('scratch')
+class ScratchController {
+  @Get()
+  forgotten(): object {
+    return { open: true }
+  }
+}
+
+@Module({ controllers: [ScratchController] })
+class ScratchModule {}
+
+onEveryStore('access', (kind) => {
+  let store: Store
+  let app: TestApp
+  let open: TestApp
+  /** A second good token of the principal `service`, as in a rotation. */
+  const rotated = newToken('service')
+  const nobody = newToken('admin')
+
+  beforeAll(async () => {
+    store = await kind.open()
+    app = await TestApp.start(store, {
+      env: { AUTH_TOKENS: `${AUTH_TOKENS},service:service:${digestOf(rotated).toString('hex')}` },
+      imports: [ScratchModule],
+    })
+    open = await TestApp.start(store, { env: { DOCS_PUBLIC: 'true', METRICS_PUBLIC: 'true' } })
+  })
+
+  afterAll(async () => {
+    await open.stop()
+    await app.stop()
+    await store.drop()
+  })
+
+  const withToken = (method: string, path: string, token: string, body?: object): Promise<Response> =>
+    app.send(method, path, { as: undefined, headers: { Authorization: `Bearer ${token}` }, body })
+
+  describe('of the routes', () => {
+    it('is known for every one that is served, and for no other', () => {
+      const declared = open.app.get(RouteTable).routes.map(({ method, path }) => `${method} ${path}`)
+      expect(declared.sort()).toEqual(Object.keys(ROUTES).sort())
+      const { router } = open.app.getHttpAdapter().getInstance() as unknown as {
+        router: { stack: { route?: { path: string; methods: Record<string, boolean> } }[] }
+      }
+      const served = router.stack.flatMap(({ route }) =>
+        Object.keys(route?.methods ?? {}).map((method) => `${method.toUpperCase()} ${route?.path ?? ''}`),
+      )
+      expect(served.sort()).toEqual(declared)
+    })
+
+    describe.each(Object.entries(ROUTES))('%s', (route, rule) => {
+      const [method, path] = placeOf(route)
+      const may: readonly (As | undefined)[] = MAY[rule]
+
+      it.each(CALLERS)(`is for ${rule}: asked by %s`, async (_name, as) => {
+        const answer = await app.send(method, path, { as })
+        if (may.includes(as)) {
+          expect([401, 403]).not.toContain(answer.status)
+          expect(answer.headers['www-authenticate']).toBeUndefined()
+        } else if (as === undefined) {
+          expect(refusal(answer)).toEqual([401, 'unauthenticated'])
+          expect(answer.headers['www-authenticate']).toBe('Bearer realm="quota"')
+        } else {
+          expect(refusal(answer)).toEqual([403, 'forbidden'])
+          expect(answer.headers['www-authenticate']).toBeUndefined()
+        }
+      })
+
+      it.each([
+        ['a token that is not known', { Authorization: `Bearer ${nobody}` }],
+        ['a good token with a letter more', { Authorization: `Bearer ${TOKENS.admin}x` }],
+        ['the digest of a good token', { Authorization: `Bearer ${digestOf(TOKENS.admin).toString('hex')}` }],
+        ['another scheme', { Authorization: `Basic ${Buffer.from(`admin:${TOKENS.admin}`).toString('base64')}` }],
+        ['a token without a scheme', { Authorization: TOKENS.admin }],
+        ['a cookie', { Cookie: `access_token=${TOKENS.admin}; Authorization=Bearer ${TOKENS.admin}` }],
+        [
+          'a header of another name',
+          { 'X-Access-Token': TOKENS.admin, 'Proxy-Authorization': `Bearer ${TOKENS.admin}` },
+        ],
+      ])('does not take %s for a good token', async (_what, headers) => {
+        const answer = await app.send(method, path, { as: undefined, headers })
+        if (rule === 'everybody') {
+          expect(answer.status).toBe(200)
+        } else {
+          expect(refusal(answer)).toEqual([401, 'unauthenticated'])
+          expect(answer.headers['www-authenticate']).toMatch(/^Bearer realm="quota"/)
+        }
+      })
+
+      it('takes no token from the query or the body', async () => {
+        const asked = await app.send(method, `${path}?access_token=${TOKENS.admin}`, { as: undefined })
+        const told = await app.send(method, path, { as: undefined, body: { access_token: TOKENS.admin } })
+        const form = await app.send(method, path, {
+          as: undefined,
+          headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
+          body: `access_token=${TOKENS.admin}`,
+        })
+        const expected = rule === 'everybody' ? [400, 400, 415] : [401, 401, 401]
+        expect([asked.status, told.status, form.status]).toEqual(expected)
+      })
+
+      it('is looked at before everything else of a request', async () => {
+        const broken = { headers: { 'Content-Type': 'text/plain', 'Idempotency-Key': '' }, body: '{' }
+        for (const [, as] of CALLERS) {
+          if (may.includes(as)) continue
+          const answer = await app.send(method, `${path}?nonsense=1&nonsense=2`, { ...broken, as })
+          expect(answer.status).toBe(as === undefined ? 401 : 403)
+        }
+      })
+    })
+  })
+
+  it.each(['/metrics', '/docs', '/docs/initializer.js', '/openapi.json'])(
+    'to %s may be opened to everybody by configuration, to nothing else',
+    async (path) => {
+      const answer = await open.get(path, { as: undefined })
+      expect([401, 403]).not.toContain(answer.status)
+      expect(refusal(await open.get(MAIL_API.list, { as: undefined }))).toEqual([401, 'unauthenticated'])
+      expect(refusal(await open.get('/nowhere', { as: undefined }))).toEqual([401, 'unauthenticated'])
+    },
+  )
+
+  it.each(CALLERS)('to a route that declares no rule is closed: asked by %s', async (_name, as) => {
+    const answer = await app.get('/scratch', { as })
+    expect(refusal(answer)).toEqual(as === undefined ? [401, 'unauthenticated'] : [403, 'forbidden'])
+  })
+
+  it('to HEAD is what it is to GET', async () => {
+    const statuses = []
+    for (const [, as] of CALLERS) statuses.push((await app.send('head', SMS_API.list, { as })).status)
+    expect(statuses).toEqual([401, 403, 403, 200])
+  })
+
+  it.each([
+    '//api/sms/admin/quota/list',
+    '/API/SMS/ADMIN/QUOTA/LIST',
+    '/api/sms/admin/quota/list/',
+    '/api/sms/admin/quota/%6cist',
+  ])('is not gone round by %s', async (path) => {
+    expect((await app.get(path, { as: undefined })).status).toBe(401)
+    expect([403, 404]).toContain((await app.get(path, { as: 'service' })).status)
+  })
+
+  it('takes no second token beside a good one', async () => {
+    const answer = await app
+      .get(MAIL_API.list, { as: undefined })
+      .set('Authorization', [`Bearer ${TOKENS.admin}`, `Bearer ${TOKENS.admin}`] as unknown as string)
+    expect(refusal(answer)).toEqual([401, 'unauthenticated'])
+    const beside = await app.get(`${MAIL_API.list}?access_token=${TOKENS.admin}`)
+    expect(beside.body.errors).toEqual([{ field: 'access_token', message: 'is no parameter of this route' }])
+  })
+
+  it('takes the scheme in any case, as RFC 9110 says', async () => {
+    const answer = await app.get(MAIL_API.list, {
+      as: undefined,
+      headers: { Authorization: `bEARER ${TOKENS.service}` },
+    })
+    expect(answer.status).toBe(200)
+  })
+
+  it('knows both tokens of a rotation as one principal', async () => {
+    const owner = fresh()
+    const body = { account_id: owner, quota_type: 1, total: 5, expire_at: '2027-01-01T00:00:00Z' }
+    const first = await app.post(MAIL_API.quotas, body, { as: 'service', key: `k-${owner}` })
+    const second = await app.send('post', MAIL_API.quotas, {
+      as: undefined,
+      key: `k-${owner}`,
+      headers: { Authorization: `Bearer ${rotated}` },
+      body,
+    })
+    expect([first.status, second.status]).toEqual([201, 201])
+    expect(second.text).toBe(first.text)
+    expect(second.headers['idempotency-replayed']).toBe('true')
+    const path = `${MAIL_API.quotas}/${first.body.id}`
+    bodyOf(200, await withToken('put', path, rotated, { total: 6 }))
+    const { items } = bodyOf(200, await app.get(`${path}/changes`))
+    expect(items.map(({ actor }: { actor: string }) => actor)).toEqual(['service', 'service'])
+  })
+
+  it('tells principals apart: a key belongs to the one who sent it', async () => {
+    const owner = fresh()
+    const body = { account_id: owner, quota_type: 1, total: 5, expire_at: '2027-01-01T00:00:00Z' }
+    const answers = []
+    for (const as of ['service', 'other', 'admin'] as const) {
+      answers.push(await app.post(MAIL_API.quotas, body, { as, key: `k-${owner}` }))
+    }
+    expect(new Set(answers.map((answer) => bodyOf(201, answer).id)).size).toBe(3)
+    expect(answers.map(({ headers }) => headers['idempotency-replayed'])).toEqual([undefined, undefined, undefined])
+  })
+
+  it('that is refused has no effect', async () => {
+    const owner = fresh()
+    const body = { account_id: owner, quota_type: 1, total: 5, expire_at: '2027-01-01T00:00:00Z' }
+    const quota = bodyOf(201, await app.post(MAIL_API.quotas, body))
+    const path = `${MAIL_API.quotas}/${quota.id}`
+    for (const as of [undefined, 'usage'] as const) {
+      const status = as === undefined ? 401 : 403
+      expect((await app.post(MAIL_API.quotas, body, { as })).status).toBe(status)
+      expect((await app.put(path, { total: 9 }, { as })).status).toBe(status)
+      expect((await app.delete(path, { as })).status).toBe(status)
+      expect((await app.post(`${path}/restore`, undefined, { as })).status).toBe(status)
+    }
+    const use = { account_id: owner, amount: 1 }
+    expect((await app.post(MAIL_API.consume, use, { as: undefined, key: `k-${owner}` })).status).toBe(401)
+    expect(bodyOf(200, await app.get(path))).toEqual({ ...quota, created_at: START, updated_at: START })
+    expect(bodyOf(200, await app.get(`${MAIL_API.list}?account_id=${owner}`)).total).toBe(1)
+    expect(bodyOf(200, await app.get(`${path}/changes`)).total).toBe(1)
+  })
+})

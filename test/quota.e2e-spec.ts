@@ -1,0 +1,49 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
+import { TestApp } from './support/app.js'
+import { bodyOf, fresh, MAIL_API, SMS_API, START, stopSweepers } from './support/quota-api.js'
+import { quotaContract } from './support/quota.contract.js'
+import { onEveryStore, type Store } from './support/store.js'
+
+onEveryStore('quotas', (kind) => {
+  let store: Store
+  let app: TestApp
+
+  beforeAll(async () => {
+    store = await kind.open()
+    app = await TestApp.start(store)
+    await stopSweepers(app)
+  })
+
+  afterEach(() => {
+    app.clock.set(START)
+  })
+
+  afterAll(async () => {
+    await app.stop()
+    await store.drop()
+  })
+
+  describe('of mail', () => {
+    quotaContract(MAIL_API, () => app)
+  })
+
+  describe('of SMS', () => {
+    quotaContract(SMS_API, () => app)
+  })
+
+  describe('of two channels', () => {
+    it('know nothing of each other: neither owners nor keys nor ids', async () => {
+      const owner = fresh()
+      const key = `both-${owner}`
+      const settings = { quota_type: 1, total: 5, expire_at: '2027-01-01T00:00:00Z' }
+      const mail = await app.post(MAIL_API.quotas, { account_id: owner, ...settings }, { key })
+      const sms = await app.post(SMS_API.quotas, { user_id: owner, ...settings, total: 8 }, { key })
+      expect([bodyOf(201, mail).total, bodyOf(201, sms).total]).toEqual([5, 8])
+      expect(sms.headers['idempotency-replayed']).toBeUndefined()
+      expect(bodyOf(200, await app.get(MAIL_API.summary(owner))).total).toBe(5)
+      expect(bodyOf(200, await app.get(SMS_API.summary(owner))).total).toBe(8)
+      bodyOf(204, await app.delete(`${MAIL_API.quotas}/${mail.body.id}`))
+      expect(bodyOf(200, await app.get(SMS_API.summary(owner))).quota_count).toBe(1)
+    })
+  })
+})
