@@ -170,6 +170,10 @@ export class Book<Q extends QuotaRow> {
       const operation = this.operations.get(hold.operationId)
       if (operation !== undefined) operation.row.state = 'expired'
     }
+    // A hold that was settled early leaves its time behind: it is moved on too, or every later batch would look again.
+    for (const quota of this.owner(ownerId).quotas) {
+      if (quota.holdDueAt !== null && quota.holdDueAt <= this.now) quotas.add(quota)
+    }
     for (const quota of quotas) {
       quota.holdDueAt = null
       this.touchedIds.add(quota.id)

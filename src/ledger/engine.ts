@@ -217,9 +217,13 @@ export class Engine<Q extends QuotaRow> {
       quotaIds.delete(quota.id)
     }
     if (once.size > 0) for (const act of await this.store.actsByOnce(transaction, [...once])) book.addAct(act)
-    if (transaction.attempt > 1) {
-      const ids = requests.filter((request) => request.once === null).map(({ id }) => id)
-      for (const act of await this.store.actsById(transaction, ids)) book.addAct(act)
+    // An edit without a key may have been committed by an earlier try whose answer was lost: it is known by its own id.
+    const keyless = requests.filter((request) => request.once === null && request.command.kind !== 'sweep')
+    for (const act of await this.store.actsById(
+      transaction,
+      keyless.map(({ id }) => id),
+    )) {
+      book.addAct(act)
     }
     for (const entry of await this.store.operationsById(transaction, [...operationIds])) {
       book.addOperation(entry)

@@ -1,7 +1,7 @@
 import { ServiceError, validationFailed } from '../error/service-error.js'
 import { cut, draw } from '../quota/draw-down.js'
 import { formatInstant, LATEST } from '../quota/instant.js'
-import { isLive, MOST_LIVE_QUOTAS, type QuotaState, remaining, roll } from '../quota/quota.js'
+import { isLive, MOST_LIVE_QUOTAS, type QuotaState, remaining } from '../quota/quota.js'
 import { nextRefill, refillsAt } from '../quota/refill.js'
 import {
   applyPatch,
@@ -79,10 +79,7 @@ export class Judge<Q extends QuotaRow> {
       const broken = brokenByTime(command.settings, this.book.now)
       if (broken.length > 0) throw validationFailed(broken)
     }
-    throw new ServiceError(
-      'idempotency_key_reused',
-      'This Idempotency-Key was used for another request; the first one stands. A new request needs a new key.',
-    )
+    throw keyReused()
   }
 
   private create(request: Request, { settings, people }: Of<'create'>): Verdict<Q> {
@@ -108,17 +105,16 @@ export class Judge<Q extends QuotaRow> {
   private update(request: Request, { quotaId, patch, version }: Of<'update'>): Outcome {
     const quota = this.present(quotaId)
     const { book } = this
-    const foreign = brokenForType(quota, patch)
-    if (foreign.length > 0) throw validationFailed(foreign)
-    this.checkVersion(quota, version)
     const patched = { ...quota }
+    const foreign = brokenForType(quota, patch)
     const applied = applyPatch(patched, patch, book.now)
+    if (foreign.length > 0) throw validationFailed([...foreign, ...(applied.broken ?? [])])
+    // What depends on the quota's present state is asked last: a stale record is told to be stale, not to be wrong.
+    this.checkVersion(quota, version)
     if (applied.broken !== undefined) throw validationFailed(applied.broken)
     if (applied.change === undefined) return this.show(quota)
     if (!isLive(quota, book.now) && isLive(patched, book.now) && book.liveCount(quota.ownerId) >= MOST_LIVE_QUOTAS)
       throw this.tooManyQuotas()
-    // A revived cycle quota rolls on from its end.
-    roll(patched, book.now)
     Object.assign(quota, patched)
     return this.edit(request, quota, 'update', applied.change)
   }
@@ -358,6 +354,14 @@ function shortView(quota: QuotaState): object {
 function alreadySettled(state: string): ServiceError {
   const why = state === 'consumed' ? 'A consume has no hold to settle.' : `The hold is ${state} already.`
   return new ServiceError('operation_already_settled', why, { extra: { state } })
+}
+
+/** The key belongs to another request. */
+export function keyReused(): ServiceError {
+  return new ServiceError(
+    'idempotency_key_reused',
+    'This Idempotency-Key was used for another request; the first one stands. A new request needs a new key.',
+  )
 }
 
 /** No quota of that id, or a deleted one. */

@@ -8,7 +8,7 @@ import type { Channel } from './channel.js'
 import { type Command, digestOf, onceForKey, onceForSettling, type Outcome } from './command.js'
 import { Engine, type EngineOptions } from './engine.js'
 import { IdSource } from './id-source.js'
-import { operationNotFound, quotaNotFound } from './judge.js'
+import { keyReused, operationNotFound, quotaNotFound } from './judge.js'
 import type { QuotaRow } from './quota.entity.js'
 import { LedgerStore } from './store.js'
 
@@ -37,7 +37,7 @@ export class Ledger<Q extends QuotaRow> implements BeforeApplicationShutdown {
   constructor(
     readonly channel: Channel<Q>,
     dataSource: DataSource,
-    work: UnitOfWork,
+    private readonly work: UnitOfWork,
     clock: Clock,
     options: EngineOptions,
   ) {
@@ -108,7 +108,12 @@ export class Ledger<Q extends QuotaRow> implements BeforeApplicationShutdown {
 
   /** Returns what was charged, or `amount` of it. */
   async refund(caller: Caller, operationId: string, amount: number | undefined, key: string): Promise<Outcome> {
-    return this.submit(caller, await this.operationOwner(operationId), { kind: 'refund', operationId, amount }, key)
+    return this.submit(
+      caller,
+      await this.refundOwner(caller, operationId, key),
+      { kind: 'refund', operationId, amount },
+      key,
+    )
   }
 
   /** Writes down that the owner's due holds have expired. */
@@ -152,6 +157,17 @@ export class Ledger<Q extends QuotaRow> implements BeforeApplicationShutdown {
     const ownerId = this.remembered.get(operationId) ?? (await this.ownerOfOperation.load(operationId))
     if (ownerId === undefined) throw operationNotFound(operationId)
     return ownerId
+  }
+
+  /** A refund's key is judged before its operation is missed: one that was used is reused, whatever it names now. */
+  private async refundOwner(caller: Caller, operationId: string, key: string): Promise<number> {
+    try {
+      return await this.operationOwner(operationId)
+    } catch (error) {
+      const once = [onceForKey(caller.name, key)]
+      const acts = await this.work.read(async (transaction) => this.store.actsByOnce(transaction, once))
+      throw acts.length > 0 ? keyReused() : error
+    }
   }
 }
 

@@ -259,7 +259,8 @@ export class QuotaReader<Q extends QuotaRow> {
     const bounded = await count(EXACT_UP_TO + 1)
     if (bounded <= EXACT_UP_TO) return { total: bounded, total_relation: 'exact' }
     const recent = await this.counts.get(name, () => count(Infinity))
-    return { total: Math.max(recent, EXACT_UP_TO + 1), total_relation: 'recent' }
+    // As many have just been counted, and there is at least one more than the list tells exactly.
+    return { total: Math.max(recent ?? 0, bounded), total_relation: 'recent' }
   }
 
   // No index is named here: nothing is ordered, and the planner finds the one that covers the condition.

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Clock } from '../clock/clock.js'
 import type { Instant } from '../quota/instant.js'
 
@@ -16,24 +17,25 @@ interface Counted {
   readonly count: () => Promise<number>
 }
 
+/** How long a request waits for a count that nobody has made yet. Up to some 100,000 rows that is long enough. */
+const PATIENCE_MS = 100
+
 /**
- * Shares the counts of long lists. The first request for a list waits for its count; from then on a timer keeps it young, off every request's path,
- * for as long as somebody asks.
+ * Shares the counts of long lists. The first request for a list starts its count and waits for it but shortly; from then on a timer keeps it young, off every
+ * request's path, for as long as somebody asks.
  */
 export class RecentCounts {
   private readonly counts = new Map<string, Counted>()
 
   constructor(private readonly clock: Clock) {}
 
-  /** The count under this name, at most 60 s old. */
-  async get(name: string, count: () => Promise<number>): Promise<number> {
+  /** The count under this name, at most 60 s old; undefined where the first one is still under way. */
+  async get(name: string, count: () => Promise<number>): Promise<number | undefined> {
     const now = this.clock.now()
-    const known = this.counts.get(name)
-    if (known !== undefined && now - known.at <= OLDEST_MS && now >= known.at) {
-      known.askedAt = now
-      return known.value
-    }
-    return this.start(name, count, now)
+    let known = this.counts.get(name)
+    if (known === undefined || now - known.at > OLDEST_MS || now < known.at) known = this.start(name, count, now)
+    known.askedAt = now
+    return Promise.race([known.value, sleep(PATIENCE_MS, undefined, { ref: false })])
   }
 
   /** Makes the counts anew that are still asked for, and forgets the others; called by a timer. */
@@ -48,15 +50,13 @@ export class RecentCounts {
     }
   }
 
-  private async start(name: string, count: () => Promise<number>, now: Instant): Promise<number> {
+  private start(name: string, count: () => Promise<number>, now: Instant): Counted {
     if (this.counts.size >= MOST_COUNTS) this.counts.clear()
-    const value = count()
-    this.counts.set(name, { value, at: now, askedAt: now, count })
-    try {
-      return await value
-    } catch (error) {
-      this.counts.delete(name)
-      throw error
-    }
+    const started: Counted = { value: count(), at: now, askedAt: now, count }
+    this.counts.set(name, started)
+    started.value.catch(() => {
+      if (this.counts.get(name) === started) this.counts.delete(name)
+    })
+    return started
   }
 }

@@ -89,10 +89,14 @@ export function remaining(quota: QuotaState): number {
   return Math.max(0, quota.total - quota.used - quota.reserved)
 }
 
-/** Is `instant` a reset of this quota that has come already? Such a value is the echo of a record read before that reset. */
+/**
+ * Is `instant` a reset of this quota that has come already, by the clock or by what is stored? Such a value is the echo of a record read before
+ * that reset.
+ */
 export function isPastReset(quota: QuotaState, instant: Instant, now: Instant): boolean {
-  const { cycleUnit: unit, cycleTimeZone: timeZone, cycleAnchorAt: anchor } = quota
-  if (unit === null || timeZone === null || anchor === null || instant > now) return false
+  const { cycleUnit: unit, cycleTimeZone: timeZone, cycleAnchorAt: anchor, cycleEndsAt } = quota
+  if (unit === null || timeZone === null || anchor === null || cycleEndsAt === null) return false
+  if (instant > now && instant >= cycleEndsAt) return false
   return isBoundary({ unit, timeZone, anchor }, instant)
 }
 

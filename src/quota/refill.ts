@@ -55,6 +55,8 @@ function capacityAt(quota: QuotaState, holds: readonly Hold[], at: Instant): num
  * @param holds the owner's open holds
  */
 export function refillsAt(quotas: readonly QuotaState[], holds: readonly Hold[], amount: number): Instant | null {
+  // What no cycle can hold will never fit; the search below need not find that out.
+  if (quotas.reduce((sum, { total }) => sum + total, 0) < amount) return null
   const horizon = holds.reduce((latest, hold) => Math.max(latest, hold.expiresAt), -Infinity)
   const candidates = new Set(quotas.flatMap((quota) => resets(quota, horizon)))
   for (const at of [...candidates].sort((a, b) => a - b)) {

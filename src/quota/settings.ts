@@ -5,6 +5,7 @@ import {
   isPastReset,
   type QuotaState,
   type QuotaType,
+  roll,
   type Status,
   statusAt,
   TOTAL_QUOTA,
@@ -151,9 +152,15 @@ export function applyPatch(quota: QuotaState, patch: SettingsPatch, now: Instant
   }
   if (broken.length > 0) return { broken }
 
-  const before = shownSettings(quota)
+  const settings = shownSettings(quota)
   if (patch.total !== undefined) quota.total = patch.total
   if (patch.expireAt !== undefined) quota.expireAt = patch.expireAt
+  const disabled = patch.status === undefined ? quota.state === 'disabled' : patch.status === 'disabled'
+  quota.state = 'active'
+  quota.state = disabled ? 'disabled' : statusAt(quota, now)
+  // Revived, it rolls on from its end first, by the rule it had: what is changed then is the cycle that runs now.
+  roll(quota, now)
+  const before = { ...settings, cycle_reset_at: shownSettings(quota).cycle_reset_at }
   const unit = patch.cycleUnit ?? quota.cycleUnit
   const timeZone = patch.cycleTimeZone ?? quota.cycleTimeZone
   if (
@@ -166,10 +173,6 @@ export function applyPatch(quota: QuotaState, patch: SettingsPatch, now: Instant
     quota.cycleUnit = unit
     quota.cycleTimeZone = timeZone
   }
-  const disabled =
-    patch.status === undefined || patch.status === 'expired' ? quota.state === 'disabled' : patch.status === 'disabled'
-  quota.state = 'active'
-  quota.state = disabled ? 'disabled' : statusAt(quota, now)
   return { change: difference(before, shownSettings(quota)) }
 }
 

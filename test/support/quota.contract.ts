@@ -519,6 +519,21 @@ export function quotaContract(api: QuotaApi, app: () => TestApp): void {
       expect(await changes(quota.id)).toMatchObject({ total: 2 })
     })
 
+    it('names everything that is wrong with an update at once', async () => {
+      const quota = await made(cycle(fresh()))
+      const answer = await update(quota.id, {
+        cycle_unit: null,
+        cycle_reset_at: '2020-01-01T00:00:00Z',
+        status: 'expired',
+      })
+      const { errors } = answer.body as { errors: { field: string }[] }
+      expect([answer.status, errors.map(({ field }) => field).sort()]).toEqual([
+        400,
+        ['cycle_reset_at', 'cycle_unit', 'status'],
+      ])
+      expect(await read(quota.id)).toEqual(quota)
+    })
+
     it('takes back a whole record and changes nothing', async () => {
       for (const body of [cycle(fresh(), api.named), total(fresh())]) {
         const quota = await made(body)

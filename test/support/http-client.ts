@@ -1,0 +1,80 @@
+import { Agent, type IncomingMessage, request } from 'node:http'
+
+/** One answer as it came over the wire. */
+export interface Answer {
+  readonly status: number
+  readonly text: string
+  readonly replayed: boolean
+  readonly type: string
+  /** The Retry-After header, in seconds. */
+  readonly retryAfter: number | undefined
+}
+
+/** What is sent with a request. */
+export interface Sending {
+  readonly token: string
+  readonly key?: string | undefined
+  readonly body?: unknown
+}
+
+/** The connection ended before an answer was complete: whether the request took effect is unknown. */
+export class NoAnswer extends Error {
+  /** The system's name of the reason, such as ECONNREFUSED: then it cannot have taken effect. */
+  get code(): string {
+    return (this.cause as NodeJS.ErrnoException | undefined)?.code ?? 'unknown'
+  }
+}
+
+const PATIENCE_MS = 30_000
+
+/** A plain client with many kept connections, and no retries of its own: what happens to a request is the test's to know. */
+export class HttpClient {
+  private readonly agent = new Agent({ keepAlive: true, maxSockets: 512 })
+
+  /** @throws NoAnswer where none came */
+  async send(url: string, method: string, path: string, { token, key, body }: Sending): Promise<Answer> {
+    const payload = body === undefined ? undefined : JSON.stringify(body)
+    return new Promise((resolve, reject) => {
+      const fail = (error: Error) => reject(new NoAnswer(`${method} ${path}: ${error.message}`, { cause: error }))
+      const sent = request(
+        url + path,
+        {
+          method,
+          agent: this.agent,
+          timeout: PATIENCE_MS,
+          headers: {
+            authorization: `Bearer ${token}`,
+            ...(key === undefined ? {} : { 'idempotency-key': key }),
+            ...(payload === undefined
+              ? {}
+              : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(payload) }),
+          },
+        },
+        (response: IncomingMessage) => {
+          const parts: Buffer[] = []
+          response.on('data', (part: Buffer) => parts.push(part))
+          response.on('error', fail)
+          response.on('aborted', () => fail(new Error('cut off within the answer')))
+          response.on('end', () => {
+            const { headers } = response
+            const retryAfter = headers['retry-after']
+            resolve({
+              status: response.statusCode ?? 0,
+              text: Buffer.concat(parts).toString('utf8'),
+              replayed: headers['idempotency-replayed'] === 'true',
+              type: headers['content-type'] ?? '',
+              retryAfter: retryAfter === undefined ? undefined : Number(retryAfter),
+            })
+          })
+        },
+      )
+      sent.on('error', fail)
+      sent.on('timeout', () => sent.destroy(new Error(`silent for ${PATIENCE_MS} ms`)))
+      sent.end(payload)
+    })
+  }
+
+  close(): void {
+    this.agent.destroy()
+  }
+}

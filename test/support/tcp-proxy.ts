@@ -1,0 +1,158 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
+
+/** What becomes of one statement on its way to the server. */
+export type Fate =
+  /** It reaches the server, and the answer comes back. */
+  | 'pass'
+  /** The connection breaks before the statement reaches the server. */
+  | 'cut'
+  /** The server carries it out; its answer is lost with the connection. */
+  | 'swallow'
+  /** The server carries it out; its answer never comes, and the connection stays. */
+  | 'silence'
+  /** The server never hears of it; this error number is answered in its stead. */
+  | { readonly error: number }
+  /** The server carries it out, and this error number is answered all the same. */
+  | { readonly errorAfter: number }
+
+/** A statement on its way. */
+export interface Statement {
+  readonly text: string
+  /** What the same connection has sent since its transaction began, START TRANSACTION first; empty outside of one. */
+  readonly earlier: readonly string[]
+}
+
+/** Decides about each statement; may take its time, and the statement waits. */
+export type Rule = (statement: Statement) => Fate | Promise<Fate>
+
+const QUERY = 0x03
+const ERROR_HEADER = 0xff
+const SQL_STATES: Readonly<Record<number, string>> = { 1213: '40001', 1047: '08S01' }
+
+class Line {
+  earlier: string[] = []
+  /** Where set, what the server sends goes here and not to the client. */
+  onAnswer: ((chunk: Buffer) => void) | undefined
+  private pending: Buffer = Buffer.alloc(0)
+  private order: Promise<void> = Promise.resolve()
+
+  constructor(
+    readonly client: Socket,
+    readonly server: Socket,
+    private readonly ruleOf: () => Rule | undefined,
+  ) {
+    for (const socket of [client, server]) {
+      socket.setNoDelay(true)
+      socket.on('error', () => undefined)
+    }
+    client.on('close', () => server.destroy())
+    server.on('close', () => client.destroy())
+    server.on('data', (chunk: Buffer) => {
+      if (this.onAnswer === undefined) client.write(chunk)
+      else this.onAnswer(chunk)
+    })
+    client.on('data', (chunk: Buffer) => {
+      this.pending = Buffer.concat([this.pending, chunk])
+      // A packet is three bytes of length, one of sequence number, and its content.
+      while (this.pending.length >= 4) {
+        const end = 4 + this.pending.readUIntLE(0, 3)
+        if (this.pending.length < end) break
+        const packet = this.pending.subarray(0, end)
+        this.pending = this.pending.subarray(end)
+        this.order = this.order.then(() => this.pass(packet))
+      }
+    })
+  }
+
+  cut(): void {
+    // Both ways a connection is lost: in order, and by a reset.
+    if (Math.random() < 0.5) this.client.destroy()
+    else this.client.resetAndDestroy()
+    this.server.destroy()
+  }
+
+  private async pass(packet: Buffer): Promise<void> {
+    // Only a command begins with sequence number 0; the handshake goes through untouched.
+    if (packet[3] !== 0 || packet[4] !== QUERY) {
+      this.server.write(packet)
+      return
+    }
+    const text = packet.subarray(5).toString('utf8')
+    const fate = (await this.ruleOf()?.({ text, earlier: this.earlier })) ?? 'pass'
+    if (text === 'START TRANSACTION') this.earlier = [text]
+    else if (text === 'COMMIT' || text === 'ROLLBACK') this.earlier = []
+    else if (this.earlier.length > 0) this.earlier.push(text)
+    if (fate === 'cut') this.cut()
+    else if (typeof fate === 'object' && 'error' in fate) this.client.write(errorPacket(fate.error))
+    else {
+      if (fate === 'swallow') this.onAnswer = () => this.cut()
+      else if (fate === 'silence') this.onAnswer = () => undefined
+      else if (fate !== 'pass') {
+        this.onAnswer = () => {
+          this.onAnswer = undefined
+          this.client.write(errorPacket(fate.errorAfter))
+        }
+      }
+      this.server.write(packet)
+    }
+  }
+}
+
+function errorPacket(number: number): Buffer {
+  const state = SQL_STATES[number] ?? 'HY000'
+  const content = Buffer.from(`___#${state}injected by the test`, 'latin1')
+  content[0] = ERROR_HEADER
+  content.writeUInt16LE(number, 1)
+  const head = Buffer.alloc(4)
+  head.writeUIntLE(content.length, 0, 3)
+  head[3] = 1
+  return Buffer.concat([head, content])
+}
+
+/** Stands between the service and its database, understands as much of the protocol as it needs, and breaks what a rule says. */
+export class TcpProxy {
+  /** Asked about every statement; without one, all pass. */
+  rule: Rule | undefined
+  private readonly lines = new Set<Line>()
+  private readonly listener: Server
+
+  private constructor(private readonly target: URL) {
+    this.listener = createServer((client) => {
+      const server = connect(Number(target.port), target.hostname)
+      const line = new Line(client, server, () => this.rule)
+      this.lines.add(line)
+      client.on('close', () => this.lines.delete(line))
+    })
+  }
+
+  /** @param databaseUrl where the database really is */
+  static async start(databaseUrl: string): Promise<TcpProxy> {
+    const target = new URL(databaseUrl)
+    if (target.port === '') target.port = '3306'
+    const proxy = new TcpProxy(target)
+    proxy.listener.listen(0, '127.0.0.1')
+    await once(proxy.listener, 'listening')
+    return proxy
+  }
+
+  /** The database's URL through the proxy. */
+  get url(): string {
+    const url = new URL(this.target)
+    url.hostname = '127.0.0.1'
+    url.port = String((this.listener.address() as AddressInfo).port)
+    return url.toString()
+  }
+
+  /** Breaks every connection. */
+  cut(): void {
+    for (const line of this.lines) line.cut()
+  }
+
+  async close(): Promise<void> {
+    const closed = once(this.listener, 'close')
+    this.listener.close()
+    this.cut()
+    await closed
+  }
+}
