@@ -11,8 +11,6 @@ export interface Transaction {
   readonly forUpdate: ' FOR UPDATE' | ''
   /** The table's primary key, as an UPSERT names it. */
   readonly dialect: Dialect
-  /** 1 for the first try. From 2 on an earlier try may have been committed although its answer was lost. */
-  readonly attempt: number
   /** Rows of a SELECT. */
   rows(sql: string, values?: readonly Scalar[]): Promise<RawRow[]>
   /** Runs a statement that writes. */
@@ -45,7 +43,7 @@ const LONGEST_PAUSE_MS = 250
  *
  * - A unit is one function. It is run again as a whole, on a fresh connection, with jitter and a deadline, after a deadlock, a lock timeout, a duplicate
  *   key, a lost connection or a COMMIT whose answer was lost. It must therefore be written so that a rerun finds its own earlier effect, if
- *   there is one, under the locks that it takes first (`attempt` tells it when to look).
+ *   there is one, under the locks that it takes first.
  * - After any failed statement the rest is rolled back, or the connection is destroyed, which makes the server roll back.
  * - MySQL/MariaDB: READ COMMITTED, one pooled connection per unit. SQLite: one connection for all, so every unit and every read waits its turn, and a
  *   transaction begins IMMEDIATE.
@@ -69,23 +67,20 @@ export class UnitOfWork {
    * @param observer is told of the tries and of COMMIT
    */
   async write<T>(unit: (transaction: Transaction) => Promise<T>, observer?: UnitOfWorkObserver): Promise<T> {
-    return this.persistently(
-      async (attempt) => this.inTurn(async () => this.transact(unit, attempt, observer)),
-      observer,
-    )
+    return this.persistently(async () => this.inTurn(async () => this.transact(unit, observer)), observer)
   }
 
   /** Runs statements that only read, outside a transaction: each sees what is committed when it starts. */
   async read<T>(unit: (transaction: Transaction) => Promise<T>): Promise<T> {
-    return this.persistently(async (attempt) => this.inTurn(async () => this.look(unit, attempt)))
+    return this.persistently(async () => this.inTurn(async () => this.look(unit)))
   }
 
-  private async persistently<T>(tryOnce: (attempt: number) => Promise<T>, observer?: UnitOfWorkObserver): Promise<T> {
+  private async persistently<T>(tryOnce: () => Promise<T>, observer?: UnitOfWorkObserver): Promise<T> {
     const deadline = performance.now() + this.deadlineMs
     let pause = FIRST_PAUSE_MS
-    for (let attempt = 1; ; attempt += 1) {
+    for (;;) {
       try {
-        return await tryOnce(attempt)
+        return await tryOnce()
       } catch (error) {
         if (error instanceof ServiceError) throw error
         const fault = faultOf(error)
@@ -113,8 +108,8 @@ export class UnitOfWork {
     return mine
   }
 
-  private async look<T>(unit: (transaction: Transaction) => Promise<T>, attempt: number): Promise<T> {
-    const session = await this.open(attempt)
+  private async look<T>(unit: (transaction: Transaction) => Promise<T>): Promise<T> {
+    const session = await this.open()
     try {
       return await unit(session)
     } catch (error) {
@@ -127,10 +122,9 @@ export class UnitOfWork {
 
   private async transact<T>(
     unit: (transaction: Transaction) => Promise<T>,
-    attempt: number,
     observer: UnitOfWorkObserver | undefined,
   ): Promise<T> {
-    const session = await this.open(attempt)
+    const session = await this.open()
     try {
       await session.execute(this.dialect === 'sqlite' ? 'BEGIN IMMEDIATE' : 'START TRANSACTION')
       const result = await unit(session)
@@ -148,9 +142,9 @@ export class UnitOfWork {
     }
   }
 
-  private async open(attempt: number): Promise<Session> {
+  private async open(): Promise<Session> {
     const runner = this.dataSource.createQueryRunner()
-    const session = new Session(runner, this.dialect, attempt)
+    const session = new Session(runner, this.dialect)
     if (this.dialect === 'sqlite') return session
     try {
       const connection = (await runner.connect()) as PoolConnection
@@ -180,7 +174,6 @@ class Session implements Transaction {
   constructor(
     private readonly runner: QueryRunner,
     readonly dialect: Dialect,
-    readonly attempt: number,
   ) {
     this.forUpdate = dialect === 'mysql' ? ' FOR UPDATE' : ''
   }

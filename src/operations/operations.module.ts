@@ -3,6 +3,7 @@ import { DocsController } from './docs.controller.js'
 import { HealthController } from './health.controller.js'
 import { MetricsController } from './metrics.controller.js'
 import { Metrics, METRICS_REGISTRY } from './metrics.js'
+import { PoolMetrics } from './pool.metrics.js'
 import { Shutdown } from './shutdown.js'
 
 /**
@@ -14,6 +15,7 @@ import { Shutdown } from './shutdown.js'
   controllers: [HealthController, MetricsController, DocsController],
   providers: [
     Metrics,
+    PoolMetrics,
     { provide: METRICS_REGISTRY, useFactory: (metrics: Metrics) => metrics.registry, inject: [Metrics] },
     Shutdown,
   ],

@@ -1,0 +1,33 @@
+import { Inject, Injectable } from '@nestjs/common'
+import { Gauge, Registry } from 'prom-client'
+import { DataSource } from 'typeorm'
+import { METRICS_REGISTRY } from './metrics.js'
+
+/** What mysql2's pool keeps of its connections. */
+interface Pool {
+  readonly _allConnections: { readonly length: number }
+  readonly _freeConnections: { readonly length: number }
+  readonly _connectionQueue: { readonly length: number }
+}
+
+/** Shows how the pool of database connections is used; SQLite has none, and shows nothing. */
+@Injectable()
+export class PoolMetrics {
+  constructor(@Inject(METRICS_REGISTRY) registry: Registry, dataSource: DataSource) {
+    const driver = dataSource.driver as { readonly pool?: Pool }
+    new Gauge({
+      name: 'database_pool_connections',
+      help: 'Connections of the pool by use: busy, idle; and waiting, which are requests for one.',
+      labelNames: ['state'],
+      registers: [registry],
+      collect() {
+        const { pool } = driver
+        if (pool === undefined) return
+        const idle = pool._freeConnections.length
+        this.set({ state: 'busy' }, pool._allConnections.length - idle)
+        this.set({ state: 'idle' }, idle)
+        this.set({ state: 'waiting' }, pool._connectionQueue.length)
+      },
+    })
+  }
+}

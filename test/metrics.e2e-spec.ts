@@ -1,0 +1,65 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals'
+import { TestApp } from './support/app.js'
+import { onEveryStore, type Store } from './support/store.js'
+
+onEveryStore('metrics', (kind) => {
+  let store: Store
+  let app: TestApp
+
+  beforeAll(async () => {
+    store = await kind.open()
+    app = await TestApp.start(store)
+  })
+
+  afterAll(async () => {
+    await app.stop()
+    await store.drop()
+  })
+
+  const metrics = async (): Promise<string[]> => (await app.get('/metrics', { as: 'usage' })).text.split('\n')
+  const usage = '/api/sms/quota/usage'
+
+  it('count what the ledger did, by channel', async () => {
+    const quota = { user_id: 7, quota_type: 1, total: 10, expire_at: app.clock.after(3600) }
+    await app.post('/api/sms/admin/quota', quota).expect(201)
+    await app.post(`${usage}/consume`, { user_id: 7, amount: 4 }, { key: 'a' }).expect(200)
+    await app.post(`${usage}/consume`, { user_id: 7, amount: 4 }, { key: 'a' }).expect(200)
+    await app.post(`${usage}/consume`, { user_id: 7, amount: 40 }, { key: 'b' }).expect(409)
+    await app.post(`${usage}/reserve`, { user_id: 7, amount: 1 }, { key: 'c' }).expect(201)
+    await app.post(`${usage}/reserve`, { user_id: 7, amount: 1, ttl_seconds: 1 }, { key: 'd' }).expect(201)
+    app.clock.pass(1)
+
+    const lines = await metrics()
+    for (const [result, count] of [
+      ['done', 1],
+      ['replayed', 1],
+      ['quota_exceeded', 1],
+    ] as const) {
+      expect(lines).toContain(`quota_requests_total{channel="sms",kind="consume",result="${result}"} ${count}`)
+    }
+    // Of two holds one is due.
+    expect(lines).toContain('quota_open_holds{channel="sms"} 1')
+    expect(lines).toContain('quota_open_holds{channel="mail"} 0')
+    expect(lines).toContain('quota_queue_depth{channel="sms"} 0')
+    for (const name of ['quota_batch_size', 'quota_lane_wait_seconds', 'quota_batch_seconds', 'quota_commit_seconds']) {
+      const [, batches] = lines.find((line) => line.startsWith(`${name}_count{channel="sms"}`))?.split(' ') ?? []
+      expect(Number(batches)).toBeGreaterThanOrEqual(6)
+    }
+    expect(lines).toContain('quota_batch_size_sum{channel="sms"} 6')
+  })
+
+  it('count requests by route pattern, never by path', async () => {
+    await app.get('/api/v1/quotas/4711').expect(404)
+    const lines = await metrics()
+    const labels = '{method="GET",route="/api/v1/quotas/:id",status="404"}'
+    expect(lines).toContain(`http_request_duration_seconds_count${labels} 1`)
+    expect(lines.join('\n')).not.toContain('4711')
+  })
+
+  it('show how the pool is used, where there is one', async () => {
+    const states = (await metrics()).filter((line) => line.startsWith('database_pool_connections{'))
+    const total = states.reduce((sum, line) => sum + Number(line.split(' ')[1]), 0)
+    if (kind.name === 'SQLite') expect(states).toEqual([])
+    else expect([states.length, total > 0]).toEqual([3, true])
+  })
+})
