@@ -4,6 +4,7 @@ import { Global, Logger, Module } from '@nestjs/common'
 import type { NestExpressApplication } from '@nestjs/platform-express'
 import { Test } from '@nestjs/testing'
 import request from 'supertest'
+import { DataSource } from 'typeorm'
 import { Readiness } from '../database/readiness.js'
 import { ServiceError } from '../error/service-error.js'
 import { HealthController } from './health.controller.js'
@@ -13,7 +14,13 @@ import { Shutdown } from './shutdown.js'
 let check: () => Promise<void>
 
 @Global()
-@Module({ providers: [{ provide: Readiness, useValue: { check: () => check() } }], exports: [Readiness] })
+@Module({
+  providers: [
+    { provide: Readiness, useValue: { check: () => check() } },
+    { provide: DataSource, useValue: { driver: {} } },
+  ],
+  exports: [Readiness, DataSource],
+})
 class StoreModule {}
 
 // The routes alone; who may call them, and what an error looks like, is tested with the whole service.
