@@ -1102,7 +1102,6 @@ describe('any sequence of requests', () => {
       ...['release done', 'release replayed', 'release operation_already_settled', 'release operation_not_found'],
       ...['refund done', 'refund replayed', 'refund idempotency_key_reused', 'refund refund_exceeds_charge'],
       ...['update done', 'update quota_not_found', 'update version_mismatch', 'delete done', 'restore done'],
-      'consume no_active_quota',
     ]
     expect(outcomes.filter((outcome) => !met.has(outcome))).toEqual([])
   })
