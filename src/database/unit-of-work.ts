@@ -7,10 +7,10 @@ import { type Fault, faultName, faultOf, poisons } from './store-error.js'
 
 /** The statements of one unit of work, all on one connection. */
 export interface Transaction {
-  /** Appended to a SELECT that takes row locks; empty on SQLite, where the whole transaction holds the one write lock. */
-  readonly forUpdate: ' FOR UPDATE' | ''
-  /** The table's primary key, as an UPSERT names it. */
+  /** Which kind of SQL the store speaks. On SQLite a transaction holds the one write lock, so that nothing else has to be locked. */
   readonly dialect: Dialect
+  /** Is the server a node of a cluster whose other nodes may be written to as well? Row locks are then no protection from writers elsewhere. */
+  readonly clustered: boolean
   /** Rows of a SELECT. */
   rows(sql: string, values?: readonly Scalar[]): Promise<RawRow[]>
   /** Runs a statement that writes. */
@@ -52,7 +52,7 @@ export class UnitOfWork {
   /** Which kind of SQL the store speaks. */
   readonly dialect: Dialect
   private readonly prepared = new WeakSet<object>()
-  private sessionSettings: Promise<readonly string[]> | undefined
+  private sessionSettings: Promise<SessionSettings> | undefined
   private turn: Promise<unknown> = Promise.resolve()
 
   constructor(
@@ -155,9 +155,10 @@ export class UnitOfWork {
           this.sessionSettings = undefined
           throw error
         })
-        for (const statement of settings) await session.execute(statement)
+        for (const statement of settings.statements) await session.execute(statement)
         this.prepared.add(connection)
       }
+      session.clustered = (await this.sessionSettings)?.clustered ?? false
       return session
     } catch (error) {
       session.destroy()
@@ -169,14 +170,12 @@ export class UnitOfWork {
 
 class Session implements Transaction {
   connection: PoolConnection | undefined
-  readonly forUpdate: ' FOR UPDATE' | ''
+  clustered = false
 
   constructor(
     private readonly runner: QueryRunner,
     readonly dialect: Dialect,
-  ) {
-    this.forUpdate = dialect === 'mysql' ? ' FOR UPDATE' : ''
-  }
+  ) {}
 
   async rows(sql: string, values: readonly Scalar[] = []): Promise<RawRow[]> {
     return (await this.runner.query(sql, values as Scalar[])) as RawRow[]
@@ -200,6 +199,11 @@ class Session implements Transaction {
   }
 }
 
+interface SessionSettings {
+  readonly statements: readonly string[]
+  readonly clustered: boolean
+}
+
 /**
  * What every connection to MySQL or MariaDB is told first. The server is asked once which of the settings it knows.
  *
@@ -208,7 +212,7 @@ class Session implements Transaction {
  * - Waiting for a lock ends after 3 s, and a session that was cut off while it held locks ends within seconds.
  * - On Galera a read waits until this node has applied what was committed elsewhere before it.
  */
-async function settingsFor(session: Session): Promise<readonly string[]> {
+async function settingsFor(session: Session): Promise<SessionSettings> {
   const known = await session.rows(
     "SHOW VARIABLES WHERE Variable_name IN ('idle_write_transaction_timeout', 'wsrep_on')",
   )
@@ -220,8 +224,12 @@ async function settingsFor(session: Session): Promise<readonly string[]> {
     `wait_timeout = ${SESSION_TIMEOUT_SECONDS}`,
   ]
   if (has.has('idle_write_transaction_timeout')) settings.push('idle_write_transaction_timeout = 5')
-  if (has.get('wsrep_on') === 'ON') settings.push('wsrep_sync_wait = 1')
-  return [`SET SESSION ${settings.join(', ')}`, 'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED']
+  const clustered = has.get('wsrep_on') === 'ON'
+  if (clustered) settings.push('wsrep_sync_wait = 1')
+  return {
+    statements: [`SET SESSION ${settings.join(', ')}`, 'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED'],
+    clustered,
+  }
 }
 
 /** The server ends a session that was silent for this long; the pool gives connections up earlier (see options.ts). */

@@ -193,6 +193,11 @@ export class Book<Q extends QuotaRow> {
     this.owner(quota.ownerId).paying = undefined
   }
 
+  /** Is there anything to write? */
+  get changed(): boolean {
+    return this.newActs.length > 0 || this.expiredOperations.length > 0 || this.movedCounters().length > 0
+  }
+
   /** Quotas whose counters moved, with what differs from what is stored. */
   movedCounters(): { id: number; values: Partial<Counters> }[] {
     const moved = []

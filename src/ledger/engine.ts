@@ -191,10 +191,12 @@ export class Engine<Q extends QuotaRow> {
     }
 
     await this.store.write(transaction, book)
-    const edited = new Set(
-      book.changes.map(({ quotaId }) => book.quota(quotaId)?.ownerId).filter((ownerId) => ownerId !== undefined),
-    )
-    if (edited.size > 0) await this.store.touchOwners(transaction, [...edited])
+    const edited = book.changes
+      .map(({ quotaId }) => book.quota(quotaId)?.ownerId)
+      .filter((ownerId) => ownerId !== undefined)
+    // On a cluster another node may change what was only read here, and no lock is in its way: whatever writes must collide.
+    const touched = transaction.clustered && book.changed ? lockedIds : [...new Set(edited)]
+    if (touched.length > 0) await this.store.touchOwners(transaction, touched)
     return decisions
   }
 

@@ -141,8 +141,8 @@ export class LedgerStore<Q extends QuotaRow> {
   }
 
   /**
-   * Counts an edit on the owners' rows. A cluster's other node does not see the locks of this one, but two batches that wrote the same row
-   * collide there.
+   * Counts a batch on the owners' rows. A cluster's other node does not see the locks of this one, but two batches that wrote the same row
+   * collide there: who holds the row's lock is thrown out, and who comes late to the commit too.
    */
   async touchOwners(transaction: Transaction, ownerIds: readonly number[]): Promise<void> {
     const edits = this.owner.column('edits')
