@@ -377,6 +377,8 @@ onEveryStore('the wire', (kind) => {
         const known = await plain('GET', path, ADMIN)
         expect([known.status, JSON.parse(known.text).code]).toEqual([400, 'validation_failed'])
         expect((await plain('GET', path)).status).toBe(401)
+        expect((await app.get(path, { as: 'usage' })).status).toBe(403)
+        expect((await plain('PATCH', path, ADMIN)).status).toBe(405)
       },
     )
 

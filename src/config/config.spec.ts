@@ -21,6 +21,10 @@ function mistakes(env: NodeJS.ProcessEnv): readonly string[] {
 }
 
 describe('loadConfig', () => {
+  it('does not take a misspelt production for development', () => {
+    expect(mistakes({ NODE_ENV: 'Production' })).toEqual(['NODE_ENV is written production, in lower case'])
+  })
+
   it('has a default for everything outside production', () => {
     expect(loadConfig({})).toEqual({
       production: false,

@@ -222,6 +222,9 @@ function isOrigin(text: string): boolean {
 export function loadConfig(env: NodeJS.ProcessEnv): Config {
   const read = new Reader(env)
   const production = read.text('NODE_ENV') === 'production'
+  if (!production && read.text('NODE_ENV')?.toLowerCase() === 'production') {
+    read.mistakes.push('NODE_ENV is written production, in lower case')
+  }
   const config: Config = {
     production,
     host: read.text('HOST') ?? '127.0.0.1',

@@ -8,6 +8,7 @@ import {
   NotFoundException,
 } from '@nestjs/common'
 import type { Request, Response } from 'express'
+import { admits } from '../auth/access.decorator.js'
 import { Authenticator, Unauthenticated } from '../auth/authenticator.js'
 import { ServiceError, validationFailed } from '../error/service-error.js'
 import { problemOf, PROBLEM_MEDIA_TYPE } from './problem.js'
@@ -50,8 +51,15 @@ export class ProblemFilter implements ExceptionFilter {
       }
     }
     if (exception instanceof NotFoundException) return this.routes.refusal(request.path)
-    if (exception.cause instanceof URIError)
+    if (exception.cause instanceof URIError) {
+      // Express meets this before any guard has run: what the guards would have said comes first.
+      const route = this.routes.at(request.method, request.path)
+      if (route === undefined) return this.routes.refusal(request.path)
+      if (!admits(route.access, request.principal.role)) {
+        return new ServiceError('forbidden', 'this needs a token with another role')
+      }
       return validationFailed([{ field: 'path', message: 'holds a percent sign that encodes nothing' }])
+    }
     return failure(exception)
   }
 

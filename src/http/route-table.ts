@@ -88,6 +88,11 @@ export class RouteTable {
     return route
   }
 
+  /** The route that a path and a method lead to, if any; read from the path as it was sent, percent-encoding and all. */
+  at(method: string, path: string): Route | undefined {
+    return this.find(path)?.routes.get(method === 'HEAD' ? 'GET' : method)
+  }
+
   /** Methods that a path takes, in alphabetical order; none where it is no route. */
   allowed(path: string): readonly string[] {
     const methods = [...(this.find(path)?.routes.keys() ?? [])]

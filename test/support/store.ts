@@ -64,7 +64,8 @@ function server(serverUrl: string): StoreKind {
 const serverUrl = process.env['TEST_DATABASE_URL']
 
 /** Every kind of store there is here: SQLite always, a server where `npm test` found one. */
-export const STORES: readonly StoreKind[] = serverUrl === undefined ? [sqlite] : [sqlite, server(serverUrl)]
+export const STORES: readonly StoreKind[] =
+  serverUrl === undefined || serverUrl === '' ? [sqlite] : [sqlite, server(serverUrl)]
 
 /** Runs a suite once for each kind of store. */
 export function onEveryStore(title: string, suite: (kind: StoreKind) => void): void {
