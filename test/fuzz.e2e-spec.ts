@@ -193,9 +193,13 @@ const attempts: fc.Arbitrary<Attempt> = fc.constantFrom(...operations).chain(({ 
       ),
     })
     .map(({ places, query, extra, body: sent, key, token, type }) => {
+      // An empty segment would lead to another route, which answers as that one is described.
       const filled = inPath.reduce(
         (found, { name }, place) =>
-          found.replace(`{${name}}`, encodeURIComponent(places[place] ?? '').replaceAll('.', '%2E')),
+          found.replace(
+            `{${name}}`,
+            encodeURIComponent(places[place] === '' ? ' ' : (places[place] ?? ' ')).replaceAll('.', '%2E'),
+          ),
         path,
       )
       const pairs = [...query, extra].filter((pair) => pair !== undefined)
