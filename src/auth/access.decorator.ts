@@ -1,11 +1,8 @@
 import { applyDecorators, type CustomDecorator, SetMetadata, UseGuards } from '@nestjs/common'
 import { ApiBearerAuth } from '@nestjs/swagger'
+import type { AccessRule } from './access-rule.js'
 import { AdminGuard } from './admin.guard.js'
-import type { Role } from './principal.js'
 import { ServiceAuthGuard } from './service-auth.guard.js'
-
-/** Who may call a route: everybody, any principal, the roles `service` and `admin`, or `admin` alone. */
-export type AccessRule = 'public' | 'any' | 'service' | 'admin'
 
 /** Configuration that opens a route to everybody. */
 export type OpeningFlag = 'docsPublic' | 'metricsPublic'
@@ -48,19 +45,4 @@ export function ServiceAuth(): ClassDecorator & MethodDecorator {
 /** Open to the role `admin` alone. */
 export function AdminAuth(): ClassDecorator & MethodDecorator {
   return applyDecorators(rule('admin'), UseGuards(AdminGuard), ApiBearerAuth(BEARER_SCHEME))
-}
-
-/** May a principal of this role call a route of this rule? A route without a rule is closed to everybody. */
-export function admits(rule: AccessRule | undefined, role: Role): boolean {
-  switch (rule) {
-    case undefined:
-      return false
-    case 'public':
-    case 'any':
-      return true
-    case 'service':
-      return role === 'service' || role === 'admin'
-    case 'admin':
-      return role === 'admin'
-  }
 }

@@ -1,12 +1,14 @@
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common'
 import type { Request } from 'express'
 import { ServiceError } from '../error/service-error.js'
+import { admits } from './access-rule.js'
 
 /** Lets the role `admin` pass alone. Runs after the bearer guard, which finds out who calls. */
 @Injectable()
 export class AdminGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean {
-    if (context.switchToHttp().getRequest<Request>().principal?.role === 'admin') return true
+    const role = context.switchToHttp().getRequest<Request>().principal?.role
+    if (role !== undefined && admits('admin', role)) return true
     throw new ServiceError('forbidden', 'this needs a token with the role admin')
   }
 }

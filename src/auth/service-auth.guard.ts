@@ -1,13 +1,14 @@
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common'
 import type { Request } from 'express'
 import { ServiceError } from '../error/service-error.js'
+import { admits } from './access-rule.js'
 
 /** Lets the roles `service` and `admin` pass. Runs after the bearer guard, which finds out who calls. */
 @Injectable()
 export class ServiceAuthGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean {
     const role = context.switchToHttp().getRequest<Request>().principal?.role
-    if (role === 'service' || role === 'admin') return true
+    if (role !== undefined && admits('service', role)) return true
     throw new ServiceError('forbidden', 'this needs a token with the role service or admin')
   }
 }

@@ -3,10 +3,8 @@ import { ApiProperty, type ApiPropertyOptions } from '@nestjs/swagger'
 import { Allow, ValidateBy, ValidateIf } from 'class-validator'
 import { isTimeZone } from '../quota/cycle.js'
 import { parseInstant } from '../quota/instant.js'
+import { LARGEST_AMOUNT } from '../quota/quota.js'
 import { isOperationId, isWireInteger, MAX_ID } from './wire.js'
-
-/** The most units a quota, or one use of it, can hold (contract, §2). */
-export const MAX_UNITS = 1_000_000_000_000
 
 /** The longest idempotency key, in characters. */
 export const MAX_KEY_LENGTH = 255
@@ -123,12 +121,12 @@ export function IdField(options: FieldOptions = {}): PropertyDecorator {
 
 /** The units of a quota, 0 … 10^12. */
 export function TotalField(options: FieldOptions = {}): PropertyDecorator {
-  return IntegerField({ example: 1000, ...options, min: 0, max: MAX_UNITS })
+  return IntegerField({ example: 1000, ...options, min: 0, max: LARGEST_AMOUNT })
 }
 
 /** The units of one use, 1 … 10^12. */
 export function AmountField(options: FieldOptions = {}): PropertyDecorator {
-  return IntegerField({ example: 5, ...options, min: 1, max: MAX_UNITS })
+  return IntegerField({ example: 5, ...options, min: 1, max: LARGEST_AMOUNT })
 }
 
 /** An instant as RFC 3339 text with an offset; the DTO keeps the text, `parseInstant` reads it. */

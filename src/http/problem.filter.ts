@@ -8,7 +8,7 @@ import {
   NotFoundException,
 } from '@nestjs/common'
 import type { Request, Response } from 'express'
-import { admits } from '../auth/access.decorator.js'
+import { admits } from '../auth/access-rule.js'
 import { Authenticator, Unauthenticated } from '../auth/authenticator.js'
 import { ServiceError, validationFailed } from '../error/service-error.js'
 import { problemOf, PROBLEM_MEDIA_TYPE } from './problem.js'
