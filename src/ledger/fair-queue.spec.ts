@@ -1,0 +1,69 @@
+import { describe, expect, it } from '@jest/globals'
+import fc from 'fast-check'
+import { FairQueue } from './fair-queue.js'
+
+describe('a fair queue', () => {
+  it('gives each party a turn', () => {
+    const queue = new FairQueue<string>()
+    for (const item of ['a1', 'a2', 'a3', 'a4', 'b1', 'c1', 'c2']) queue.push(item[0] ?? '', item)
+    expect(queue.take(5)).toEqual(['a1', 'b1', 'c1', 'a2', 'c2'])
+    expect(queue.take(5)).toEqual(['a3', 'a4'])
+    expect(queue.take(5)).toEqual([])
+  })
+
+  it('goes on after the party that was served last', () => {
+    const queue = new FairQueue<string>()
+    for (const item of ['a1', 'b1', 'c1', 'a2', 'b2', 'c2']) queue.push(item[0] ?? '', item)
+    expect(queue.take(2)).toEqual(['a1', 'b1'])
+    expect(queue.take(2)).toEqual(['c1', 'a2'])
+    queue.push('d', 'd1')
+    expect(queue.take(9)).toEqual(['b2', 'c2', 'd1'])
+  })
+
+  it('takes no more of one party than it is told to', () => {
+    const queue = new FairQueue<string>()
+    for (const item of ['a1', 'a2', 'a3', 'a4', 'b1', 'c1', 'c2', 'c3']) queue.push(item[0] ?? '', item)
+    expect(queue.take(9, 2)).toEqual(['a1', 'b1', 'c1', 'a2', 'c2'])
+    expect(queue.take(9, 2)).toEqual(['a3', 'c3', 'a4'])
+    expect(queue.take(9, 2)).toEqual([])
+  })
+
+  it('loses nothing, keeps the order of each party, and lets nobody wait for more than one round of the others', () => {
+    const step = fc.oneof(
+      fc.record({ party: fc.constantFrom('a', 'b', 'c', 'd') }),
+      fc.record({ take: fc.integer({ min: 1, max: 7 }) }),
+    )
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
+        const queue = new FairQueue<{ party: string; n: number }>()
+        const waiting = new Map<string, number[]>()
+        let n = 0
+        for (const one of [...steps, { take: 1_000 }]) {
+          if ('party' in one) {
+            queue.push(one.party, { party: one.party, n })
+            waiting.set(one.party, [...(waiting.get(one.party) ?? []), n])
+            n += 1
+            continue
+          }
+          const parties = [...waiting.values()].filter((line) => line.length > 0).length
+          const taken = queue.take(one.take)
+          const served = new Set(taken.slice(0, parties).map(({ party }) => party))
+          expect(served.size).toBe(Math.min(parties, taken.length))
+          for (const { party, n: place } of taken) expect(waiting.get(party)?.shift()).toBe(place)
+          expect(queue.size).toBe([...waiting.values()].reduce((sum, line) => sum + line.length, 0))
+        }
+        expect(queue.size).toBe(0)
+      }),
+    )
+  })
+
+  it('stays fast with a long line', () => {
+    const queue = new FairQueue<number>()
+    for (let n = 0; n < 5_000; n += 1) queue.push('a', n)
+    for (let n = 0; n < 5_000; n += 1) {
+      expect(queue.take(1)).toEqual([n])
+      queue.push('a', 5_000 + n)
+    }
+    expect(queue.take(10_000)).toHaveLength(5_000)
+  })
+})
