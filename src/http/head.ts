@@ -1,0 +1,36 @@
+import type { NextFunction, Request, Response } from 'express'
+import { validationFailed } from '../error/service-error.js'
+
+/** uri-host [ ":" port ] of RFC 3986, section 3.2.2: a name, an IPv4 address, or an IPv6 address in brackets. */
+const HOST = /^(?:[\w.~!$&'()*+,;=%-]+|\[[\da-f:.]+\])(?::\d{0,5})?$/i
+
+/**
+ * Refuses a request of which two servers might think differently (RFC 9112, sections 3.2 and 6.1): without exactly one Host that is one, or
+ * with a body in a coding that is not known here.
+ */
+export function soundHead(request: Request, _response: Response, next: NextFunction): void {
+  const { headers, httpVersion } = request
+  const host = hostMistake(request)
+  if (host !== undefined) {
+    next(validationFailed([{ field: 'Host', message: host }]))
+    return
+  }
+  const coding = headers['transfer-encoding']
+  if (coding !== undefined && (coding.trim().toLowerCase() !== 'chunked' || httpVersion !== '1.1')) {
+    next(validationFailed([{ field: 'Transfer-Encoding', message: 'may be chunked, in HTTP/1.1' }]))
+    return
+  }
+  next()
+}
+
+function hostMistake({ headers: { host }, httpVersion, rawHeaders }: Request): string | undefined {
+  if (host === undefined) return httpVersion === '1.1' ? 'is required in HTTP/1.1' : undefined
+  if (!HOST.test(host)) return 'must be a host, and a port where there is one'
+  // Node keeps the first of several.
+  let found = 0
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at]
+    if (name?.length === 4 && name.toLowerCase() === 'host') found += 1
+  }
+  return found > 1 ? 'may be sent only once' : undefined
+}

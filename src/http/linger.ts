@@ -1,0 +1,23 @@
+import type { Socket } from 'node:net'
+import type { Request, Response } from 'express'
+
+/** How long what a refused caller is still sending is thrown away before the connection is cut, in milliseconds. */
+const LINGER_MS = 2_000
+
+/**
+ * Ends a connection whose caller may still be sending. Closing it outright would answer what is on its way with a reset, and the caller
+ * might lose the answer before having read it (RFC 9112, section 9.6).
+ */
+export function endLingering(socket: Socket): void {
+  socket.end()
+  const cut = setTimeout(() => socket.destroy(), LINGER_MS)
+  cut.unref()
+  socket.once('close', () => clearTimeout(cut))
+}
+
+/** Sees to it that a body is not waited for: the connection ends with the answer, which is yet to be sent. */
+export function leaveBody({ socket }: Request, response: Response): void {
+  response.setHeader('Connection', 'close')
+  // What Node calls after the last answer of a connection.
+  socket.destroySoon = () => endLingering(socket)
+}
