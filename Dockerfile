@@ -1,5 +1,3 @@
-# syntax=docker/dockerfile:1
-
 # Both stages share one base, so that the native library of the embedded store (libsql, glibc) fits the final image.
 FROM node:20-bookworm-slim AS build
 # An install reports to nobody.
@@ -8,19 +6,25 @@ WORKDIR /app
 COPY package.json package-lock.json ./
 RUN npm ci --no-audit --no-fund
 COPY nest-cli.json tsconfig.json tsconfig.build.json ormconfig.ts ./
+COPY scripts/build.mjs ./scripts/
 COPY src ./src
+# npm takes TypeScript for a part of @nestjs/swagger, whose compiler plugin alone uses it. The last line starts what is left.
 RUN npm run build \
   && npm prune --omit=dev --no-audit --no-fund \
-  && rm -rf node_modules/@libsql/*-musl* \
-  && node --input-type=module -e "import Database from 'libsql'; new Database(':memory:').exec('SELECT 1')"
+  && rm -rf node_modules/@libsql/*-musl* node_modules/typescript node_modules/.bin \
+  && DATABASE_URL=sqlite:/tmp/build/quota.db node dist/src/migrate.js
 
 FROM node:20-bookworm-slim
 ENV NODE_ENV=production \
   HOST=0.0.0.0 \
-  PORT=3000
+  PORT=3000 \
+  SHUTDOWN_DELAY_SECONDS=12
 WORKDIR /app
-# Where a store in a file may live; mount a volume here to keep it.
-RUN mkdir data && chown node:node data
+# Nothing is installed or built from here on, so the means for it go.
+# data is where a store in a file may live; mount a volume there to keep it. Its group is root's, as whose member a platform runs a user of its own choice.
+RUN rm -rf /usr/local/lib/node_modules /opt/yarn-* /usr/local/bin/npm /usr/local/bin/npx /usr/local/bin/corepack \
+    /usr/local/bin/yarn /usr/local/bin/yarnpkg \
+  && mkdir data && chown node:0 data && chmod 770 data
 COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
 COPY package.json openapi.json LICENSE ./

@@ -2,7 +2,7 @@
  * Shows how each read finds its rows in a large table, and how long it takes: `npm run explain -- [rows]`.
  *
  * Uses the store that DATABASE_URL names, which must be empty: it is filled with made-up quotas first (1,000,000 unless said), a third of them expired,
- * some deleted, some disabled, some over but not yet marked so. The statements are those that the service itself sends.
+ * some deleted, some disabled, some over but not yet marked so; as many changes, operations with their acts, and counts of refusals. The statements are those that the service itself sends.
  */
 import { performance } from 'node:perf_hooks'
 import { DataSource } from 'typeorm'
@@ -12,7 +12,12 @@ import { dataSourceOptions } from '../dist/src/database/data-source-options.js'
 import { migrate } from '../dist/src/database/migrate.js'
 import { UnitOfWork } from '../dist/src/database/unit-of-work.js'
 import { ENTITIES } from '../dist/src/entities.js'
+import { ChangeReader } from '../dist/src/ledger/change-reader.js'
+import { ExpiringReader } from '../dist/src/ledger/expiring-reader.js'
+import { OwnerReader } from '../dist/src/ledger/owner-reader.js'
 import { QuotaReader } from '../dist/src/ledger/quota-reader.js'
+import { RefusalReader } from '../dist/src/ledger/refusal-reader.js'
+import { UsageReader } from '../dist/src/ledger/usage-reader.js'
 import { MAIL } from '../dist/src/mail-quota/mail.channel.js'
 
 const ROWS = Number(process.argv[2] ?? 1_000_000)
@@ -38,9 +43,54 @@ if (Number(stored) === 0) {
        '2019-01-01 00:00:00.000', '2019-01-01 00:00:00.000', CASE WHEN n % 20 = 7 THEN '2019-06-01 00:00:00.000' ELSE NULL END
      FROM (${numbers}) numbers WHERE n <= ${ROWS}`,
   )
+  const text = (number) => (sqlite ? `CAST(${number} AS TEXT)` : `CAST(${number} AS CHAR)`)
+  const joined = (...parts) => (sqlite ? parts.join(' || ') : `CONCAT(${parts.join(', ')})`)
+  const uuid = (number) =>
+    joined("'01939f3e-5c00-7a6b-8c1d-'", sqlite ? `printf('%012d', ${number})` : `LPAD(${number}, 12, '0')`)
+  // A day of changes and operations for each thousandth of them.
+  const day = (number) =>
+    sqlite
+      ? `strftime('%Y-%m-%d %H:%M:%f', '2019-01-01', '+' || (${number} * 1000 / ${ROWS}) || ' days')`
+      : `DATE_ADD('2019-01-01 00:00:00.000', INTERVAL FLOOR(${number} * 1000 / ${ROWS}) DAY)`
+  const fill = (statement) => dataSource.query(`${statement} FROM (${numbers}) numbers WHERE n <= ${ROWS}`)
+  // Half are called customer, a few pilot.
+  const label = `CASE WHEN n % 2 = 0 THEN ${joined("'customer '", text('n'))} WHEN n % 5001 = 0 THEN ${joined("'pilot '", text('n'))} ELSE NULL END`
+  await dataSource.query(`UPDATE mail_quota SET label = ${label.replaceAll(/\bn\b/g, 'id')}`)
+  await dataSource.query(
+    `UPDATE mail_quota SET label_search = ${joined('label', sqlite ? 'char(127)' : 'CHAR(127)')} WHERE label IS NOT NULL`,
+  )
+  await dataSource.query('INSERT INTO mail_owner (owner_id) SELECT DISTINCT account_id FROM mail_quota')
+  await fill(
+    `INSERT INTO mail_change (quota_id, owner_id, action, actor, request_id, at, before_json, after_json)
+     SELECT n, 1 + (n * 7919) % 100000, CASE WHEN n % 7 = 0 THEN 'update' WHEN n % 9999 = 0 THEN 'reset' ELSE 'create' END,
+       ${joined("'actor'", text('n % 50'))}, ${joined("'request-'", text('n'))}, ${day('n')}, '{}', '{}'`,
+  )
+  await fill(
+    `INSERT INTO mail_operation (id, owner_id, kind, state, amount, charged, refunded, owner_remaining, expires_at, created_at)
+     SELECT ${uuid('n')}, 1 + (n * 7919) % 1000, CASE WHEN n % 4 = 0 THEN 'reserve' ELSE 'consume' END,
+       CASE WHEN n % 4 = 0 THEN 'committed' ELSE 'consumed' END, 1, 1, 0, 1, NULL, ${day('n')}`,
+  )
+  await fill(
+    `INSERT INTO mail_allocation (operation_id, position, quota_id, cycle_seq, amount) SELECT ${uuid('n')}, 0, 1 + (n * 7919) % 1000, 0, 1`,
+  )
+  await fill(
+    `INSERT INTO mail_act (id, kind, owner_id, operation_id, caller, idempotency_key, once, request, amount, answer, request_id, at)
+     SELECT ${uuid('n')}, 'consume', 1 + (n * 7919) % 1000, ${uuid('n')}, 'mailer', ${joined("'key-'", text('n'))}, ${text('n')}, 'x', 1, '{}', 'r', ${day('n')}`,
+  )
+  const hour = 3_600_000
+  const began = (back) =>
+    new Date(Math.floor(Date.now() / hour) * hour - back * hour).toISOString().slice(0, 23).replace('T', ' ')
+  for (const back of [0, 1, 30, 200]) {
+    await dataSource.query(
+      `INSERT INTO mail_refusal (hour, owner_id, code, count, requested, last_at) SELECT '${began(back)}', n, 'quota_exceeded', 1 + n % 97, 5, '${began(back)}' FROM (${numbers}) numbers WHERE n <= ${Math.ceil(ROWS / 20)}`,
+    )
+  }
+  const tables = ['quota', 'owner', 'change', 'operation', 'allocation', 'act', 'refusal']
+    .map((table) => `mail_${table}`)
+    .join(', ')
   await dataSource
-    .query(sqlite ? 'ANALYZE' : 'ANALYZE TABLE mail_quota PERSISTENT FOR ALL')
-    .catch(() => dataSource.query('ANALYZE TABLE mail_quota'))
+    .query(sqlite ? 'ANALYZE' : `ANALYZE TABLE ${tables} PERSISTENT FOR ALL`)
+    .catch(() => dataSource.query(`ANALYZE TABLE ${tables}`))
 }
 
 const work = new UnitOfWork(dataSource)
@@ -59,6 +109,15 @@ const watched = {
     ),
 }
 const reader = new QuotaReader(MAIL, dataSource, watched, new SystemClock())
+const clock = new SystemClock()
+const changeReader = new ChangeReader(MAIL, dataSource, watched)
+const ownerReader = new OwnerReader(MAIL, dataSource, watched, reader)
+const expiringReader = new ExpiringReader(MAIL, dataSource, watched, clock)
+const refusalReader = new RefusalReader(MAIL, dataSource, watched, clock)
+const usageReader = new UsageReader(MAIL, dataSource, watched, clock)
+const changes = (filter) => () => changeReader.page(filter, undefined, 20)
+const ledger = (of, filter) => () => usageReader.ledger(of, undefined, 20, filter)
+const at = (text) => Date.parse(text)
 const first = { page: 1, pageSize: 20 }
 const list =
   (people, status, page = first) =>
@@ -77,6 +136,42 @@ const reads = {
   'list, account_id, user_id': list({ ownerId: 4242, userId: 4242 }),
   'list, before_id in the middle': list({}, undefined, { ...first, beforeId: ROWS / 2 }),
   'list, the deepest page': list({}, undefined, { page: 1000, pageSize: 100 }),
+  'list, deleted': () => reader.list({ people: {}, status: undefined, deleted: true }, first),
+  'list, deleted, account_id': () =>
+    reader.list({ people: { ownerId: 4242 }, status: undefined, deleted: true }, first),
+  'list, label of half': () => reader.list({ people: {}, status: undefined, label: 'Customer' }, first),
+  'list, label of few': () => reader.list({ people: {}, status: undefined, label: 'PILOT' }, first),
+  'list, label of one': () => reader.list({ people: {}, status: undefined, label: 'customer 4242' }, first),
+  owners: () => ownerReader.page(50_000, 20),
+  changes: changes({}),
+  'changes, actor': changes({ actor: 'actor7' }),
+  'changes, action': changes({ action: 'update' }),
+  'changes, rare action': changes({ action: 'reset' }),
+  'changes, quota_id': changes({ quotaId: 4242 }),
+  'changes, account_id': changes({ ownerId: 4242 }),
+  'changes, request_id': changes({ requestId: 'request-4242' }),
+  'changes, a day long ago': changes({ from: at('2019-03-01T00:00:00Z'), to: at('2019-03-02T00:00:00Z') }),
+  'changes, years, long ago': changes({ to: at('2020-01-01T00:00:00Z') }),
+  'changes, actor and rare action': changes({ actor: 'actor7', action: 'reset' }),
+  'changes, action, a day long ago': changes({
+    action: 'create',
+    from: at('2019-03-01T00:00:00Z'),
+    to: at('2019-03-02T00:00:00Z'),
+  }),
+  expiring: () => expiringReader.page(90, undefined, 20),
+  'refusals of an owner': () => refusalReader.ofOwner(42, {}),
+  'refusals, top': () => refusalReader.top(24, 20),
+  'ledger, account_id': ledger({ ownerId: 42 }),
+  'ledger, account_id, state': ledger({ ownerId: 42 }, { state: 'committed' }),
+  'ledger, account_id, reserved': ledger({ ownerId: 42 }, { state: 'reserved' }),
+  'ledger, account_id, kind': ledger({ ownerId: 42 }, { kind: 'reserve' }),
+  'ledger, account_id, a day': ledger(
+    { ownerId: 42 },
+    { from: at('2019-03-01T00:00:00Z'), to: at('2019-03-02T00:00:00Z') },
+  ),
+  'ledger, quota_id, kind': ledger({ quotaId: 42 }, { kind: 'consume' }),
+  'ledger, idempotency_key': () => usageReader.byKey('mailer', 'key-42'),
+  'acts of an operation': () => usageReader.acts('01939f3e-5c00-7a6b-8c1d-000000000042'),
   summary: () => reader.summary(4242),
   'read one': () => reader.get(ROWS - (ROWS % 20) - 2),
 }
@@ -103,12 +198,12 @@ for (const [name, run] of Object.entries(reads)) {
   for (const { sql, values } of sent) {
     if (sqlite) {
       const plan = await dataSource.query(`EXPLAIN QUERY PLAN ${sql}`, values)
-      how.push(...plan.map(({ detail }) => detail).filter((detail) => /mail_quota|\bq\b|TEMP B-TREE/.test(detail)))
+      how.push(...plan.map(({ detail }) => detail).filter((detail) => /mail_|\b[qcoah]\b|TEMP B-TREE/.test(detail)))
     } else {
       const plan = await dataSource.query(`EXPLAIN ${sql}`, values)
       how.push(
         ...plan
-          .filter(({ table }) => table === 'mail_quota' || table === 'q')
+          .filter(({ table }) => /^(mail_\w+|[qcoah])$/.test(table ?? ''))
           .map((row) => `${row.type} ${row.key ?? 'no index'} rows ${row.rows} ${row.Extra ?? ''}`.trim()),
       )
     }
@@ -118,7 +213,7 @@ for (const [name, run] of Object.entries(reads)) {
   plans.push(how)
 }
 await dataSource.destroy()
-const bad = plans.flat().filter((how) => /^ALL |no index|^SCAN (mail_quota|q)$/.test(how))
+const bad = plans.flat().filter((how) => /^ALL |no index|^SCAN (mail_\w+|[qcoah])$/.test(how))
 if (bad.length > 0) {
   console.log(`\nFull scans: ${bad.join('; ')}`)
   process.exitCode = 1

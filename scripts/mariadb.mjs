@@ -239,7 +239,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const server = await startMariaDb()
   await ask(server.url(), 'CREATE DATABASE quota CHARACTER SET utf8mb4').catch(() => undefined)
   console.log(`MariaDB ${server.version}`)
-  console.log(`DATABASE_URL=${server.url('quota')}`)
+  console.log(`DATABASE_URL=${server.url('quota').replace('mysql:', 'mariadb:')}`)
   console.log(`TEST_DATABASE_URL=${server.url()}`)
   console.log('Ctrl-C stops it and removes its data.')
   process.on('exit', () => console.log('stopped'))

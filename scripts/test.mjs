@@ -1,5 +1,6 @@
 /**
  * `npm test`: builds, finds the databases, runs every suite on each of them and says in its last lines what ran.
+ * `npm run test:faults` does the same with the suites that need longer (`*.slow-spec.ts`).
  * Further arguments go to Jest: `npm test -- -t "draw-down"`.
  *
  * TEST_DATABASE_URL  a MariaDB or MySQL server on which suites may create databases; default: a throwaway MariaDB, if one is installed
@@ -14,6 +15,8 @@ import { ask, findMariaDb, startMariaDb } from './mariadb.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const KNOWN = ['sqlite', 'mariadb', 'mysql']
+const FAULTS = '--faults'
+const jestArguments = process.argv.slice(2).filter((argument) => argument !== FAULTS)
 
 let child
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child?.kill(signal))
@@ -65,9 +68,12 @@ async function main() {
       join(root, 'node_modules/jest/bin/jest.js'),
       '--json',
       `--outputFile=${results}`,
-      ...process.argv.slice(2),
+      ...jestArguments,
     ],
-    url ? { TEST_DATABASE_URL: url } : {},
+    {
+      QUOTA_SUITES: process.argv.includes(FAULTS) ? 'slow' : 'quick',
+      ...(url ? { TEST_DATABASE_URL: url } : {}),
+    },
   )
   await server?.stop()
 

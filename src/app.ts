@@ -1,14 +1,13 @@
-import type { Server } from 'node:http'
-import { parse } from 'node:querystring'
 import type { LoggerService, NestApplicationOptions } from '@nestjs/common'
 import { NestFactory } from '@nestjs/core'
 import type { NestExpressApplication } from '@nestjs/platform-express'
-import type { NextFunction, Request, Response } from 'express'
 import { AppModule } from './app.module.js'
 import { Config } from './config/config.js'
-import { ServiceError } from './error/service-error.js'
-import { answerClientErrors } from './http/client-error.js'
+import { Connections } from './http/connections.js'
+import { soundHead } from './http/head.js'
+import { parseQuery } from './http/query.js'
 import { requestId } from './http/request-id.js'
+import { RouteTable } from './http/route-table.js'
 import { crossOrigin, securityHeaders } from './http/security.js'
 import { Metrics } from './operations/metrics.js'
 import { type RequestLog, requestLog } from './operations/request-log.js'
@@ -23,9 +22,6 @@ export const APP_OPTIONS: NestApplicationOptions = {
   routeConflictPolicy: { duplicate: 'error' },
 }
 
-/** How long an idle connection is kept, in milliseconds: longer than balancers in front keep theirs (60 s), so that they never meet a closing one. */
-const KEEP_ALIVE_MS = 65_000
-
 /**
  * Sets up what stands before the routes. To be called once, before the application is initialised; the process and the tests share it,
  * so that both serve the same thing.
@@ -33,35 +29,17 @@ const KEEP_ALIVE_MS = 65_000
  */
 export function configureApp(app: NestExpressApplication, log?: RequestLog): void {
   const config = app.get(Config)
-  const server = app.getHttpServer() as Server & { requireHostHeader?: boolean }
+  app.get(Connections).guard(app.getHttpServer(), config)
   app.disable('x-powered-by')
   app.set('etag', false)
-  // Node's own limit would let the thousandth parameter through unseen.
-  app.set('query parser', (text: string | null | undefined) => parse(text ?? '', '&', '=', { maxKeys: 0 }))
+  if (config.trustProxy !== undefined) app.set('trust proxy', config.trustProxy)
+  app.set('query parser', parseQuery)
   app.use(requestId)
-  app.use(requestLog(app.get(Metrics), log))
+  app.use(requestLog(app.get(Metrics), app.get(RouteTable), { log, clients: config.trustProxy !== undefined }))
   app.use(securityHeaders())
   if (config.corsOrigins.length > 0) app.use(crossOrigin(config.corsOrigins))
   app.use(app.get(Shutdown).middleware)
-  // Node would answer a request without Host by itself, in a form of its own.
-  server.requireHostHeader = false
-  app.use(requireHost)
-  // An expectation that is not known may be ignored (RFC 9110, section 10.1.1); Node would answer 417 in a form of its own.
-  server.on('checkExpectation', (request, response) => server.emit('request', request, response))
-  server.keepAliveTimeout = KEEP_ALIVE_MS
-  answerClientErrors(server)
-}
-
-function requireHost(request: Request, _response: Response, next: NextFunction): void {
-  if (request.headers.host === undefined && request.httpVersion === '1.1') {
-    next(
-      new ServiceError('validation_failed', 'HTTP/1.1 needs a Host header', {
-        fields: [{ field: 'Host', message: 'is required' }],
-      }),
-    )
-    return
-  }
-  next()
+  app.use(soundHead)
 }
 
 /**

@@ -1,56 +1,31 @@
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { createApp } from './app.js'
 import { Tokens } from './auth/tokens.js'
 import { Clock } from './clock/clock.js'
-import { type Config, ConfigError, type DatabaseConfig, loadConfig } from './config/config.js'
+import { loadConfig } from './config/config.js'
+import { readEnvironment } from './config/environment.js'
 import { migrate } from './database/migrate.js'
 import { ENTITIES } from './entities.js'
 import { ServiceLogger } from './operations/service-logger.js'
 import { Shutdown } from './operations/shutdown.js'
 import { welcome } from './operations/welcome.js'
+import { configured, reasonOf, StartError, using } from './startup.js'
 
-/** Why the service does not start, in words for whoever started it: no stack, since nothing in the code is wrong. */
-class StartError extends Error {}
-
-function configured(): Config {
-  // What the environment names wins over the file.
-  if (existsSync('.env')) process.loadEnvFile('.env')
-  try {
-    return loadConfig(process.env)
-  } catch (error) {
-    if (error instanceof ConfigError) throw new StartError(error.message)
-    throw error
-  }
-}
-
-/** Names the database without its password. */
-function named(database: DatabaseConfig): string {
-  if (database.kind === 'sqlite') return database.path
-  const { protocol, host, pathname } = new URL(database.url)
-  return `${protocol}//${host}${pathname}`
-}
-
-function reasonOf(error: unknown): string {
-  if (error instanceof AggregateError) return error.errors.map(reasonOf).join('; ')
-  return error instanceof Error ? error.message : String(error)
-}
+/** Connections that wait to be taken, as many as the system lets wait; whoever finds no place there is heard a second later. */
+const BACKLOG = 4_096
 
 async function start(): Promise<void> {
-  const config = configured()
+  const config = configured(() => loadConfig(readEnvironment()))
   const logger = new ServiceLogger(config)
-  try {
-    await migrate(config.database, ENTITIES)
-  } catch (error) {
-    throw new StartError(`The database ${named(config.database)} cannot be used: ${reasonOf(error)}`)
-  }
+  const ran = await using(config.database, async () => migrate(config.database, ENTITIES))
+  if (ran.length > 0) logger.log(`the schema is up to date, these ran: ${ran.join(', ')}`, 'Main')
   const app = await createApp(config, { logger })
   await app.init()
   const server = app.getHttpServer()
   try {
     // Nest's own listen would tell of a failure in the log as well.
-    server.listen(config.port, config.host)
+    server.listen({ port: config.port, host: config.host, backlog: BACKLOG })
     await once(server, 'listening')
   } catch (error) {
     await app.close()

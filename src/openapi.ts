@@ -3,10 +3,11 @@ import { ModulesContainer } from '@nestjs/core'
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger'
 import { BEARER_SCHEME } from './auth/access.decorator.js'
 import { type ErrorCode, ServiceError, validationFailed } from './error/service-error.js'
-import { ProblemDto } from './http/problem.dto.js'
-import { problemOf, PROBLEM_MEDIA_TYPE, statusOf, titleOf } from './http/problem.js'
+import { FieldErrorDto, RefusingQuotaDto } from './http/problem.dto.js'
+import { ERROR_CODES, problemOf, PROBLEM_MEDIA_TYPE, statusOf, titleOf } from './http/problem.js'
+import { describeProblem, problemSchema, problemSchemaName } from './http/problem.schema.js'
 import { type Route, RouteTable } from './http/route-table.js'
-import { STAYS_OPEN } from './operations/shutdown.js'
+import { STAY_OPEN } from './operations/shutdown.js'
 
 const DESCRIPTION = `How much mail accounts and SMS users may use, asked before every message goes out.
 
@@ -15,6 +16,7 @@ with milliseconds. A field or parameter that an operation does not know is refus
 \`code\` is stable.`
 
 const TAGS: readonly (readonly [name: string, description: string])[] = [
+  ['Access', 'Who calls. For every role.'],
   ['Mail quotas', 'The quotas of mail accounts. For the roles service and admin.'],
   ['Mail usage', 'What mail accounts use. For every role.'],
   ['SMS quotas', 'The SMS quotas of users. For the role admin.'],
@@ -59,7 +61,7 @@ export function buildDocument(app: INestApplication, version: string): OpenAPIOb
   for (const [name, description] of TAGS) builder.addTag(name, description)
   const document = SwaggerModule.createDocument(app, builder.build(), {
     operationIdFactory: (controller, method) => operationId(controller, method),
-    extraModels: [ProblemDto],
+    extraModels: [FieldErrorDto, RefusingQuotaDto],
   })
   const routes = new RouteTable(controllersOf(app)).routes
   for (const [path, item] of Object.entries(document.paths)) {
@@ -72,6 +74,7 @@ export function buildDocument(app: INestApplication, version: string): OpenAPIOb
       admitMissingBody(document, operation, route)
     }
   }
+  addProblems(document)
   addCommonParts(document)
   sayWhatElseFits(document)
   walkSchemas(document, tidySchema)
@@ -100,11 +103,13 @@ function documented(path: string): string {
 function problemsOf(route: Route): ErrorCode[] {
   const codes = new Set<ErrorCode>([...COMMON_PROBLEMS, ...route.problems])
   // A body is read where one comes, wanted or not.
-  if (route.method !== 'GET') for (const code of BODY_PROBLEMS) codes.add(code)
+  for (const code of BODY_PROBLEMS) codes.add(code)
+  // A word that is fixed may stand where an identifier is meant, and leads elsewhere or nowhere.
+  if (route.contested) for (const code of ['route_not_found', 'method_not_allowed'] as const) codes.add(code)
   if (route.access !== 'public') codes.add('unauthenticated')
   if (route.access === 'service' || route.access === 'admin') codes.add('forbidden')
-  // A draining process is alive, and this is how it says so.
-  if (route.path === STAYS_OPEN) codes.delete('unavailable')
+  // A draining process answers these as ever, but for one that says so itself.
+  if (STAY_OPEN.includes(route.path) && !route.problems.includes('unavailable')) codes.delete('unavailable')
   return [...codes].sort((one, other) => statusOf(one) - statusOf(other))
 }
 
@@ -128,12 +133,13 @@ function complete(operation: Node, route: Route): void {
       description: these.map((code) => `\`${code}\`: ${titleOf(code)}.`).join(' '),
       headers: {
         'X-Request-Id': { $ref: '#/components/headers/RequestId' },
+        ...(status === 405 ? { Allow: { $ref: '#/components/headers/Allow' } } : {}),
         ...(status === 401 ? { 'WWW-Authenticate': { $ref: '#/components/headers/WwwAuthenticate' } } : {}),
         ...(status === 503 ? { 'Retry-After': { $ref: '#/components/headers/RetryAfter' } } : {}),
       },
       content: {
         [PROBLEM_MEDIA_TYPE]: {
-          schema: { $ref: '#/components/schemas/ProblemDto' },
+          schema: problemSchema(these),
           examples: Object.fromEntries(these.map((code) => [code, { $ref: `#/components/examples/${code}` }])),
         },
       },
@@ -149,6 +155,15 @@ function admitMissingBody(document: OpenAPIObject, operation: Node, route: Route
   const name = body.content['application/json']?.schema.$ref?.split('/').at(-1)
   const schema = name === undefined ? undefined : (document.components?.schemas?.[name] as Node | undefined)
   if (schema !== undefined && !Array.isArray(schema.required)) body.required = false
+}
+
+/** A schema for each code that some route may answer. */
+function addProblems(document: OpenAPIObject): void {
+  const schemas = ((document.components ??= {}).schemas ??= {}) as Record<string, Node>
+  for (const code of ERROR_CODES) {
+    const name = problemSchemaName(code)
+    if (JSON.stringify([document.paths, schemas]).includes(`/${name}"`)) schemas[name] = describeProblem(code)
+  }
 }
 
 /** May an answer of this route be an earlier one, told again? */
@@ -180,6 +195,12 @@ function addCommonParts(document: OpenAPIObject): void {
       IdempotencyReplayed: {
         description: 'There where this repeats the answer of an earlier request; nothing was done again.',
         schema: { type: 'string', const: 'true' },
+      },
+      Allow: {
+        description: 'The methods that the path takes.',
+        required: true,
+        schema: { type: 'string' },
+        example: 'GET, HEAD',
       },
       RetryAfter: {
         description: 'Seconds to wait.',
@@ -225,7 +246,7 @@ function example(code: ErrorCode): ServiceError {
     case 'route_not_found':
       return new ServiceError(code, 'there is no such route')
     case 'method_not_allowed':
-      return new ServiceError(code, 'this path takes GET, HEAD')
+      return new ServiceError(code, 'this path takes GET, HEAD', { allow: ['GET', 'HEAD'] })
     case 'quota_exceeded':
       return new ServiceError(code, '5 requested, 3 remaining for account 7.', {
         extra: {
@@ -271,10 +292,9 @@ function example(code: ErrorCode): ServiceError {
   }
 }
 
-/** Bodies take the fields they name and no others; problems say more where their code has more to say. */
+/** Bodies take the fields they name and no others. */
 function sayWhatElseFits(document: OpenAPIObject): void {
   const schemas = (document.components?.schemas ?? {}) as Record<string, Node>
-  Object.assign(schemas[ProblemDto.name] ?? {}, { additionalProperties: true })
   const bodies = Object.values(document.paths).flatMap((item) =>
     METHODS.map((method) => (item[method] as Node | undefined)?.requestBody),
   )

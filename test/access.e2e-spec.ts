@@ -23,6 +23,7 @@ const ROUTES: Record<string, keyof typeof MAY> = {
   'GET /docs': 'anyPrincipal',
   'GET /docs/:file': 'anyPrincipal',
   'GET /openapi.json': 'anyPrincipal',
+  'GET /api/v1/me': 'anyPrincipal',
 
   'POST /api/v1/quotas': 'service',
   'GET /api/v1/quotas': 'service',
@@ -31,6 +32,7 @@ const ROUTES: Record<string, keyof typeof MAY> = {
   'PUT /api/v1/quotas/:id': 'service',
   'DELETE /api/v1/quotas/:id': 'service',
   'POST /api/v1/quotas/:id/restore': 'service',
+  'POST /api/v1/quotas/:id/reset': 'service',
   'GET /api/v1/quotas/:id/changes': 'service',
 
   'POST /api/sms/admin/quota': 'admin',
@@ -40,7 +42,19 @@ const ROUTES: Record<string, keyof typeof MAY> = {
   'PUT /api/sms/admin/quota/:id': 'admin',
   'DELETE /api/sms/admin/quota/:id': 'admin',
   'POST /api/sms/admin/quota/:id/restore': 'admin',
+  'POST /api/sms/admin/quota/:id/reset': 'admin',
   'GET /api/sms/admin/quota/:id/changes': 'admin',
+
+  ...Object.fromEntries(
+    (
+      [
+        ['/api/v1/quotas', 'service'],
+        ['/api/sms/admin/quota', 'admin'],
+      ] as const
+    ).flatMap(([quotas, rule]) =>
+      ['owners', 'changes', 'expiring', 'refusals', 'refusals/top'].map((name) => [`GET ${quotas}/${name}`, rule]),
+    ),
+  ),
 
   ...Object.fromEntries(
     ['/api/v1/quotas/usage', '/api/sms/quota/usage'].flatMap((usage) =>
@@ -52,6 +66,7 @@ const ROUTES: Record<string, keyof typeof MAY> = {
         `POST ${usage}/:operationId/release`,
         `POST ${usage}/:operationId/refund`,
         `GET ${usage}/:operationId`,
+        `GET ${usage}/:operationId/acts`,
         `GET ${usage}/check`,
         `GET ${usage}`,
       ].map((route) => [route, 'anyPrincipal' as const]),

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import { audit } from './support/audit.js'
 import { HAS_SERVER, TestDatabase } from './support/database.js'
@@ -291,6 +292,50 @@ onServer('two instances on one database', () => {
   })
 
   it(
+    'resets a quota among 50 parallel consumes, and loses and gives away nothing',
+    async () => {
+      const ROUNDS = 20
+      let consumes = 0
+      let resets = 0
+      for (const round of times(ROUNDS)) {
+        const wire = WIRES[round % 2]!
+        const [owner] = owners(1) as [number]
+        const total = 1_000_000
+        const id = await made(round % 4 < 2 ? totalQuota(wire, owner, total) : cycleQuota(wire, owner, total), wire)
+        const resetting = times(3).map((n) => 10 * (n + 1))
+        const answers = await Promise.all(
+          times(53).map(async (n) => {
+            if (resetting.includes(n)) return instance(n).post(`${wire.quotas}/${id}/reset`, {}, fresh('reset'))
+            return instance(n).post(
+              `${wire.usage}/consume`,
+              { [wire.owner]: owner, amount: 1 + (n % 7) },
+              fresh('among'),
+            )
+          }),
+        )
+        expect(tally(answers.map(({ status }) => status))).toEqual({ 200: 53 })
+        const spent = answers.flatMap((answer, n) => (resetting.includes(n) ? [] : [bodyOf(answer).amount as number]))
+        // What each reset took off, and what is there now, is all that was spent: nothing lost, nothing given away.
+        const changes = bodyOf(await instance(round).get(`${wire.quotas}/${id}/changes`)).items as {
+          action: string
+          before: { used: number }
+        }[]
+        const takenOff = changes.filter(({ action }) => action === 'reset').map(({ before }) => before.used)
+        const quota = bodyOf(await instance(round).get(`${wire.quotas}/${id}`))
+        const sum = (values: readonly number[]): number => values.reduce((all, value) => all + value, 0)
+        expect(sum(takenOff) + Number(quota.used)).toBe(sum(spent))
+        expect([quota.reserved, quota.version, quota.remaining]).toEqual([0, 1, total - quota.used])
+        consumes += spent.length
+        resets += takenOff.length
+      }
+      // Were there nothing to take off, nothing would be shown.
+      expect(resets).toBeGreaterThan(ROUNDS)
+      figure('resets among consumes', { rounds: ROUNDS, consumes, resets, differing: 0 })
+    },
+    PATIENCE_MS,
+  )
+
+  it(
     'lets one of two owners have a key, never both',
     async () => {
       const ROUNDS = 300
@@ -489,16 +534,20 @@ onServer('two instances on one database', () => {
           // Between the look for the owner's row and the look for its quotas the other instance makes both;
           // between that and the update the other instance spends.
           let quotas = 0
-          let others: Answer | undefined
+          let spent: Promise<Answer> | undefined
           proxy.rule = async ({ text, earlier }): Promise<Fate> => {
             if (!earlier.some((statement) => statement.includes('`mail_owner`'))) return 'pass'
             if (quotas++ === 0) await made(totalQuota(MAIL, owner, 10))
-            if (text.startsWith('UPDATE `mail_quota`')) others = await consume(instance(0))
+            if (text.startsWith('UPDATE `mail_quota`')) {
+              spent ??= consume(instance(0))
+              // Under the owner's lock the other one has to wait for this very statement.
+              await Promise.race([spent, sleep(200)])
+            }
             return 'pass'
           }
           const mine = await consume(slow)
           proxy.rule = undefined
-          others ??= await consume(instance(0))
+          const others = await (spent ?? consume(instance(0)))
           expect([200, 409]).toContain(mine.status)
           expect(others.status).toBe(200)
           expect(await usedBy(MAIL, [owner])).toBe([mine, others].filter(({ status }) => status === 200).length)

@@ -101,6 +101,7 @@ function fitting(given: Schema): fc.Arbitrary<unknown> {
   if (schema['format'] === 'uuid') return fc.uuid({ version: 7 })
   if (types.includes('array'))
     return fc.array(schema.items === undefined ? junk : object(schema.items), { maxLength: 4 })
+  if (schema['pattern'] !== undefined) return fc.constantFrom<unknown>('Spring', 'a', 'k 1', 'İ', null)
   if (types.includes('string')) return fc.constantFrom<unknown>('UTC', 'Europe/Berlin', 'key', null)
   return junk
 }
@@ -245,8 +246,12 @@ function misfit({ operation }: Attempt, status: number, type: string, text: stri
   let response = operation.responses[String(status)]
   // An identifier that was none may have led to another route, or to none.
   const code = media === 'application/problem+json' ? (JSON.parse(text) as { code: string }).code : ''
-  if (code === 'route_not_found' || code === 'method_not_allowed')
-    response = operation.responses['400'] ?? operation.responses['401']
+  if (code === 'route_not_found' || code === 'method_not_allowed') {
+    const schema = {
+      $ref: `#/components/schemas/${code === 'route_not_found' ? 'RouteNotFound' : 'MethodNotAllowed'}Problem`,
+    }
+    response = { content: { 'application/problem+json': { schema } } }
+  }
   if (response === undefined) return 'a status that is not in the document'
   if (response.content === undefined) return text === '' ? undefined : 'a body where the document has none'
   const schema = (response.content[media] ?? response.content['*/*'])?.schema

@@ -4,14 +4,19 @@ import { DataSource } from 'typeorm'
 import { Clock } from '../clock/clock.js'
 import { Config } from '../config/config.js'
 import { UnitOfWork } from '../database/unit-of-work.js'
+import { ChangeReader } from '../ledger/change-reader.js'
 import type { Channel } from '../ledger/channel.js'
+import { ExpiringReader } from '../ledger/expiring-reader.js'
 import { Ledger } from '../ledger/ledger.js'
+import { OwnerReader } from '../ledger/owner-reader.js'
 import type { QuotaRow } from '../ledger/quota.entity.js'
 import { QuotaReader } from '../ledger/quota-reader.js'
+import { RefusalReader } from '../ledger/refusal-reader.js'
 import { Sweeper } from '../ledger/sweeper.js'
 import { UsageReader } from '../ledger/usage-reader.js'
 import { METRICS_REGISTRY } from '../operations/metrics.js'
 import { measureLedger } from './ledger.metrics.js'
+import type { OfficeReaders } from './office.service.js'
 
 /** Two batches at the database at once keep it busy; on SQLite there is one write lock. */
 const LANES = 2
@@ -22,6 +27,7 @@ export interface ChannelTokens<Q extends QuotaRow> {
   readonly quotas: InjectionToken<QuotaReader<Q>>
   readonly usage: InjectionToken<UsageReader<Q>>
   readonly sweeper: InjectionToken<Sweeper<Q>>
+  readonly office: InjectionToken<OfficeReaders<Q>>
 }
 
 /** One channel's ledger, readers and sweeper. */
@@ -41,6 +47,7 @@ export function channelProviders<Q extends QuotaRow>(channel: Channel<Q>, tokens
         const ledger = new Ledger(channel, dataSource, work, clock, {
           lanes: config.database.kind === 'sqlite' ? 1 : LANES,
           queueLimit: config.queueLimit,
+          callerQueueLimit: config.principalQueueLimit,
         })
         measureLedger(registry, ledger, usage)
         return ledger
@@ -57,6 +64,21 @@ export function channelProviders<Q extends QuotaRow>(channel: Channel<Q>, tokens
       inject: [DataSource, UnitOfWork, Clock],
       useFactory: (dataSource: DataSource, work: UnitOfWork, clock: Clock) =>
         new UsageReader(channel, dataSource, work, clock),
+    },
+    {
+      provide: tokens.office,
+      inject: [DataSource, UnitOfWork, Clock, tokens.quotas],
+      useFactory: (
+        dataSource: DataSource,
+        work: UnitOfWork,
+        clock: Clock,
+        quotas: QuotaReader<Q>,
+      ): OfficeReaders<Q> => ({
+        changes: new ChangeReader(channel, dataSource, work),
+        owners: new OwnerReader(channel, dataSource, work, quotas),
+        expiring: new ExpiringReader(channel, dataSource, work, clock),
+        refusals: new RefusalReader(channel, dataSource, work, clock),
+      }),
     },
     {
       provide: tokens.sweeper,

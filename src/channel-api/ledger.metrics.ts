@@ -53,8 +53,26 @@ export function measureLedger<Q extends QuotaRow>(registry: Registry, ledger: Le
   )
   const depths = gauge('quota_queue_depth', 'Requests that wait for a lane or are at the database.')
   depths.add(channel, () => ledger.engine.depth)
+  const byPrincipal = metric(registry, QUEUE_BY_PRINCIPAL, () => new PrincipalGauge(registers))
+  byPrincipal.add(channel, () => ledger.engine.depthByCaller)
   const holds = gauge('quota_open_holds', 'Reservations that are neither settled nor due.')
   holds.add(channel, async () => usage.openHolds())
+
+  const counter = (name: string, help: string): Counter<'channel'> =>
+    metric(registry, name, () => new Counter({ name, help, labelNames, registers }))
+  const strangers = counter(
+    'quota_refusals_unknown_owner_total',
+    'Refused attempts for owners who never had a quota; these are not counted one by one.',
+  )
+  const dropped = counter(
+    'quota_refusals_dropped_total',
+    'Refused attempts that were not counted, since the database could not take the counts.',
+  )
+  for (const one of [strangers, dropped]) one.inc({ channel }, 0)
+  ledger.refusals.observer = {
+    unknownOwner: (attempts) => strangers.inc({ channel }, attempts),
+    dropped: (attempts) => dropped.inc({ channel }, attempts),
+  }
 
   const observer: EngineObserver = {
     batch(requests, waitedSeconds, tookSeconds) {
@@ -73,6 +91,34 @@ export function measureLedger<Q extends QuotaRow>(registry: Registry, ledger: Le
     },
   }
   ledger.engine.observer = observer
+}
+
+const QUEUE_BY_PRINCIPAL = 'quota_principal_queue_depth'
+
+/** Whose writes wait. Names are those of the configured tokens, a closed set. */
+class PrincipalGauge extends Gauge<'channel' | 'principal'> {
+  private readonly sources: Map<string, () => ReadonlyMap<string, number>>
+
+  constructor(registers: Registry[]) {
+    const sources = new Map<string, () => ReadonlyMap<string, number>>()
+    super({
+      name: QUEUE_BY_PRINCIPAL,
+      help: 'Requests that wait for a lane or are at the database, by principal; none are shown for those who have none.',
+      labelNames: ['channel', 'principal'],
+      registers,
+      collect() {
+        this.reset()
+        for (const [channel, read] of sources) {
+          for (const [principal, depth] of read()) this.set({ channel, principal }, depth)
+        }
+      },
+    })
+    this.sources = sources
+  }
+
+  add(channel: string, read: () => ReadonlyMap<string, number>): void {
+    this.sources.set(channel, read)
+  }
 }
 
 /** A gauge that asks each channel when it is scraped. */

@@ -1,5 +1,7 @@
 import {
+  ChoiceField,
   IntegerField,
+  LabelField,
   ShownChoice,
   ShownId,
   ShownInstant,
@@ -7,6 +9,9 @@ import {
   ShownObject,
   ShownText,
 } from '../http/field.decorator.js'
+import { WalkQuery } from '../http/page.dto.js'
+import type { QuotaFilter } from '../ledger/quota-reader.js'
+import type { QuotaRow } from '../ledger/quota.entity.js'
 import { CHANGE_ACTIONS, type ChangeAction } from '../ledger/change.entity.js'
 import { CYCLE_UNITS, type CycleUnit } from '../quota/cycle.js'
 import { CYCLE_QUOTA, LARGEST_AMOUNT, type QuotaType, type Status, STATUSES, TOTAL_QUOTA } from '../quota/quota.js'
@@ -64,6 +69,10 @@ export abstract class QuotaFields {
   @ShownText({ ...nullable, example: 'UTC' })
   cycle_time_zone!: string | null
 
+  /** What people call it, as given; null where nobody named it. */
+  @ShownText({ ...nullable, example: 'Spring campaign' })
+  label!: string | null
+
   /** Starts at 1 and counts edits of the settings, not usage. */
   @ShownInteger({ min: 1, example: 3 })
   version!: number
@@ -72,9 +81,35 @@ export abstract class QuotaFields {
   @ShownInstant()
   created_at!: string
 
-  /** When its settings were edited last. */
+  /** When it was edited, deleted, restored or reset last; usage leaves it alone. */
   @ShownInstant()
   updated_at!: string
+}
+
+/** The one value of `deleted`. */
+export const DELETED = 'true'
+
+/** Which quotas both channels list; each adds whom they belong to. */
+export abstract class QuotaListFields extends WalkQuery {
+  /** Only those that are so at this instant. */
+  @ChoiceField(STATUSES, { optional: true, example: 'active' })
+  status?: Status
+
+  /** Only soft-deleted ones, which are in no list else; each then says when it was deleted. */
+  @ChoiceField([DELETED], { optional: true, example: DELETED })
+  deleted?: typeof DELETED
+
+  /** Only those whose label begins so, whatever the case; accents count, and nothing is a wildcard. */
+  @LabelField({ optional: true, beginning: true })
+  label?: string
+}
+
+/** What a valid list query asks for, beside the people. */
+export function filterOf<Q extends QuotaRow>(
+  { status, deleted, label }: QuotaListFields,
+  people: QuotaFilter<Q>['people'],
+): QuotaFilter<Q> {
+  return { people, status, deleted: deleted !== undefined, ...(label === undefined ? {} : { label }) }
 }
 
 /** What both channels show in a summary; each adds the owner. */
@@ -119,7 +154,7 @@ export abstract class PageFields {
   total_relation!: 'exact' | 'recent'
 }
 
-/** Some of a quota's settings; only those that changed are there. */
+/** Some of a quota's settings, or its counters; only those that changed are there. */
 export class ChangedSettingsDto {
   /** The allowance. */
   @ShownInteger({ ...amount, optional: true, example: 1000 })
@@ -145,13 +180,25 @@ export class ChangedSettingsDto {
   @ShownText({ ...nullable, optional: true, example: 'UTC' })
   cycle_time_zone?: string | null
 
+  /** The name. */
+  @ShownText({ ...nullable, optional: true, example: 'Spring campaign' })
+  label?: string | null
+
   /** When the quota was deleted; null where it is not. */
   @ShownInstant({ ...nullable, optional: true })
   deleted_at?: string | null
+
+  /** Units spent, at a reset. */
+  @ShownInteger({ ...amount, optional: true, example: 20 })
+  used?: number
+
+  /** Units held, at a reset. */
+  @ShownInteger({ ...amount, optional: true, example: 5 })
+  reserved?: number
 }
 
-/** One change of a quota's settings: who did what, and when. */
-export class ChangeDto {
+/** What both channels show of a change; each adds the owner. */
+export abstract class ChangeFields {
   /** Rises with time. */
   @ShownId({ example: 31 })
   id!: number
@@ -176,20 +223,20 @@ export class ChangeDto {
   @ShownInstant()
   at!: string
 
-  /** The changed settings as they were; empty for a create. */
+  /** What changed, as it was; empty for a create. */
   @ShownObject(() => ChangedSettingsDto)
   before!: ChangedSettingsDto
 
-  /** The same settings as they became. */
+  /** The same, as it became. */
   @ShownObject(() => ChangedSettingsDto)
   after!: ChangedSettingsDto
 }
 
-/** A page of changes, newest first. */
-export class ChangePageDto extends PageFields {
-  /** The changes. */
-  @ShownObject(() => ChangeDto, { isArray: true })
-  items!: ChangeDto[]
+/** What a reset may say. */
+export class ResetDto {
+  /** The version the caller read; where it is no longer the current one, nothing is reset. */
+  @IntegerField({ optional: true, min: 1, max: Number.MAX_SAFE_INTEGER, example: 3 })
+  version?: number
 }
 
 /** What a DELETE may say beside the path. */

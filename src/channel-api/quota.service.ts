@@ -63,6 +63,11 @@ export abstract class QuotaService<Q extends QuotaRow> {
     return this.ledger.restore(callerOf(caller), id)
   }
 
+  /** Begins a new count of a quota's units. */
+  async reset(caller: CallerInfo, id: number, version: number | undefined, key: string | undefined): Promise<Outcome> {
+    return this.ledger.reset(callerOf(caller), id, version, key ?? null)
+  }
+
   /** A page of what was changed in a quota's settings, newest first. */
   async changes(id: number, query: PageQuery): Promise<Page<ChangeView>> {
     return this.reader.changes(id, pagingOf(query))

@@ -1,5 +1,12 @@
 import type { FieldError } from '../error/service-error.js'
-import { ChoiceField, InstantField, IntegerField, TimeZoneField, TotalField } from '../http/field.decorator.js'
+import {
+  ChoiceField,
+  InstantField,
+  IntegerField,
+  LabelField,
+  TimeZoneField,
+  TotalField,
+} from '../http/field.decorator.js'
 import { CYCLE_UNITS, type CycleUnit } from '../quota/cycle.js'
 import { type Instant, parseInstant } from '../quota/instant.js'
 import { CYCLE_QUOTA, type QuotaType, type Status, STATUSES, TOTAL_QUOTA } from '../quota/quota.js'
@@ -32,6 +39,10 @@ export abstract class NewSettingsFields {
   /** The IANA zone whose calendar the cycle follows; type 2 alone, `UTC` where absent. */
   @TimeZoneField({ ...absent, example: 'UTC' })
   cycle_time_zone?: string | null
+
+  /** What people call it, of both types; kept as given. Absent or null: nothing. */
+  @LabelField(absent)
+  label?: string | null
 
   /** What is wrong between the fields. Asked by the pipe. */
   brokenRules(): FieldError[] {
@@ -70,6 +81,10 @@ export abstract class SettingsPatchFields {
   @TimeZoneField({ ...absent, example: 'UTC' })
   cycle_time_zone?: string | null
 
+  /** What people call it; null takes the name away. */
+  @LabelField(absent)
+  label?: string | null
+
   /** The version the caller read; where it is no longer the current one, nothing changes and the answer is `version_mismatch`. */
   @IntegerField({ optional: true, min: 1, max: Number.MAX_SAFE_INTEGER, example: 3 })
   version?: number
@@ -81,7 +96,7 @@ export abstract class SettingsPatchFields {
   }
 }
 
-const SETTINGS = ['total', 'status', 'expire_at', 'cycle_unit', 'cycle_reset_at', 'cycle_time_zone'] as const
+const SETTINGS = ['total', 'status', 'expire_at', 'cycle_unit', 'cycle_reset_at', 'cycle_time_zone', 'label'] as const
 
 function instantOf(text: unknown): Instant | null {
   return typeof text === 'string' ? (parseInstant(text) ?? null) : null
@@ -96,6 +111,7 @@ function partialSettings(dto: NewSettingsFields): NewSettings {
     cycleUnit: dto.cycle_unit ?? null,
     cycleResetAt: instantOf(dto.cycle_reset_at) ?? (dto.cycle_reset_at == null ? null : Infinity),
     cycleTimeZone: dto.cycle_time_zone ?? null,
+    label: dto.label ?? null,
   }
 }
 
@@ -114,5 +130,6 @@ export function patchOf(dto: SettingsPatchFields): SettingsPatch {
     ...(dto.cycle_unit === undefined ? {} : { cycleUnit: dto.cycle_unit }),
     ...(dto.cycle_reset_at === undefined ? {} : { cycleResetAt: instantOf(dto.cycle_reset_at) }),
     ...(dto.cycle_time_zone === undefined ? {} : { cycleTimeZone: dto.cycle_time_zone }),
+    ...(dto.label === undefined ? {} : { label: dto.label }),
   }
 }

@@ -1,16 +1,25 @@
+import type { ErrorCode, FieldError } from '../error/service-error.js'
 import {
   AmountField,
+  ChoiceField,
+  ExactTextField,
+  InstantField,
   IntegerField,
   KeyField,
   OperationIdField,
+  PageSizeField,
   ShownChoice,
   ShownFlag,
   ShownId,
   ShownInstant,
   ShownInteger,
   ShownObject,
+  ShownSchema,
   ShownText,
 } from '../http/field.decorator.js'
+import { statusOf } from '../http/problem.js'
+import { problemSchema } from '../http/problem.schema.js'
+import { OPERATION_ACTS, type OperationAct } from '../ledger/act.entity.js'
 import {
   OPERATION_KINDS,
   OPERATION_STATES,
@@ -18,6 +27,7 @@ import {
   type OperationState,
 } from '../ledger/operation.entity.js'
 import { LARGEST_AMOUNT } from '../quota/quota.js'
+import { brokenPeriod } from './period.js'
 
 const amount = { max: LARGEST_AMOUNT } as const
 const OPERATION_ID = '01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d'
@@ -83,19 +93,103 @@ export abstract class CheckFields {
   amount!: number
 }
 
-/** What a page of the ledger is asked by, beside the owner. */
+/**
+ * What a page of the ledger is asked by, beside the owner: exactly one of owner, quota and key. A key stands for one operation, so nothing but its
+ * caller goes with it.
+ */
 export abstract class LedgerFields {
   /** Only operations that this quota paid a part of; a deleted quota's too. */
   @IntegerField({ optional: true, min: 1, max: Number.MAX_SAFE_INTEGER, example: 12 })
   quota_id?: number
 
+  /** Only the operation that this key made or refunded. */
+  @KeyField({ optional: true })
+  idempotency_key?: string
+
+  /** Whose key it is, by the principal's name; without it, the asking one's. Another's needs the role that the quotas need. */
+  @ExactTextField({ optional: true, example: 'mailer' })
+  caller?: string
+
+  /** Only operations that have become so. */
+  @ChoiceField(OPERATION_STATES, { optional: true, example: 'reserved' })
+  state?: OperationState
+
+  /** Only operations that began so. */
+  @ChoiceField(OPERATION_KINDS, { optional: true, example: 'reserve' })
+  kind?: OperationKind
+
+  /** Only operations made at this instant or later. */
+  @InstantField({ optional: true, example: '2026-11-01T00:00:00.000Z' })
+  from?: string
+
+  /** Only operations made before this instant. */
+  @InstantField({ optional: true })
+  to?: string
+
   /** Only operations older than this one: the `next_before` of the page before. */
   @OperationIdField({ optional: true })
   before?: string
 
-  /** 1 … 100 */
-  @IntegerField({ optional: true, min: 1, max: 100, default: 20, example: 20 })
+  /** Operations on a page. */
+  @PageSizeField()
   page_size?: number
+}
+
+/** What goes with an owner or a quota, and not with a key. */
+const NOT_WITH_A_KEY = ['state', 'kind', 'from', 'to', 'before'] as const
+
+/**
+ * What is wrong between the fields of a ledger query.
+ * @param ownerField the field that names the owner
+ */
+export function brokenLedgerRules<T extends LedgerFields>(query: T, ownerField: keyof T & string): FieldError[] {
+  const broken = brokenPeriod(query)
+  const of = [query[ownerField], query.quota_id, query.idempotency_key].filter((value) => value !== undefined)
+  if (of.length !== 1) {
+    const message = `exactly one of ${ownerField}, quota_id and idempotency_key must be given`
+    broken.push({ field: ownerField, message })
+  }
+  if (query.idempotency_key === undefined) {
+    if (query.caller !== undefined) broken.push({ field: 'caller', message: 'goes with idempotency_key alone' })
+  } else {
+    for (const field of NOT_WITH_A_KEY)
+      if (query[field] !== undefined) broken.push({ field, message: 'does not go with idempotency_key' })
+  }
+  return broken
+}
+
+/** What was done with an operation, once. */
+export class ActDto {
+  /** What was done. */
+  @ShownChoice(OPERATION_ACTS, { example: 'reserve' })
+  kind!: OperationAct
+
+  /** The name of the principal who did it. */
+  @ShownText({ example: 'mailer' })
+  actor!: string
+
+  /** Units spent, held, charged, or returned. */
+  @ShownInteger({ ...amount, min: 1, example: 5 })
+  amount!: number
+
+  /** The key it was sent with; null for commit and release. */
+  @ShownText({ nullable: true, example: 'msg-8841' })
+  idempotency_key!: string | null
+
+  /** The X-Request-Id of the request that did it. */
+  @ShownText({ example: OPERATION_ID })
+  request_id!: string
+
+  /** When it was done. */
+  @ShownInstant()
+  at!: string
+}
+
+/** What was done with an operation. */
+export class ActsDto {
+  /** The acts, oldest first. */
+  @ShownObject(() => ActDto, { isArray: true })
+  items!: ActDto[]
 }
 
 /** What one quota paid of an operation. */
@@ -178,13 +272,34 @@ export abstract class LedgerPageFields {
   next_before!: string | null
 }
 
-/** How an item of a batch was answered, beside its operation. */
-export abstract class BatchResultFields {
+/** How an item of a batch was answered that took effect, beside its operation. */
+export abstract class BatchDoneFields {
   /** The status that the item would have had as a request of its own. */
-  @ShownInteger({ min: 200, max: 599, example: 200 })
+  @ShownChoice([200])
+  status!: 200
+
+  /** Whether this repeats an earlier answer. */
+  @ShownFlag({ example: false })
+  replayed!: boolean
+}
+
+/** Why an item of a batch may be refused. */
+const BATCH_CODES = [
+  'validation_failed',
+  'quota_exceeded',
+  'no_active_quota',
+  'idempotency_key_reused',
+  'internal_error',
+  'unavailable',
+] as const satisfies readonly ErrorCode[]
+
+/** How an item of a batch was answered that took no effect. */
+export class BatchRefusedDto {
+  /** The status that the item would have had as a request of its own. */
+  @ShownChoice([...new Set(BATCH_CODES.map(statusOf))])
   status!: number
 
-  /** Whether this repeats an earlier answer; there with status 200. */
-  @ShownFlag({ optional: true, example: false })
-  replayed?: boolean
+  /** Why. */
+  @ShownSchema(problemSchema(BATCH_CODES))
+  problem!: object
 }

@@ -1,19 +1,20 @@
 import { Logger } from '@nestjs/common'
 import type { CallerInfo } from '../auth/principal.js'
+import { TimeSlice } from '../clock/time-slice.js'
 import { ServiceError, validationFailed } from '../error/service-error.js'
 import type { ItemChecker } from '../http/dto.pipe.js'
+import { DEFAULT_PAGE_SIZE } from '../http/page.dto.js'
 import { problemOf } from '../http/problem.js'
 import type { Outcome } from '../ledger/command.js'
 import type { Ledger } from '../ledger/ledger.js'
 import type { QuotaRow } from '../ledger/quota.entity.js'
 import type { CheckView, QuotaReader } from '../ledger/quota-reader.js'
 import type { LedgerPage, UsageReader } from '../ledger/usage-reader.js'
-import type { OperationView } from '../ledger/view.js'
+import type { ActView, OperationView } from '../ledger/view.js'
+import { periodOf } from './period.js'
 import { callerOf } from './quota.service.js'
 import type { BatchItemFields, LedgerFields } from './usage.dto.js'
 import { DEFAULT_TTL_SECONDS } from './usage.dto.js'
-
-const DEFAULT_PAGE_SIZE = 20
 
 /** What services do with one channel's quotas: requests in, the domain's terms out. Every error is a ServiceError. */
 export abstract class UsageService<Q extends QuotaRow> {
@@ -67,19 +68,17 @@ export abstract class UsageService<Q extends QuotaRow> {
     return this.usage.get(operationId)
   }
 
-  /** A page of the ledger, of an owner or of a quota. */
-  async list(
-    ownerField: string,
-    ownerId: number | undefined,
-    { quota_id: quotaId, before, page_size: size }: LedgerFields,
-  ): Promise<LedgerPage> {
-    if ((ownerId === undefined) === (quotaId === undefined)) {
-      throw validationFailed([
-        { field: ownerField, message: `exactly one of ${ownerField} and quota_id must be given` },
-      ])
-    }
+  /** A page of the ledger: of an owner, of a quota, or the one operation of a key. */
+  async list({ principal }: CallerInfo, ownerId: number | undefined, query: LedgerFields): Promise<LedgerPage> {
+    const { quota_id: quotaId, idempotency_key: key, caller, before, state, kind } = query
+    if (key !== undefined) return this.usage.byKey(caller ?? principal.name, key)
     const of = ownerId === undefined ? { quotaId: quotaId ?? 0 } : { ownerId }
-    return this.usage.ledger(of, before, size ?? DEFAULT_PAGE_SIZE)
+    return this.usage.ledger(of, before, query.page_size ?? DEFAULT_PAGE_SIZE, { state, kind, ...periodOf(query) })
+  }
+
+  /** What was done with an operation, oldest first. */
+  async acts(operationId: string): Promise<{ items: ActView[] }> {
+    return { items: await this.usage.acts(operationId) }
   }
 
   /**
@@ -95,32 +94,55 @@ export abstract class UsageService<Q extends QuotaRow> {
     itemType: new () => T,
     ownerOf: (item: T) => number,
   ): Promise<string> {
-    const results = await Promise.allSettled(
-      items.map(async (raw, place) => {
-        const { value: item, errors } = this.checker.check(itemType, raw, `items[${place}]`)
-        if (errors !== undefined) throw validationFailed(errors)
-        return this.consume(caller, ownerOf(item), item.amount, item.idempotency_key)
-      }),
-    )
+    const who = callerOf(caller)
+    this.ledger.assureRoom(who, items.length)
+    const slice = new TimeSlice()
+    const ownerOfKey = new Map<string, number>()
+    const answers: Promise<Outcome>[] = []
+    let open: Promise<Outcome>[] = []
+    for (const [place, raw] of items.entries()) {
+      if (slice.spent) await slice.next()
+      const { value: item, errors } = this.checker.check(itemType, raw, `items[${place}]`)
+      let answer: Promise<Outcome>
+      if (errors !== undefined) answer = Promise.reject(validationFailed(errors))
+      else {
+        const [key, ownerId] = [item.idempotency_key, ownerOf(item)]
+        // The ledger keeps the order of one owner's requests. Where a key names another owner than before, what came before is settled first.
+        if ((ownerOfKey.get(key) ?? ownerId) !== ownerId) {
+          await Promise.allSettled(open)
+          open = []
+        }
+        ownerOfKey.set(key, ownerId)
+        answer = this.ledger.consume(who, ownerId, item.amount, key)
+      }
+      // Looked at below, once all are under way.
+      answer.catch(() => undefined)
+      answers.push(answer)
+      open.push(answer)
+    }
+    const results = await Promise.allSettled(answers)
     const failures = results.filter((result) => result.status === 'rejected').map((result): unknown => result.reason)
     const [first] = failures
     const away = failures.every((failure) => failure instanceof ServiceError && failure.code === 'unavailable')
     if (failures.length === results.length && away) throw first
-    const parts = results.map((result) => {
+    const parts: string[] = []
+    for (const result of results) {
+      if (slice.spent) await slice.next()
       if (result.status === 'fulfilled') {
         // The operation's bytes are those of its first answer, so they are set in as they are.
-        return `{"status":200,"replayed":${result.value.replayed},"operation":${result.value.body}}`
+        parts.push(`{"status":200,"replayed":${result.value.replayed},"operation":${result.value.body}}`)
+      } else {
+        const problem = problemOf(this.told(result.reason, caller.requestId), caller.requestId)
+        parts.push(JSON.stringify({ status: problem.status, problem }))
       }
-      const problem = problemOf(this.told(result.reason), caller.requestId)
-      return JSON.stringify({ status: problem.status, problem })
-    })
+    }
     return `{"results":[${parts.join(',')}]}`
   }
 
   /** What an item's caller is told of its failure; what broke inside stays in the log. */
-  private told(reason: unknown): ServiceError {
+  private told(reason: unknown, requestId: string): ServiceError {
     if (reason instanceof ServiceError) return reason
-    this.logger.error(reason instanceof Error ? reason.stack : reason)
+    this.logger.error(new Error(`an item of a batch failed, request ${requestId}`, { cause: reason }))
     return new ServiceError(
       'internal_error',
       'this item has failed; the log of the service has it under the request_id',

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
+import express from 'express'
 import { ConfigError, loadConfig } from './config.js'
 
 const DIGEST = createHash('sha256').update('one').digest('hex')
@@ -40,6 +41,12 @@ describe('loadConfig', () => {
       shutdownGraceSeconds: 25,
       shutdownDelaySeconds: 1,
       queueLimit: 10_000,
+      principalQueueLimit: 2_500,
+      principalRequests: 256,
+      principalBodyBytes: 250_000,
+      maxConnections: 2_000,
+      requestTimeoutSeconds: 20,
+      trustProxy: undefined,
     })
   })
 
@@ -70,6 +77,12 @@ describe('loadConfig', () => {
       SHUTDOWN_GRACE_SECONDS: '9',
       SHUTDOWN_DELAY_SECONDS: '0',
       QUEUE_LIMIT: '5',
+      PRINCIPAL_QUEUE_LIMIT: '4',
+      PRINCIPAL_REQUESTS: '3',
+      PRINCIPAL_BODY_BYTES: '2',
+      MAX_CONNECTIONS: '20',
+      REQUEST_TIMEOUT_SECONDS: '5',
+      TRUST_PROXY: '10.0.0.0/8, ::1,loopback',
     })
     expect(config).toEqual({
       production: true,
@@ -85,6 +98,12 @@ describe('loadConfig', () => {
       shutdownGraceSeconds: 9,
       shutdownDelaySeconds: 0,
       queueLimit: 5,
+      principalQueueLimit: 4,
+      principalRequests: 3,
+      principalBodyBytes: 2,
+      maxConnections: 20,
+      requestTimeoutSeconds: 5,
+      trustProxy: ['10.0.0.0/8', '::1', 'loopback'],
     })
   })
 
@@ -119,6 +138,35 @@ describe('loadConfig', () => {
       expect(mistakes({ CORS_ORIGINS: origin })).toEqual([expect.stringContaining('CORS_ORIGINS')])
     },
   )
+
+  it.each<[string, unknown]>([
+    ['0', 0],
+    ['2', 2],
+    ['loopback, uniquelocal,linklocal', ['loopback', 'uniquelocal', 'linklocal']],
+    ['10.1.2.3,10.0.0.0/8', ['10.1.2.3', '10.0.0.0/8']],
+    ['2001:db8::/32,::1', ['2001:db8::/32', '::1']],
+    ['', undefined],
+  ])('takes TRUST_PROXY=%s, which Express understands', (text, value) => {
+    const { trustProxy } = loadConfig({ TRUST_PROXY: text })
+    expect(trustProxy).toEqual(value)
+    expect(() => express().set('trust proxy', trustProxy ?? false)).not.toThrow()
+  })
+
+  it.each([
+    'true',
+    'all',
+    '11',
+    '-1',
+    '1.5',
+    '10.0.0.0/0',
+    '10.0.0.0/33',
+    '10.0.0.1/8/8',
+    '::/129',
+    'fe80::1%eth0',
+    'proxy.example',
+  ])('refuses TRUST_PROXY=%s', (text) => {
+    expect(mistakes({ TRUST_PROXY: text })).toEqual([expect.stringContaining('TRUST_PROXY')])
+  })
 })
 
 describe('DATABASE_URL', () => {

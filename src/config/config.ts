@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import { type Role, ROLES } from '../auth/principal.js'
 
 export type { Role } from '../auth/principal.js'
@@ -26,6 +27,9 @@ export type DatabaseConfig =
       readonly poolSize: number
     }
 
+/** Whose word about a caller's address is taken: that of so many proxies in a row, or of those at these addresses and networks. */
+export type TrustProxy = number | readonly string[]
+
 /** The whole configuration: read once from the environment, checked, frozen. */
 export abstract class Config {
   /** Is this NODE_ENV=production? Then nothing is made up: tokens and database must be named. */
@@ -49,8 +53,20 @@ export abstract class Config {
   abstract readonly shutdownGraceSeconds: number
   /** Seconds for which a SIGTERMed process still answers 503 before it closes its socket, so that balancers notice. */
   abstract readonly shutdownDelaySeconds: number
-  /** Writes that may wait for their turn before further ones are answered 503. */
+  /** Writes of a channel that may wait for their turn before further ones are answered 503. */
   abstract readonly queueLimit: number
+  /** The same of one principal's writes. */
+  abstract readonly principalQueueLimit: number
+  /** Requests of one principal that are worked on at the same time; further ones wait for their turn. */
+  abstract readonly principalRequests: number
+  /** Bytes of bodies of one principal that are worked on at the same time; further ones wait for their turn. */
+  abstract readonly principalBodyBytes: number
+  /** Connections of callers that may be open at a time. */
+  abstract readonly maxConnections: number
+  /** Seconds within which a request must have arrived, body and all; its head within half of them. */
+  abstract readonly requestTimeoutSeconds: number
+  /** Undefined: callers' addresses are logged with 401 alone, as those of their connections. */
+  abstract readonly trustProxy: TrustProxy | undefined
 }
 
 /** Everything that is wrong with the environment, one mistake a line. */
@@ -215,6 +231,35 @@ function isOrigin(text: string): boolean {
   }
 }
 
+/** Names that Express knows for the networks that are nobody's on the Internet. */
+const NETWORKS = ['loopback', 'linklocal', 'uniquelocal']
+
+const MOST_HOPS = 10
+
+function readTrustProxy(read: Reader): TrustProxy | undefined {
+  const text = read.text('TRUST_PROXY')
+  if (text === undefined) return undefined
+  if (/^\d+$/.test(text)) return read.integer('TRUST_PROXY', 0, 0, MOST_HOPS)
+  const entries = read.list('TRUST_PROXY')
+  for (const entry of entries) {
+    if (!NETWORKS.includes(entry) && !isNetwork(entry)) {
+      read.mistakes.push(
+        `TRUST_PROXY: ${JSON.stringify(entry)} is none of a number of proxies from 0 to ${MOST_HOPS}, an address, a network like 10.0.0.0/8, ${NETWORKS.join(', ')}`,
+      )
+    }
+  }
+  return Object.freeze(entries)
+}
+
+/** Is this an IP address, alone or with the length of its network's prefix? */
+function isNetwork(text: string): boolean {
+  const [address = '', bits, ...rest] = text.split('/')
+  const family = isIP(address)
+  // A zone (fe80::1%eth0) means something on one machine alone.
+  if (family === 0 || address.includes('%') || rest.length > 0) return false
+  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) > 0 && Number(bits) <= (family === 4 ? 32 : 128))
+}
+
 /**
  * Reads the configuration.
  * @throws ConfigError which names every mistake; no secret is repeated in it
@@ -239,6 +284,12 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
     shutdownGraceSeconds: read.integer('SHUTDOWN_GRACE_SECONDS', 25, 1, 3600),
     shutdownDelaySeconds: read.integer('SHUTDOWN_DELAY_SECONDS', 1, 0, 600),
     queueLimit: read.integer('QUEUE_LIMIT', 10_000, 1, 1_000_000),
+    principalQueueLimit: read.integer('PRINCIPAL_QUEUE_LIMIT', 2_500, 1, 1_000_000),
+    principalRequests: read.integer('PRINCIPAL_REQUESTS', 256, 1, 100_000),
+    principalBodyBytes: read.integer('PRINCIPAL_BODY_BYTES', 250_000, 1, 100_000_000),
+    maxConnections: read.integer('MAX_CONNECTIONS', 2_000, 10, 100_000),
+    requestTimeoutSeconds: read.integer('REQUEST_TIMEOUT_SECONDS', 20, 1, 30),
+    trustProxy: readTrustProxy(read),
   }
   if (config.shutdownDelaySeconds >= config.shutdownGraceSeconds) {
     read.mistakes.push('SHUTDOWN_DELAY_SECONDS must be less than SHUTDOWN_GRACE_SECONDS')

@@ -2,11 +2,11 @@ import type { ColumnOptions, ValueTransformer } from 'typeorm'
 import type { Instant } from '../quota/instant.js'
 
 /**
- * Reads a time as either driver hands it over: mysql2 gives a Date, SQLite the text `2026-12-01 00:00:00.000`, both in UTC.
+ * Reads a time as both drivers hand it over: the text `2026-12-01 00:00:00.000`, in UTC. All years from 0000 to 9999 come back as they went in; mysql2's
+ * own reading makes years of two digits out of those before 100, and is switched off (`dateStrings`).
  */
-export function instantFromStore(value: Date | string | null): Instant | null {
-  if (value === null) return null
-  return typeof value === 'string' ? Date.parse(`${value.replace(' ', 'T')}Z`) : value.getTime()
+export function instantFromStore(text: string): Instant {
+  return Date.parse(`${text.replace(' ', 'T')}Z`)
 }
 
 /** Writes a time as both stores compare it: `2026-12-01 00:00:00.000`, in UTC. */
@@ -14,9 +14,14 @@ export function instantToStore(instant: Instant): string {
   return new Date(instant).toISOString().slice(0, 23).replace('T', ' ')
 }
 
+function refuseTime(): never {
+  throw new Error('Times are read and written by RowCodec: TypeORM takes their text for local time.')
+}
+
+// Rows go through RowCodec. A repository would work for all but the times, and those would be wrong without a word.
 const instant: ValueTransformer = {
-  from: (value: Date | string | null) => instantFromStore(value),
-  to: (value: Instant | null | undefined) => (value == null ? value : new Date(value)),
+  from: (value: unknown) => (value === null ? null : refuseTime()),
+  to: (value: unknown) => (value == null ? value : refuseTime()),
 }
 
 // TypeORM hands BIGINT out as text, because it may exceed 2^53; ours never do (contract, §2).
@@ -25,11 +30,16 @@ const integer: ValueTransformer = {
   to: (value: number | null | undefined) => value,
 }
 
-/** A time in UTC with milliseconds; `Instant` in the entity. */
+/** A time in UTC with milliseconds; `Instant` in the entity. Read and written by `RowCodec` alone. */
 export const INSTANT = { type: 'datetime', precision: 3, transformer: instant } as const satisfies ColumnOptions
 
 /** An integer within ±(2^53-1); `number` in the entity. */
 export const INTEGER = { type: 'bigint', transformer: integer } as const satisfies ColumnOptions
+
+/** Text of any language and bounded length, in code points, compared code point by code point. */
+export function unicode(length: number): { type: 'varchar'; length: number; charset: string; collation: string } {
+  return { type: 'varchar', length, charset: 'utf8mb4', collation: 'utf8mb4_bin' }
+}
 
 /** ASCII text of bounded length. */
 export function ascii(length: number): { type: 'varchar'; length: number } {

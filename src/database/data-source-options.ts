@@ -1,7 +1,8 @@
-import libsql from 'libsql'
 import type { DataSourceOptions, EntityTarget, MixedList } from 'typeorm'
 import { MIGRATIONS } from './migrations/index.js'
-import { SESSION_TIMEOUT_SECONDS } from './unit-of-work.js'
+import { POOL_IDLE_MS, type Purpose, sessionDriver } from './sessions.js'
+import { SqliteFile } from './sqlite-driver.js'
+import { StatementLog } from './statement-log.js'
 
 /** Where the data lies: a file of SQLite's, or a server that speaks MySQL's protocol. */
 export type DatabaseConfig =
@@ -19,8 +20,11 @@ const CONNECT_TIMEOUT_MS = 3_000
 const STATEMENT_TIMEOUT_MS = 5_000
 const MOST_WAITING_FOR_A_CONNECTION = 2_000
 
-/** How the options are to be used: `service` puts a limit on each statement, `migration` must not. */
-export type Purpose = 'service' | 'migration'
+/**
+ * How long libsql waits for a lock that another process has. It waits within the call, and the event loop with it: so hardly at all while
+ * requests are served, since the unit of work tries again, and as long as it takes where nobody else is there.
+ */
+const BUSY_MS: Readonly<Record<Purpose, number>> = { service: 10, migration: 5_000 }
 
 /** The one place that says how TypeORM reaches each kind of store. The schema comes from migrations alone. */
 export function dataSourceOptions(
@@ -35,15 +39,16 @@ export function dataSourceOptions(
     synchronize: false,
     migrationsRun: false,
     logging: false,
+    logger: new StatementLog(),
   } as const
   if (config.kind === 'sqlite') {
     return {
       ...common,
       type: 'better-sqlite3',
-      driver: libsql,
+      driver: SqliteFile,
       database: config.path,
       enableWAL: true,
-      timeout: 5_000,
+      timeout: BUSY_MS[purpose],
       // What was answered must survive a power cut, not only the end of the process.
       prepareDatabase: (database: { pragma(text: string): unknown }) => {
         database.pragma('synchronous = FULL')
@@ -53,9 +58,12 @@ export function dataSourceOptions(
   return {
     ...common,
     type: config.url.startsWith('mariadb:') ? 'mariadb' : 'mysql',
+    driver: sessionDriver(purpose),
     // TypeORM reads user, password, host, port and database out of the URL.
     url: config.url,
     timezone: 'Z',
+    // mysql2 would make 2040 of the year 40; see `instantFromStore`.
+    dateStrings: true,
     supportBigNumbers: true,
     bigNumberStrings: false,
     connectTimeout: CONNECT_TIMEOUT_MS,
@@ -63,9 +71,7 @@ export function dataSourceOptions(
     ...(purpose === 'service' ? { enableQueryTimeout: true, maxQueryExecutionTime: STATEMENT_TIMEOUT_MS } : {}),
     extra: {
       queueLimit: MOST_WAITING_FOR_A_CONNECTION,
-      // Given up before the server does, so that no statement meets a session that has just ended.
-      idleTimeout: (SESSION_TIMEOUT_SECONDS / 2) * 1000,
-      maxIdle: config.poolSize,
+      ...(purpose === 'service' ? { idleTimeout: POOL_IDLE_MS, maxIdle: config.poolSize - 1 } : {}),
       enableKeepAlive: true,
       keepAliveInitialDelay: 10_000,
     },

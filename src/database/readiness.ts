@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common'
 import { DataSource } from 'typeorm'
+import type { Reach } from './store-watch.js'
 import { UnitOfWork } from './unit-of-work.js'
 
 /** Can this instance serve? */
@@ -10,11 +11,18 @@ export class Readiness {
     private readonly work: UnitOfWork,
   ) {}
 
+  /** What the store is known to be good for, without asking it. */
+  get reach(): Reach {
+    return this.work.reach
+  }
+
   /**
-   * Reads a row of a real table: a node outside its cluster's primary component still answers `SELECT 1`.
-   * @throws where the database does not answer
+   * Reads a row of a real table: a node outside its cluster's primary component still answers `SELECT 1`. A store that is known to take no
+   * writes, as one whose disk is full, is not good enough, though reads are still answered.
+   * @throws where the database does not answer, or is known to be away
    */
   async check(): Promise<void> {
+    this.work.requireWrites()
     const [entity] = this.dataSource.entityMetadatas
     if (entity === undefined) throw new Error('no entity')
     await this.work.read((transaction) => transaction.rows(`SELECT 1 FROM \`${entity.tableName}\` LIMIT 1`))

@@ -14,6 +14,8 @@ interface Field {
   readonly property: string
   readonly column: string
   readonly kind: 'instant' | 'integer' | 'text'
+  /** Is it part of a row that is read? Some columns serve conditions alone. */
+  readonly read: boolean
 }
 
 /**
@@ -40,9 +42,13 @@ export class RowCodec<T extends ObjectLiteral> {
           : column.type === 'varchar' || column.type === 'text'
             ? 'text'
             : 'integer',
+      read: column.isSelect,
     }))
     this.byProperty = new Map(this.fields.map((field) => [field.property, field]))
-    this.columns = this.fields.map((field) => field.column).join(', ')
+    this.columns = this.fields
+      .filter(({ read }) => read)
+      .map((field) => field.column)
+      .join(', ')
     this.indexes = new Map(
       metadata.indices.map(({ columns, name }) => [columns.map((column) => column.propertyName).join(), quote(name)]),
     )
@@ -73,7 +79,10 @@ export class RowCodec<T extends ObjectLiteral> {
 
   /** Every column with the table's alias before it. */
   columnsOf(alias: string): string {
-    return this.fields.map((field) => `${alias}.${field.column}`).join(', ')
+    return this.fields
+      .filter(({ read }) => read)
+      .map((field) => `${alias}.${field.column}`)
+      .join(', ')
   }
 
   /** A property's value as it is bound to a placeholder. */
@@ -85,7 +94,8 @@ export class RowCodec<T extends ObjectLiteral> {
   /** A selected row as a plain object with the entity's properties. */
   decode(row: RawRow): T {
     const entity: Record<string, unknown> = {}
-    for (const { property, column, kind } of this.fields) {
+    for (const { property, column, kind, read } of this.fields) {
+      if (!read) continue
       const value = row[column.slice(1, -1)]
       entity[property] =
         value === null
@@ -94,7 +104,7 @@ export class RowCodec<T extends ObjectLiteral> {
             ? value
             : kind === 'integer'
               ? Number(value)
-              : instantFromStore(value as Date | string)
+              : instantFromStore(value as string)
     }
     return entity as T
   }

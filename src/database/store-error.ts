@@ -1,80 +1,220 @@
+import { ServiceError } from '../error/service-error.js'
+
 /** What a fault of the database means for the unit of work that met it. */
 export type Fault =
   /** Rolled back by the server (or to be rolled back) and worth another try on the same footing. */
   | 'conflict'
   /** Another transaction committed the same unique key first: a rerun will find it. */
   | 'duplicate'
-  /** The connection, the server or its cluster is away; a fresh connection may find it again. */
+  /** The database is there and has no room for this now, or will not let us in: too many connections, no memory, no disk. It may later. */
+  | 'busy'
+  /** The connection, the server or its cluster is away, or takes no writes; a fresh connection may find it again. Everybody's trouble, perhaps. */
   | 'away'
   /** The statement itself is at fault; the same again would fail again. */
   | 'broken'
 
+/** A unit did not get through within its deadline; nothing of it took effect, or it is unknown whether its COMMIT did. */
+export class StoreUnavailable extends ServiceError {
+  /** @param fault why the last try failed: `away` is everybody's trouble, `conflict` that of the rows which the unit locks */
+  constructor(
+    readonly fault: Fault,
+    cause: unknown,
+  ) {
+    super(
+      'unavailable',
+      'The database cannot be reached or is too busy at the moment. A retry with the same Idempotency-Key is safe.',
+      { cause },
+    )
+    this.name = 'StoreUnavailable'
+  }
+}
+
 interface DriverError {
   readonly errno?: number
   readonly code?: string
+  /** SQLite's extended result code, from libsql. */
+  readonly rawCode?: number
   readonly message?: string
   readonly fatal?: boolean
   readonly driverError?: DriverError
 }
 
-// Numbers and not names, which differ between MySQL and MariaDB (shared error numbers: mysqld_error.h).
-const CONFLICT = new Set([
-  1205, // lock wait timeout; rolls back the statement alone, so the unit of work rolls back the rest
-  1213, // deadlock; on Galera any lost certification, COMMIT included
-  1020, // record has changed since last read (MariaDB's snapshot isolation)
-  3572, // lock not available at once
-  3101, // Group Replication rolled the transaction back
-  1180, // COMMIT failed; unknown whether it took effect
-])
+const LOCK_WAIT_TIMEOUT = 1205
+const COMMIT_FAILED = 1180
 
-const AWAY = new Set([
-  1040, // too many connections
-  1044,
-  1045,
-  1049, // access or database refused, as while a server is being set up
-  1047, // Galera: node outside the primary component
-  1053, // server shutdown in progress
-  1077,
-  1079,
-  1152,
-  1153,
-  1158,
-  1159,
-  1160,
-  1161,
-  1184, // connection broken off
-  1290,
-  1792,
-  1836, // read-only server, as during a fail-over
-  1317,
-  1927,
-  1969,
-  3024, // query or connection ended by the server
-  2006,
-  2013, // gone away, lost
-  4031, // disconnected for inactivity
-  4166, // MariaDB: connection ended by a time limit of the transaction
-])
+// Numbers and not names, which differ between MySQL and MariaDB (shared error numbers: mysqld_error.h). Above 1900 each has some of its own;
+// where both use one, the meaning counts that a statement of this service can meet. 8001 to 9011 are TiDB's.
+const SERVER_FAULTS: Readonly<Record<Exclude<Fault, 'broken'>, readonly number[]>> = {
+  duplicate: [
+    1062, // duplicate entry
+  ],
+  conflict: [
+    LOCK_WAIT_TIMEOUT, // rolls back the statement alone, so the unit of work rolls back the rest
+    1213, // deadlock; on Galera any lost certification, COMMIT included
+    1020, // record has changed since last read (MariaDB's snapshot isolation)
+    1412, // table definition has changed: a migration beside us
+    1689, // wait for a lock aborted by somebody who wants it alone
+    3572, // lock not available at once
+    3100, // Group Replication: a hook before COMMIT said no
+    3101, // Group Replication rolled the transaction back
+    COMMIT_FAILED, // unknown whether it took effect
+    8002, // write conflict at COMMIT
+    8005,
+    8022,
+    8027, // the node's schema is out of date
+    8028, // the schema has changed since the transaction began
+    9004, // resolving a lock took too long
+    9006, // the transaction is older than what is kept
+    9007, // write conflict
+  ],
+  busy: [
+    // Connections
+    1040, // too many
+    1129, // host blocked after many broken ones
+    1135, // no thread for it
+    1203, // too many of this account
+    1226, // the account has used up what it may per hour, or its connections
+    // Who we are, as while an account is being set up or its password changed; what is connected already goes on
+    1044,
+    1045,
+    1049, // access or database refused
+    1130, // host not allowed
+    1698, // access refused
+    1820,
+    1862, // password expired
+    3118, // account locked
+    3955, // account blocked for a time
+    4150, // MariaDB: account blocked after wrong passwords
+    4151, // MariaDB: account locked
+    // Memory
+    5, // mysys: out of memory
+    1037,
+    1038, // for sorting
+    1041,
+    1206, // no room for more locks
+    3015, // in the storage engine
+    3044,
+    3170, // a limit on memory
+    3950,
+    3985, // no room for more metadata locks
+    // Disk and files; mysys' own errors come through with their own small numbers
+    1, // cannot create or write
+    3, // error writing
+    20, // disk full
+    23, // out of file handles
+    1021, // disk full
+    1026, // error writing
+    1030, // the storage engine failed, of what only the text says
+    1114, // table full, which with InnoDB is the disk
+    1878, // temporary file
+    3019, // undo log full
+    3675, // disk full
+    // Other bounds
+    1223, // somebody holds a read lock on everything
+    1296,
+    1297, // an engine's temporary error
+    1637, // too many transactions at once
+    8001, // a limit on memory
+    9002,
+    9003,
+    9005,
+    9008,
+    9010,
+    9011, // storage does not answer in time, is busy, or has no leader
+  ],
+  away: [
+    1043, // the handshake failed, as with a proxy that has no server behind it
+    1047, // Galera: node outside the primary component
+    1053, // server shutdown in progress
+    1077,
+    1079,
+    1152,
+    1154,
+    1156,
+    1158,
+    1159,
+    1160,
+    1161,
+    1184, // connection broken off
+    1290,
+    1792,
+    1836, // read-only server, as during a fail-over
+    1874,
+    1881, // InnoDB read-only, or under recovery
+    3989, // the schema is read-only
+    3032, // offline mode: whoever is no administrator is sent away
+    1317,
+    1927,
+    1969,
+    3024,
+    3169, // query or connection ended by the server
+    2002,
+    2003,
+    2005,
+    2006,
+    2013,
+    2055, // not reached, gone away, lost; proxies say so too
+    4031, // disconnected for inactivity
+    4081,
+    4082, // disconnected for the memory it used
+    9001, // TiDB: the placement driver does not answer; ProxySQL: no server does
+  ],
+}
 
-const AWAY_CODES = new Set([
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'EPIPE',
-  'ETIMEDOUT',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'ECONNABORTED',
-  'PROTOCOL_CONNECTION_LOST',
-  'PROTOCOL_SEQUENCE_TIMEOUT',
-  'PROTOCOL_ENQUEUE_AFTER_FATAL_ERROR',
-  'PROTOCOL_ENQUEUE_AFTER_QUIT',
-  'ERR_STREAM_WRITE_AFTER_END',
-  'ERR_STREAM_DESTROYED',
-  'HANDSHAKE_NO_SSL_SUPPORT',
-  'POOL_CLOSED',
+const FAULT_OF_NUMBER: ReadonlyMap<number, Fault> = new Map(
+  Object.entries(SERVER_FAULTS).flatMap(([fault, numbers]) => numbers.map((number) => [number, fault as Fault])),
+)
+
+// Names of the system, of its resolver and of mysql2.
+const CODE_FAULTS: Readonly<Record<'busy' | 'away', readonly string[]>> = {
+  // This process or this machine has no room for another connection: those that it has go on.
+  busy: ['EADDRNOTAVAIL', 'EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM'],
+  away: [
+    'ECONNREFUSED',
+    'ECONNRESET',
+    'ECONNABORTED',
+    'EPIPE',
+    'ETIMEDOUT',
+    'EHOSTDOWN',
+    'EHOSTUNREACH',
+    'ENETDOWN',
+    'ENETRESET',
+    'ENETUNREACH',
+    'ENOTCONN',
+    'ENOTFOUND',
+    'EAI_AGAIN',
+    'EAI_FAIL',
+    'EAI_NODATA',
+    'EAI_NONAME',
+    'PROTOCOL_CONNECTION_LOST',
+    'PROTOCOL_SEQUENCE_TIMEOUT',
+    'PROTOCOL_ENQUEUE_AFTER_FATAL_ERROR',
+    'PROTOCOL_ENQUEUE_AFTER_QUIT',
+    'ERR_STREAM_WRITE_AFTER_END',
+    'ERR_STREAM_DESTROYED',
+    'HANDSHAKE_NO_SSL_SUPPORT',
+    'POOL_CLOSED',
+  ],
+}
+
+const FAULT_OF_CODE: ReadonlyMap<string, Fault> = new Map(
+  Object.entries(CODE_FAULTS).flatMap(([fault, codes]) => codes.map((code) => [code, fault as Fault])),
+)
+
+// The low byte of SQLite's result code (sqlite.org/rescode.html); the rest of it says where.
+const SQLITE_FAULTS: ReadonlyMap<number, Fault> = new Map([
+  [5, 'conflict'], // BUSY: another process has the lock
+  [6, 'conflict'], // LOCKED
+  [15, 'conflict'], // PROTOCOL: the race for the WAL's locks was lost
+  [7, 'busy'], // NOMEM
+  [9, 'busy'], // INTERRUPT
+  [8, 'away'], // READONLY
+  [10, 'away'], // IOERR
+  [13, 'away'], // FULL
+  [14, 'away'], // CANTOPEN, as where a folder is gone or file handles are
 ])
+const SQLITE_CONSTRAINT_PRIMARYKEY = 1555
+const SQLITE_CONSTRAINT_UNIQUE = 2067
 
 function rootOf(error: unknown): DriverError {
   let root = (error ?? {}) as DriverError
@@ -82,18 +222,24 @@ function rootOf(error: unknown): DriverError {
   return root
 }
 
-/** Reads the driver's number or code, never its wording; the two exceptions are pool messages that have neither. */
+/** Reads the driver's number or code, never its wording; the exceptions are mysql2's messages that have neither. */
 export function faultOf(error: unknown): Fault {
-  const { errno, code = '', message = '', fatal } = rootOf(error)
-  if (errno === 1062 || code === 'SQLITE_CONSTRAINT_UNIQUE' || code === 'SQLITE_CONSTRAINT_PRIMARYKEY')
-    return 'duplicate'
-  if (errno !== undefined && CONFLICT.has(errno)) return 'conflict'
-  if (code === 'SQLITE_BUSY' || code.startsWith('SQLITE_BUSY_') || code === 'SQLITE_LOCKED') return 'conflict'
-  if (errno !== undefined && AWAY.has(errno)) return 'away'
-  if (AWAY_CODES.has(code) || fatal === true) return 'away'
-  if (message === 'Queue limit reached.' || message === 'Pool is closed.' || message.includes('closed state'))
-    return 'away'
-  return 'broken'
+  const { errno, code = '', rawCode, message = '', fatal } = rootOf(error)
+  if (rawCode !== undefined) {
+    if (rawCode === SQLITE_CONSTRAINT_PRIMARYKEY || rawCode === SQLITE_CONSTRAINT_UNIQUE) return 'duplicate'
+    return SQLITE_FAULTS.get(rawCode & 0xff) ?? 'broken'
+  }
+  const known = (errno === undefined ? undefined : FAULT_OF_NUMBER.get(errno)) ?? FAULT_OF_CODE.get(code)
+  if (known !== undefined) return known
+  if (message === 'Queue limit reached.') return 'busy'
+  if (message === 'Pool is closed.' || message.includes('closed state')) return 'away'
+  // A number is the server's: it has answered. What breaks a connection without one is a breach of the protocol.
+  return fatal === true && !(errno !== undefined && errno > 0) ? 'away' : 'broken'
+}
+
+/** Did the wait for a row that somebody else keeps locked take too long? */
+export function isLockTimeout(error: unknown): boolean {
+  return rootOf(error).errno === LOCK_WAIT_TIMEOUT
 }
 
 /** A short name of the fault for logs and metrics: its number or code. */
@@ -104,5 +250,9 @@ export function faultName(error: unknown): string {
 
 /** Is the connection that reported this unfit for another statement? A timed-out one still has the old answer in its pipe. */
 export function poisons(error: unknown): boolean {
-  return faultOf(error) === 'away' || rootOf(error).errno === 1180
+  const { errno, fatal } = rootOf(error)
+  return fatal === true || errno === COMMIT_FAILED || errno === PACKET_TOO_LARGE || faultOf(error) === 'away'
 }
+
+/** The statement is at fault, but the server hangs up all the same. */
+const PACKET_TOO_LARGE = 1153

@@ -44,7 +44,10 @@ export interface ErrorOptions {
   cause?: unknown
 }
 
-/** A refusal or fault that a caller is told about. Knows no HTTP: src/http maps the code to a status. */
+/**
+ * A refusal or fault that a caller is told about. Knows no HTTP: src/http maps the code to a status. A refusal is an answer like any other
+ * and has no stack: taking one costs more than finding out that there is something to refuse. A fault (`internal_error`) has one.
+ */
 export class ServiceError extends Error {
   readonly extra: Record<string, unknown> | undefined
   readonly fields: readonly FieldError[] | undefined
@@ -60,7 +63,10 @@ export class ServiceError extends Error {
     readonly detail: string,
     options: ErrorOptions = {},
   ) {
+    const { stackTraceLimit } = Error
+    if (code !== 'internal_error') Error.stackTraceLimit = 0
     super(`${code}: ${detail}`, options.cause === undefined ? undefined : { cause: options.cause })
+    Error.stackTraceLimit = stackTraceLimit
     this.name = 'ServiceError'
     this.extra = options.extra
     this.fields = options.fields

@@ -1,13 +1,19 @@
 import { applyDecorators } from '@nestjs/common'
-import { ApiProperty, type ApiPropertyOptions } from '@nestjs/swagger'
+import { ApiExtraModels, ApiProperty, type ApiPropertyOptions, getSchemaPath } from '@nestjs/swagger'
 import { Allow, ValidateBy, ValidateIf } from 'class-validator'
 import { isTimeZone } from '../quota/cycle.js'
 import { parseInstant } from '../quota/instant.js'
+import { isLabel, LONGEST_LABEL } from '../quota/label.js'
 import { LARGEST_AMOUNT } from '../quota/quota.js'
 import { isOperationId, isWireInteger, MAX_ID } from './wire.js'
 
+/** Rows on a page where the request names no `page_size`. */
+export const DEFAULT_PAGE_SIZE = 20
+
 /** The longest idempotency key, in characters. */
 export const MAX_KEY_LENGTH = 255
+/** The form of an idempotency key, as the API document says it. */
+export const KEY_PATTERN = '^[!-~]([ -~]*[!-~])?$'
 
 /** What every field decorator takes. */
 export interface FieldOptions {
@@ -176,8 +182,8 @@ export function KeyField(options: FieldOptions = {}): PropertyDecorator {
     {
       name: 'key',
       accepts: isKey,
-      expected: `1 to ${MAX_KEY_LENGTH} printable ASCII characters`,
-      schema: { type: 'string', minLength: 1, maxLength: MAX_KEY_LENGTH, pattern: '^[ -~]+$' },
+      expected: `1 to ${MAX_KEY_LENGTH} printable ASCII characters, none of them a blank at either end`,
+      schema: { type: 'string', minLength: 1, maxLength: MAX_KEY_LENGTH, pattern: KEY_PATTERN },
     },
     { example: 'msg-8841', ...options },
   )
@@ -198,7 +204,7 @@ export function OperationIdField(options: FieldOptions = {}): PropertyDecorator 
 }
 
 /**
- * An array of `min` … `max` items. What the items are is not looked at here: the handler checks each by `checkItem`, since a broken
+ * An array of `min` … `max` items. What the items are is not looked at here: the handler checks each by itself, since a broken
  * item has an answer of its own.
  */
 export function ItemsField(
@@ -217,6 +223,53 @@ export function ItemsField(
   )
 }
 
+/** What people call a quota, or with `beginning` the beginning of it: 1 … 120 code points without control characters. */
+export function LabelField(options: FieldOptions & { beginning?: true } = {}): PropertyDecorator {
+  return field(
+    {
+      name: 'label',
+      accepts: (value) => typeof value === 'string' && isLabel(value),
+      expected: `1 to ${LONGEST_LABEL} Unicode characters without control characters and lone surrogates`,
+      schema: { type: 'string', minLength: 1, maxLength: LONGEST_LABEL, pattern: '^[^\\p{Cc}\\p{Cs}]+$' },
+    },
+    { example: options.beginning === true ? 'Spring' : 'Spring campaign', ...options },
+  )
+}
+
+/** Text that is compared by bytes and may be anything but empty: what could never be there is not found. */
+export function ExactTextField(options: FieldOptions = {}): PropertyDecorator {
+  return field(
+    {
+      name: 'text',
+      accepts: (value) => typeof value === 'string' && value !== '',
+      expected: 'a text that is not empty',
+      schema: { type: 'string', minLength: 1 },
+    },
+    options,
+  )
+}
+
+/** Items on a page, 1 … 100. */
+export function PageSizeField(): PropertyDecorator {
+  return IntegerField({ optional: true, min: 1, max: 100, default: DEFAULT_PAGE_SIZE, example: DEFAULT_PAGE_SIZE })
+}
+
+/**
+ * Where a page begins, as an answer said.
+ * @param isCursor knows those that could have been answered
+ */
+export function CursorField(isCursor: (text: string) => boolean, options: FieldOptions = {}): PropertyDecorator {
+  return field(
+    {
+      name: 'cursor',
+      accepts: (value) => typeof value === 'string' && isCursor(value),
+      expected: 'the cursor that an earlier page ended with',
+      schema: { type: 'string', minLength: 1 },
+    },
+    options,
+  )
+}
+
 /** A field that is accepted with any value and ignored, so that a front end may send back the record it read. */
 export function IgnoredField(options: Pick<FieldOptions, 'description'> = {}): PropertyDecorator {
   return applyDecorators(
@@ -229,10 +282,15 @@ export function IgnoredField(options: Pick<FieldOptions, 'description'> = {}): P
   )
 }
 
-/** Is this 1 … 255 printable ASCII characters, as an idempotency key must be? */
+/**
+ * Is this an idempotency key: 1 … 255 printable ASCII characters, no blank at either end? HTTP takes such blanks off a header (RFC 9110, section 5.5), so a
+ * key that had them could be sent in one place and not in the other.
+ */
 export function isKey(value: unknown): value is string {
-  return typeof value === 'string' && value.length <= MAX_KEY_LENGTH && /^[\x20-\x7e]+$/.test(value)
+  return typeof value === 'string' && value.length <= MAX_KEY_LENGTH && KEY.test(value)
 }
+
+const KEY = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/
 
 /** What the decorators of answered properties take. */
 export interface ShownOptions {
@@ -277,6 +335,21 @@ export function ShownText(options: ShownOptions & { format?: string } = {}): Pro
 /** True or false in an answer. */
 export function ShownFlag(options: ShownOptions = {}): PropertyDecorator {
   return shown({ type: 'boolean' }, { example: true, ...options })
+}
+
+/** What a schema of its own describes, in an answer. */
+export function ShownSchema(schema: object, options: ShownOptions = {}): PropertyDecorator {
+  return shown(schema, options)
+}
+
+/** An array in an answer, each of whose items has one of these forms. */
+export function ShownForms(forms: readonly (new () => object)[], options: ShownOptions = {}): PropertyDecorator {
+  const items = { oneOf: forms.map((form) => ({ $ref: getSchemaPath(form) })) }
+  return (target, property) => {
+    // The document looks for them at the class.
+    ApiExtraModels(...forms)(target.constructor)
+    shown({ type: 'array', items }, options)(target, property)
+  }
 }
 
 /** Another answered object, or an array of them. */

@@ -1,5 +1,7 @@
 import { Global, Module, type Type } from '@nestjs/common'
 import { DiscoveryModule, DiscoveryService } from '@nestjs/core'
+import { Admission } from './admission.js'
+import { Connections } from './connections.js'
 import { ItemChecker } from './dto.pipe.js'
 import { RouteTable } from './route-table.js'
 
@@ -15,7 +17,9 @@ import { RouteTable } from './route-table.js'
       inject: [DiscoveryService],
     },
     ItemChecker,
+    Admission,
+    Connections,
   ],
-  exports: [RouteTable, ItemChecker],
+  exports: [RouteTable, ItemChecker, Admission, Connections],
 })
 export class HttpModule {}

@@ -2,7 +2,7 @@ import { createParamDecorator, type ExecutionContext, Injectable, type PipeTrans
 import { ApiHeader } from '@nestjs/swagger'
 import type { Request } from 'express'
 import { ServiceError } from '../error/service-error.js'
-import { isKey, MAX_KEY_LENGTH } from './field.decorator.js'
+import { isKey, KEY_PATTERN, MAX_KEY_LENGTH } from './field.decorator.js'
 
 /** Every value that the request sent for the header, unmerged: Node joins repeated ones with a comma, which is itself a fine key. */
 function keysSent(context: ExecutionContext): string[] {
@@ -76,7 +76,7 @@ function described(required: boolean): ParameterDecorator {
       name: 'Idempotency-Key',
       required,
       description: 'Makes a retry safe: the same key with the same request answers what the first success answered.',
-      schema: { type: 'string', minLength: 1, maxLength: MAX_KEY_LENGTH, pattern: '^[ -~]+$' },
+      schema: { type: 'string', minLength: 1, maxLength: MAX_KEY_LENGTH, pattern: KEY_PATTERN },
       example: 'msg-8841',
     })(target, method, descriptor)
   }

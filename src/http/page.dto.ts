@@ -1,8 +1,7 @@
 import type { FieldError } from '../error/service-error.js'
-import { IdField, IntegerField } from './field.decorator.js'
+import { DEFAULT_PAGE_SIZE, IdField, IntegerField, PageSizeField } from './field.decorator.js'
 
-/** Rows on a page where the request names no `page_size`. */
-export const DEFAULT_PAGE_SIZE = 20
+export { DEFAULT_PAGE_SIZE }
 
 /** How deep a page may reach into a list, in rows; what lies beyond is walked with `before_id` (contract, §2). */
 export const DEEPEST_ROW = 100_000
@@ -14,7 +13,7 @@ export class PageQuery {
   page?: number
 
   /** Rows on a page. */
-  @IntegerField({ optional: true, min: 1, max: 100, default: DEFAULT_PAGE_SIZE, example: DEFAULT_PAGE_SIZE })
+  @PageSizeField()
   page_size?: number
 
   /** How deep a page may reach. Asked by the pipe. */

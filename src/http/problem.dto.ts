@@ -1,5 +1,5 @@
-import { ShownChoice, ShownInteger, ShownObject, ShownText } from './field.decorator.js'
-import { ERROR_CODES } from './problem.js'
+import { LARGEST_AMOUNT } from '../quota/quota.js'
+import { ShownInstant, ShownId, ShownInteger, ShownText } from './field.decorator.js'
 
 /** One broken field of a request. */
 export class FieldErrorDto {
@@ -12,33 +12,31 @@ export class FieldErrorDto {
   message!: string
 }
 
-/** An error (RFC 9457). Some codes add members of their own. */
-export class ProblemDto {
-  /** What kind of problem this is; `about:blank` where `code` says it all. */
-  @ShownText({ format: 'uri', example: 'about:blank' })
-  type!: string
+const amount = { max: LARGEST_AMOUNT } as const
 
-  /** The kind in words; the same for every problem of that code. */
-  @ShownText({ example: 'The request is not valid' })
-  title!: string
+/** What one quota had left when a request was refused. */
+export class RefusingQuotaDto {
+  /** The quota. */
+  @ShownId({ example: 12 })
+  id!: number
 
-  /** The HTTP status. */
-  @ShownInteger({ min: 400, max: 599, example: 400 })
-  status!: number
+  /** Its allowance. */
+  @ShownInteger({ ...amount, example: 1000 })
+  total!: number
 
-  /** What went wrong this time. */
-  @ShownText({ example: 'amount: must be an integer from 1 to 1000000000000' })
-  detail!: string
+  /** Units spent. */
+  @ShownInteger({ ...amount, example: 997 })
+  used!: number
 
-  /** The kind, for machines; stable. */
-  @ShownChoice(ERROR_CODES, { example: 'validation_failed' })
-  code!: string
+  /** Units held. */
+  @ShownInteger({ ...amount, example: 0 })
+  reserved!: number
 
-  /** The request's id, as in X-Request-Id; absent in an item of a batch. */
-  @ShownText({ optional: true, example: '01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d' })
-  request_id?: string
+  /** What is left of it. */
+  @ShownInteger({ ...amount, example: 3 })
+  remaining!: number
 
-  /** Every broken field, for `validation_failed`. */
-  @ShownObject(() => FieldErrorDto, { optional: true, isArray: true })
-  errors?: FieldErrorDto[]
+  /** Its next reset before its end; null where there is none. */
+  @ShownInstant({ nullable: true })
+  refills_at!: string | null
 }

@@ -9,9 +9,9 @@ import {
 } from '@nestjs/common'
 import type { Request, Response } from 'express'
 import { admits } from '../auth/access-rule.js'
-import { Authenticator, Unauthenticated } from '../auth/authenticator.js'
+import { Authenticator } from '../auth/authenticator.js'
 import { ServiceError, validationFailed } from '../error/service-error.js'
-import { problemOf, PROBLEM_MEDIA_TYPE } from './problem.js'
+import { answerProblem } from './problem-answer.js'
 import { RouteTable } from './route-table.js'
 
 /** The one global filter: every error leaves as problem+json, and what is no `ServiceError` tells nothing of the inside. */
@@ -72,18 +72,7 @@ export class ProblemFilter implements ExceptionFilter {
         }),
       )
     }
-    if (response.headersSent) {
-      // Half an answer cannot be turned into a problem; a broken connection tells the caller not to trust it.
-      response.destroy()
-      return
-    }
-    const problem = problemOf(error, request.requestId)
-    response.statusCode = problem.status
-    response.setHeader('Content-Type', PROBLEM_MEDIA_TYPE)
-    if (error instanceof Unauthenticated) response.setHeader('WWW-Authenticate', error.challenge)
-    if (error.allow !== undefined) response.setHeader('Allow', error.allow.join(', '))
-    if (error.retryAfterSeconds !== undefined) response.setHeader('Retry-After', String(error.retryAfterSeconds))
-    response.end(JSON.stringify(problem))
+    answerProblem(error, request, response)
   }
 }
 

@@ -16,6 +16,7 @@ export interface Problem {
   /** The request's X-Request-Id; for an item of a batch that of the whole. */
   request_id?: string
   errors?: readonly FieldError[]
+  allow?: readonly string[]
   [extra: string]: unknown
 }
 
@@ -101,7 +102,7 @@ export function typeOf(code: ErrorCode): string {
  * @param requestId of the request
  */
 export function problemOf(error: ServiceError, requestId?: string): Problem {
-  const { code, detail, fields, extra } = error
+  const { code, detail, fields, allow, extra } = error
   return {
     type: typeOf(code),
     title: titleOf(code),
@@ -110,6 +111,7 @@ export function problemOf(error: ServiceError, requestId?: string): Problem {
     code,
     ...(requestId === undefined ? {} : { request_id: requestId }),
     ...(fields === undefined ? {} : { errors: fields }),
+    ...(allow === undefined ? {} : { allow }),
     ...extra,
   }
 }

@@ -1,22 +1,14 @@
-import bodyParser from 'body-parser'
+import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
+import { parse as parseContentType } from 'content-type'
 import type { Request, Response } from 'express'
+import rawBody from 'raw-body'
 import { ServiceError } from '../error/service-error.js'
+import { parseJson } from './json.js'
 
-const ENCODINGS = new Set(['', 'identity', 'gzip', 'deflate', 'br'])
+const DECODERS = { gzip: createGunzip, deflate: createInflate, br: createBrotliDecompress } as const
 
-type Parser = (request: Request, response: Response, next: (error?: unknown) => void) => void
-
-const parsers = new Map<number, Parser>()
-
-function parserOf(limit: number): Parser {
-  let parser = parsers.get(limit)
-  if (parser === undefined) {
-    // A scalar at the top is JSON all the same; the DTO then says what is wrong with it.
-    parser = bodyParser.json({ limit, strict: false, type: () => true })
-    parsers.set(limit, parser)
-  }
-  return parser
-}
+/** How a body may be compressed. */
+type Coding = keyof typeof DECODERS
 
 /** Does the request bring a body, be it an empty one sent in chunks? */
 export function bringsBody({ headers }: Request): boolean {
@@ -25,51 +17,77 @@ export function bringsBody({ headers }: Request): boolean {
 }
 
 /**
- * Reads the request's body as JSON into `request.body`.
- * @param limit bytes after decompression, at most
- * @throws ServiceError unsupported_media_type, payload_too_large or malformed_json
+ * Looks at how a body is written, without reading it.
+ * @returns its coding; undefined where it is as it is
+ * @throws ServiceError unsupported_media_type
  */
-export async function readBody(request: Request, response: Response, limit: number): Promise<void> {
-  const { headers } = request
+export function codingOf({ headers }: Request): Coding | undefined {
   if (!isJson(headers['content-type'])) {
     throw new ServiceError('unsupported_media_type', 'send Content-Type: application/json, in UTF-8')
   }
-  if (!ENCODINGS.has(headers['content-encoding']?.trim().toLowerCase() ?? '')) {
-    throw new ServiceError('unsupported_media_type', 'Content-Encoding may be gzip, deflate, br or identity')
+  const coding = headers['content-encoding']?.trim().toLowerCase() ?? ''
+  if (coding === '' || coding === 'identity') return undefined
+  if (Object.hasOwn(DECODERS, coding)) return coding as Coding
+  throw new ServiceError('unsupported_media_type', 'Content-Encoding may be gzip, deflate, br or identity')
+}
+
+/**
+ * Reads the request's body as JSON into `request.body`.
+ * @param limit bytes after decompression, at most; what is longer is refused at once, and its rest is not waited for
+ * @throws ServiceError unsupported_media_type, payload_too_large or malformed_json
+ */
+export async function readBody(request: Request, response: Response, limit: number): Promise<void> {
+  const coding = codingOf(request)
+  const { headers } = request
+  // Whoever asks before sending (RFC 9110, section 10.1.1) is told to go on here, where nothing more stands against the body.
+  if (headers.expect?.toLowerCase() === '100-continue') response.writeContinue()
+  let bytes: Buffer
+  try {
+    bytes =
+      coding === undefined
+        ? await rawBody(request, { length: headers['content-length'] ?? null, limit })
+        : await decoded(request, coding, limit)
+  } catch (error) {
+    throw explain(error, limit)
   }
-  await new Promise<void>((resolve, reject) => {
-    parserOf(limit)(request, response, (error) => (error === undefined ? resolve() : reject(explain(error, limit))))
-  })
+  request.body = parseJson(bytes)
+}
+
+async function decoded(request: Request, coding: Coding, limit: number): Promise<Buffer> {
+  const decoder = DECODERS[coding]()
+  // A body that breaks off would leave its reader waiting for ever.
+  const breakOff = () => decoder.destroy(Object.assign(new Error('the request broke off'), { type: 'request.aborted' }))
+  request.once('aborted', breakOff).pipe(decoder)
+  try {
+    const bytes = await rawBody(decoder, { limit })
+    if (!request.complete) throw new Error('more follows what was compressed')
+    request.resume()
+    return bytes
+  } catch (error) {
+    if ((error as { type?: string }).type !== undefined) throw error
+    throw new ServiceError('malformed_json', 'the body could not be decompressed', { cause: error })
+  } finally {
+    request.off('aborted', breakOff).unpipe(decoder)
+    decoder.on('error', () => undefined).destroy()
+  }
 }
 
 /** JSON is UTF-8 (RFC 8259, section 8.1); saying so is allowed, saying otherwise is not. */
 function isJson(contentType: string | undefined): boolean {
-  const [type = '', ...parameters] = (contentType ?? '').toLowerCase().split(';')
-  if (type.trim() !== 'application/json') return false
-  return parameters.every((parameter) => {
-    // Nothing may stand after a semicolon (RFC 9110, section 5.6.6).
-    if (parameter.trim() === '') return true
-    const [, name, value] = /^\s*([\w-]+)\s*=\s*"?([^"]*?)"?\s*$/.exec(parameter) ?? []
-    return name !== undefined && (name !== 'charset' || value === 'utf-8')
-  })
+  if (contentType === undefined) return false
+  if (contentType === 'application/json') return true
+  const { type, parameters } = parseContentType(contentType)
+  return type === 'application/json' && (parameters['charset'] ?? 'utf-8').toLowerCase() === 'utf-8'
 }
 
-function explain(error: unknown, limit: number): Error {
-  if (!(error instanceof Error)) return new Error(String(error))
-  const { type, status, message } = error as Error & { type?: string; status?: number }
-  if (status === undefined || status >= 500) return error
-  switch (type) {
+function explain(error: unknown, limit: number): unknown {
+  switch ((error as { type?: string }).type) {
     case 'entity.too.large':
       return new ServiceError('payload_too_large', `the body may have ${limit} bytes after decompression`)
-    case 'encoding.unsupported':
-    case 'charset.unsupported':
-      return new ServiceError('unsupported_media_type', message)
-    case 'entity.parse.failed':
-      return new ServiceError('malformed_json', `the body is not JSON: ${message}`)
     case 'request.aborted':
     case 'request.size.invalid':
       return new ServiceError('malformed_json', 'the body ended before its time')
     default:
-      return new ServiceError('malformed_json', 'the body could not be decompressed')
+      return error
   }
 }

@@ -1,9 +1,10 @@
 import { type CallHandler, type ExecutionContext, Injectable, type NestInterceptor } from '@nestjs/common'
 import type { Request, Response } from 'express'
 import type { Observable } from 'rxjs'
-import { validationFailed } from '../error/service-error.js'
-import { bringsBody, readBody } from './request-body.js'
-import { RouteTable } from './route-table.js'
+import { ServiceError, validationFailed } from '../error/service-error.js'
+import { Admission } from './admission.js'
+import { bringsBody, codingOf, readBody } from './request-body.js'
+import { type Route, RouteTable } from './route-table.js'
 
 /**
  * Brings a request into form between access and validation: parses the body, and refuses a body or a query parameter to a handler that
@@ -11,23 +12,67 @@ import { RouteTable } from './route-table.js'
  */
 @Injectable()
 export class RequestFormInterceptor implements NestInterceptor {
-  constructor(private readonly routes: RouteTable) {}
+  constructor(
+    private readonly routes: RouteTable,
+    private readonly admission: Admission,
+  ) {}
 
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> | Promise<Observable<unknown>> {
     const http = context.switchToHttp()
     const request = http.getRequest<Request>()
-    const { takesBody, takesQuery, bodyLimit } = this.routes.of(context.getClass(), context.getHandler())
+    const route = this.routes.of(context.getClass(), context.getHandler())
+    const { principal } = request
+    const response = http.getResponse<Response>()
+    const turn =
+      principal === undefined
+        ? undefined
+        : this.admission.enter(principal.name, bytesOf(request, route.bodyLimit), response)
+    if (turn !== undefined) return turn.then(() => this.form(request, response, route, next))
+    return this.form(request, response, route, next)
+  }
+
+  private form(
+    request: Request,
+    response: Response,
+    route: Route,
+    next: CallHandler,
+  ): Observable<unknown> | Promise<Observable<unknown>> {
     if (!bringsBody(request)) {
       request.body = {}
-      if (!takesQuery) refuseParameters(request)
+      if (!route.takesQuery) refuseParameters(request)
       return next.handle()
     }
-    return readBody(request, http.getResponse<Response>(), bodyLimit).then(() => {
-      if (!takesQuery) refuseParameters(request)
-      if (!takesBody) refuseBody(request.body)
-      return next.handle()
-    })
+    if (!route.takesBody && isOpen(route)) {
+      codingOf(request)
+      throw noBody('this route takes no body')
+    }
+    return readBody(request, response, route.bodyLimit).then(
+      () => {
+        if (!route.takesQuery) refuseParameters(request)
+        if (!route.takesBody) refuseBody(request.body)
+        return next.handle()
+      },
+      (error: unknown) => {
+        const tooLarge = error instanceof ServiceError && error.code === 'payload_too_large'
+        throw tooLarge && !route.takesBody ? noBody() : error
+      },
+    )
   }
+}
+
+/** Bytes that the body has at most once it is decompressed. */
+function bytesOf({ headers }: Request, limit: number): number {
+  if (headers['transfer-encoding'] !== undefined || headers['content-encoding'] !== undefined) return limit
+  return Math.min(Number(headers['content-length'] ?? 0), limit)
+}
+
+/** Can it be called by somebody who is not known, be it by configuration? Then not a byte of a body is read that it has no use for. */
+function isOpen({ access, openedBy }: Route): boolean {
+  return access === 'public' || openedBy !== undefined
+}
+
+function noBody(message = 'this route takes no body, or an empty object'): ServiceError {
+  return validationFailed([{ field: 'body', message }])
 }
 
 function refuseParameters(request: Request): void {
@@ -40,9 +85,7 @@ function refuseParameters(request: Request): void {
 }
 
 function refuseBody(body: unknown): void {
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) {
-    throw validationFailed([{ field: 'body', message: 'this route takes no body, or an empty object' }])
-  }
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) throw noBody()
   const names = Object.keys(body)
   if (names.length > 0)
     throw validationFailed(

@@ -4,7 +4,7 @@ import { MetadataScanner } from '@nestjs/core'
 import type { AccessRule } from '../auth/access-rule.js'
 import { ACCESS_RULE, OPENED_BY, type OpeningFlag } from '../auth/access.decorator.js'
 import { type ErrorCode, ServiceError } from '../error/service-error.js'
-import { BODY_LIMIT, DEFAULT_BODY_LIMIT } from './body-limit.decorator.js'
+import { BODY_LIMIT, DEFAULT_BODY_LIMIT, EMPTY_BODY_LIMIT } from './body-limit.decorator.js'
 import { hasRules } from './dto.js'
 import { PROBLEM_CODES } from './problem.decorator.js'
 
@@ -49,11 +49,8 @@ function segmentsOf(path: string): string[] {
 }
 
 function joined(...parts: readonly string[]): string {
-  const path = parts
-    .map((part) => part.replace(/^\/+|\/+$/g, ''))
-    .filter((part) => part !== '')
-    .join('/')
-  return `/${path}`
+  const words = parts.flatMap((part) => part.split('/')).filter((word) => word !== '')
+  return `/${words.join('/')}`
 }
 
 const listed = (value: unknown): string[] =>
@@ -179,7 +176,7 @@ function routesOf(controller: Type): Route[] {
         problems: own<ErrorCode[]>(PROBLEM_CODES) ?? [],
         takesBody,
         takesQuery,
-        bodyLimit: own<number>(BODY_LIMIT) ?? DEFAULT_BODY_LIMIT,
+        bodyLimit: takesBody ? (own<number>(BODY_LIMIT) ?? DEFAULT_BODY_LIMIT) : EMPTY_BODY_LIMIT,
         contested: false,
       })),
     )

@@ -1,5 +1,7 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import helmet from 'helmet'
+import { leaveBody } from './linger.js'
+import { bringsBody } from './request-body.js'
 
 /** Headers that keep a browser from doing with an answer what it is not for. The policy leaves room for the pages of Swagger UI alone. */
 export function securityHeaders(): RequestHandler {
@@ -52,6 +54,7 @@ export function crossOrigin(origins: readonly string[]): RequestHandler {
     response.setHeader('Access-Control-Allow-Methods', METHODS)
     response.setHeader('Access-Control-Allow-Headers', REQUEST_HEADERS)
     response.setHeader('Access-Control-Max-Age', PREFLIGHT_SECONDS)
+    if (bringsBody(request)) leaveBody(request, response)
     response.statusCode = 204
     response.end()
   }

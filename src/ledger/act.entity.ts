@@ -8,6 +8,7 @@ export const ACT_KINDS = [
   'update',
   'delete',
   'restore',
+  'reset',
   'consume',
   'reserve',
   'commit',
@@ -15,6 +16,16 @@ export const ACT_KINDS = [
   'refund',
 ] as const
 export type ActKind = (typeof ACT_KINDS)[number]
+
+/** What can be done with an operation. */
+export const OPERATION_ACTS = [
+  'consume',
+  'reserve',
+  'commit',
+  'release',
+  'refund',
+] as const satisfies readonly ActKind[]
+export type OperationAct = (typeof OPERATION_ACTS)[number]
 
 /** One recorded change with its caller, key and answer. Immutable: a replay is answered from here, never from rows that change. */
 export abstract class ActRow {

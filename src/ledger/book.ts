@@ -1,7 +1,7 @@
 import { type Allocation, byDrawDown } from '../quota/draw-down.js'
 import type { Instant } from '../quota/instant.js'
 import { isActive, isLive, type QuotaState, remaining, roll } from '../quota/quota.js'
-import type { Hold } from '../quota/refill.js'
+import { type Hold, Refills } from '../quota/refill.js'
 import type { ActRow } from './act.entity.js'
 import type { AllocationRow } from './allocation.entity.js'
 import type { ChangeRow } from './change.entity.js'
@@ -18,15 +18,23 @@ export interface OperationEntry {
   readonly allocations: readonly Allocation[]
 }
 
+/** A hold and whose it is. */
+export interface HeldBy {
+  readonly ownerId: number
+  readonly hold: Hold
+}
+
 /** One owner's part of the working set. */
 export interface OwnerBook<Q extends QuotaRow> {
   readonly ownerId: number
   /** Every quota of the owner that may be live, and those that a request named. */
   readonly quotas: Set<Q>
-  /** Open holds as far as they are needed: all of them where a refusal or a sweep may want them. */
+  /** Open holds as far as they are needed: all that are not due where a refusal may want them. */
   readonly holds: Map<string, Hold>
   /** Active quotas in draw-down order; undefined after an edit. */
   paying: Q[] | undefined
+  /** When they can pay more; undefined before a refusal asks, and after an edit. */
+  refills: Refills | undefined
 }
 
 /**
@@ -37,16 +45,22 @@ export class Book<Q extends QuotaRow> {
   private readonly quotas = new Map<number, Q>()
   private readonly loaded = new Map<number, Counters>()
   private readonly touchedIds = new Set<number>()
+  /** Quotas that were drawn on. */
+  private readonly drawnIds = new Set<number>()
   private readonly owners = new Map<number, OwnerBook<Q>>()
   private readonly operations = new Map<string, OperationEntry>()
   private readonly onceActs = new Map<string, ActRow>()
   private readonly actsById = new Map<string, ActRow>()
+  /** What due holds keep that are still written down, by quota and cycle. */
+  private readonly unswept = new Map<string, number>()
+  /** Owners whose due holds were looked at. */
+  readonly dueOwners = new Set<number>()
 
   readonly newActs: ActRow[] = []
   readonly newOperations: OperationEntry[] = []
   readonly newHolds = new Map<string, { ownerId: number; hold: Hold }>()
   readonly closedHolds: string[] = []
-  readonly expiredOperations: string[] = []
+  readonly expiredOperations = new Set<string>()
   readonly changedOperations = new Map<string, OperationRow>()
   readonly changes: Omit<ChangeRow, 'id'>[] = []
   readonly editedQuotas = new Map<number, Q>()
@@ -56,7 +70,7 @@ export class Book<Q extends QuotaRow> {
   owner(ownerId: number): OwnerBook<Q> {
     let owner = this.owners.get(ownerId)
     if (owner === undefined) {
-      owner = { ownerId, quotas: new Set(), holds: new Map(), paying: undefined }
+      owner = { ownerId, quotas: new Set(), holds: new Map(), paying: undefined, refills: undefined }
       this.owners.set(ownerId, owner)
     }
     return owner
@@ -68,10 +82,12 @@ export class Book<Q extends QuotaRow> {
     const { used, reserved, cycleSeq, cycleEndsAt, holdDueAt } = quota
     this.loaded.set(quota.id, { used, reserved, cycleSeq, cycleEndsAt, holdDueAt })
     roll(quota, this.now)
+    quota.reserved -= this.unsweptOf(quota)
     this.quotas.set(quota.id, quota)
     const owner = this.owner(quota.ownerId)
     owner.quotas.add(quota)
     owner.paying = undefined
+    owner.refills = undefined
   }
 
   quota(id: number): Q | undefined {
@@ -114,6 +130,16 @@ export class Book<Q extends QuotaRow> {
     return owner.paying
   }
 
+  /**
+   * The earliest reset from which `amount` could fit, or null. Needs the owner's open holds. What it takes to know that is sorted once for all
+   * refusals of a batch.
+   */
+  refillsAt(ownerId: number, amount: number): Instant | null {
+    const owner = this.owner(ownerId)
+    owner.refills ??= new Refills(this.paying(ownerId), owner.holds)
+    return owner.refills.at(amount)
+  }
+
   ownerRemaining(ownerId: number): number {
     let sum = 0
     for (const quota of this.paying(ownerId)) sum += remaining(quota)
@@ -137,11 +163,15 @@ export class Book<Q extends QuotaRow> {
       quota.used += (by.used ?? 0) * amount
       quota.reserved += (by.reserved ?? 0) * amount
       this.touchedIds.add(quotaId)
+      if (by.used === 1 || by.reserved === 1) this.drawnIds.add(quotaId)
+      this.owner(quota.ownerId).refills?.moved()
     }
   }
 
   openHold(ownerId: number, hold: Hold): void {
-    this.owner(ownerId).holds.set(hold.operationId, hold)
+    const owner = this.owner(ownerId)
+    owner.holds.set(hold.operationId, hold)
+    owner.refills?.heldAnew()
     this.newHolds.set(hold.operationId, { ownerId, hold })
     for (const { quotaId } of hold.allocations) {
       const quota = this.quotas.get(quotaId)
@@ -150,52 +180,100 @@ export class Book<Q extends QuotaRow> {
   }
 
   closeHold(ownerId: number, operationId: string): void {
-    this.owner(ownerId).holds.delete(operationId)
+    const owner = this.owner(ownerId)
+    owner.holds.delete(operationId)
+    owner.refills?.heldAnew()
     if (!this.newHolds.delete(operationId)) this.closedHolds.push(operationId)
   }
 
-  /** Returns what the owner's due holds keep, and moves `holdDueAt` on. Needs all of the owner's open holds. */
-  sweep(ownerId: number): void {
-    const { holds } = this.owner(ownerId)
-    const quotas = new Set<Q>()
-    for (const hold of [...holds.values()]) {
-      if (hold.expiresAt > this.now) continue
-      this.move(hold.allocations, { reserved: -1 })
-      for (const { quotaId } of hold.allocations) {
-        const quota = this.quotas.get(quotaId)
-        if (quota !== undefined) quotas.add(quota)
+  /**
+   * Takes note of what due holds keep that are still written down. `reserved` here is without it from now on, whatever is written; what they keep of quotas
+   * that are taken in later counts too.
+   * @param ownerIds whose holds these are: all of their due ones
+   */
+  overdue(ownerIds: readonly number[], units: readonly Allocation[]): void {
+    for (const ownerId of ownerIds) this.dueOwners.add(ownerId)
+    for (const { quotaId, cycleSeq, amount } of units) {
+      this.unswept.set(cycleOf(quotaId, cycleSeq), amount)
+      const quota = this.quotas.get(quotaId)
+      if (quota?.cycleSeq === cycleSeq) quota.reserved -= amount
+    }
+  }
+
+  /** A quota as it is to be written: with what due holds keep as long as these are written down. */
+  stored(quota: Q): Q {
+    return { ...quota, reserved: quota.reserved + this.unsweptOf(quota) }
+  }
+
+  /**
+   * Is anything spent that a due hold keeps and that is still written down? It must be written down as expired together with that: an instance whose clock
+   * is behind could still have it committed, and the quota would be overdrawn.
+   */
+  get leans(): boolean {
+    return [...this.drawnIds].some((id) => this.leansOn(id))
+  }
+
+  /**
+   * Writes down that due holds have expired. Needs the quotas that paid for them.
+   * @param all or only those that the book leans on
+   */
+  sweep(due: readonly HeldBy[], all: boolean): void {
+    for (const { ownerId, hold } of due) {
+      const { operationId, allocations } = hold
+      if (this.expiredOperations.has(operationId)) continue
+      if (!all && !allocations.some(({ quotaId }) => this.leansOn(quotaId))) continue
+      for (const { quotaId, cycleSeq, amount } of allocations) {
+        const cycle = cycleOf(quotaId, cycleSeq)
+        this.unswept.set(cycle, (this.unswept.get(cycle) ?? 0) - amount)
+        this.touchedIds.add(quotaId)
       }
-      this.closeHold(ownerId, hold.operationId)
-      this.expiredOperations.push(hold.operationId)
-      const operation = this.operations.get(hold.operationId)
+      this.closeHold(ownerId, operationId)
+      this.expiredOperations.add(operationId)
+      const operation = this.operations.get(operationId)
       if (operation !== undefined) operation.row.state = 'expired'
     }
-    // A hold that was settled early leaves its time behind: it is moved on too, or every later batch would look again.
-    for (const quota of this.owner(ownerId).quotas) {
-      if (quota.holdDueAt !== null && quota.holdDueAt <= this.now) quotas.add(quota)
-    }
-    for (const quota of quotas) {
-      quota.holdDueAt = null
-      this.touchedIds.add(quota.id)
-    }
-    for (const hold of holds.values()) {
-      for (const { quotaId, cycleSeq } of hold.allocations) {
-        const quota = this.quotas.get(quotaId)
-        if (quota === undefined || !quotas.has(quota) || quota.cycleSeq !== cycleSeq) continue
-        quota.holdDueAt = Math.min(quota.holdDueAt ?? hold.expiresAt, hold.expiresAt)
+  }
+
+  private leansOn(quotaId: number): boolean {
+    const quota = this.quotas.get(quotaId)
+    if (quota === undefined || !this.drawnIds.has(quotaId)) return false
+    const unswept = this.unsweptOf(quota)
+    return unswept > 0 && quota.used + quota.reserved + unswept > quota.total
+  }
+
+  private unsweptOf({ id, cycleSeq }: Q): number {
+    return this.unswept.get(cycleOf(id, cycleSeq)) ?? 0
+  }
+
+  /**
+   * Moves `holdDueAt` on where it has come and nothing due is written down any more: to the next hold of the owner, which is never too late, and costs
+   * one look-up. A hold that was settled early leaves its time behind, which moves on too, or every later batch would look again.
+   * @param next when the first of each owner's open holds is due, as far as they are stored
+   */
+  moveDueTimes(next: ReadonlyMap<number, Instant>): void {
+    const first = new Map(next)
+    for (const { ownerId, hold } of this.newHolds.values())
+      first.set(ownerId, Math.min(first.get(ownerId) ?? hold.expiresAt, hold.expiresAt))
+    for (const ownerId of this.dueOwners) {
+      for (const quota of this.owner(ownerId).quotas) {
+        if (quota.holdDueAt === null || quota.holdDueAt > this.now || this.unsweptOf(quota) > 0) continue
+        quota.holdDueAt = quota.reserved > 0 ? (first.get(ownerId) ?? null) : null
+        this.touchedIds.add(quota.id)
       }
     }
   }
 
-  /** Marks a quota's settings as edited: the draw-down order may have changed with them. */
+  /** Marks a quota's settings as edited, or its counters as reset: the draw-down order may have changed with them. */
   edited(quota: Q): void {
     this.editedQuotas.set(quota.id, quota)
-    this.owner(quota.ownerId).paying = undefined
+    const owner = this.owner(quota.ownerId)
+    owner.paying = undefined
+    owner.refills = undefined
   }
 
   /** Is there anything to write? */
   get changed(): boolean {
-    return this.newActs.length > 0 || this.expiredOperations.length > 0 || this.movedCounters().length > 0
+    return this.newActs.length > 0 || this.expiredOperations.size > 0 || this.movedCounters().length > 0
   }
 
   /** Quotas whose counters moved, with what differs from what is stored. */
@@ -205,12 +283,17 @@ export class Book<Q extends QuotaRow> {
       const quota = this.quotas.get(id)
       const before = this.loaded.get(id)
       if (quota === undefined || before === undefined) continue
-      const differing = COUNTERS.filter((name) => quota[name] !== before[name])
+      const after = this.stored(quota)
+      const differing = COUNTERS.filter((name) => after[name] !== before[name])
       if (differing.length === 0) continue
-      moved.push({ id, values: Object.fromEntries(differing.map((name) => [name, quota[name]])) })
+      moved.push({ id, values: Object.fromEntries(differing.map((name) => [name, after[name]])) })
     }
     return moved
   }
+}
+
+function cycleOf(quotaId: number, cycleSeq: number): string {
+  return `${quotaId} ${cycleSeq}`
 }
 
 /** The rows of an operation's allocations. */

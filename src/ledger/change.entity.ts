@@ -2,16 +2,20 @@ import { Column, PrimaryGeneratedColumn } from 'typeorm'
 import { ascii, INSTANT, INTEGER } from '../database/column.js'
 import type { Instant } from '../quota/instant.js'
 
-export const CHANGE_ACTIONS = ['create', 'update', 'delete', 'restore'] as const
+export const CHANGE_ACTIONS = ['create', 'update', 'delete', 'restore', 'reset'] as const
 export type ChangeAction = (typeof CHANGE_ACTIONS)[number]
 
-/** Who changed which settings of a quota from what to what; written with the change. */
+/** Who changed which settings of a quota from what to what, or reset its counters; written with the change. */
 export abstract class ChangeRow {
   @PrimaryGeneratedColumn('increment', { type: 'bigint' })
   id!: number
 
   @Column({ ...INTEGER, name: 'quota_id' })
   quotaId!: number
+
+  /** Whose quota it is; null in rows that an instance of release 0.1.0 wrote, until the sweeper names it. */
+  @Column({ ...INTEGER, name: 'owner_id', nullable: true })
+  ownerId!: number | null
 
   @Column(ascii(8))
   action!: ChangeAction

@@ -5,6 +5,7 @@ import type { HoldRow } from './hold.entity.js'
 import type { OperationRow } from './operation.entity.js'
 import type { OwnerRow } from './owner.entity.js'
 import type { QuotaRow } from './quota.entity.js'
+import type { RefusalRow } from './refusal.entity.js'
 
 /** An entity class. */
 export type EntityClass<T> = new () => T
@@ -24,6 +25,7 @@ export interface Channel<Q extends QuotaRow = QuotaRow> {
   readonly allocation: EntityClass<AllocationRow>
   readonly hold: EntityClass<HoldRow>
   readonly change: EntityClass<ChangeRow>
+  readonly refusal: EntityClass<RefusalRow>
 }
 
 /** One of the people a quota names. */
@@ -34,13 +36,16 @@ export interface Person<Q extends QuotaRow = QuotaRow> {
 }
 
 /** A channel where it does not matter which. */
-export type AnyChannel = Pick<Channel, 'name' | 'owner' | 'act' | 'operation' | 'allocation' | 'hold' | 'change'> & {
+export type AnyChannel = Pick<
+  Channel,
+  'name' | 'owner' | 'act' | 'operation' | 'allocation' | 'hold' | 'change' | 'refusal'
+> & {
   readonly people: readonly [Pick<Person, 'field'>, ...Pick<Person, 'field'>[]]
   readonly quota: EntityClass<object>
 }
 
 /** Every entity of a channel, for the data source. */
 export function entitiesOf(channel: AnyChannel): EntityClass<object>[] {
-  const { quota, owner, act, operation, allocation, hold, change } = channel
-  return [quota, owner, act, operation, allocation, hold, change]
+  const { quota, owner, act, operation, allocation, hold, change, refusal } = channel
+  return [quota, owner, act, operation, allocation, hold, change, refusal]
 }

@@ -17,6 +17,8 @@ export type Command =
     }
   | { readonly kind: 'delete'; readonly quotaId: number; readonly version: number | undefined }
   | { readonly kind: 'restore'; readonly quotaId: number }
+  /** Begins a new count of the quota's units. */
+  | { readonly kind: 'reset'; readonly quotaId: number; readonly version: number | undefined }
   | { readonly kind: 'consume'; readonly amount: number }
   | { readonly kind: 'reserve'; readonly amount: number; readonly ttlSeconds: number }
   | { readonly kind: 'commit'; readonly operationId: string; readonly amount: number | undefined }
@@ -72,7 +74,7 @@ export function onceForSettling(operationId: string): string {
 export function digestOf(command: Command, ownerId: number): string {
   switch (command.kind) {
     case 'create': {
-      const { quotaType, total, expireAt, cycleUnit, cycleResetAt, cycleTimeZone } = command.settings
+      const { quotaType, total, expireAt, cycleUnit, cycleResetAt, cycleTimeZone, label } = command.settings
       return digest(
         'create',
         Object.entries(command.people),
@@ -82,6 +84,8 @@ export function digestOf(command: Command, ownerId: number): string {
         cycleUnit,
         cycleResetAt,
         cycleTimeZone,
+        // Without one the digest is that of a release that knew no labels, whose keys still replay.
+        ...(label === null ? [] : [label]),
       )
     }
     case 'consume':
@@ -96,6 +100,8 @@ export function digestOf(command: Command, ownerId: number): string {
     case 'delete':
     case 'restore':
       return digest(command.kind, command.quotaId)
+    case 'reset':
+      return digest('reset', command.quotaId, command.version ?? null)
     case 'sweep':
       return ''
   }

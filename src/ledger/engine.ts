@@ -1,11 +1,18 @@
-import type { Transaction, UnitOfWork, UnitOfWorkObserver } from '../database/unit-of-work.js'
 import type { Clock } from '../clock/clock.js'
+import { TimeSlice } from '../clock/time-slice.js'
+import {
+  StoreUnavailable,
+  type Transaction,
+  type UnitOfWork,
+  type UnitOfWorkObserver,
+} from '../database/unit-of-work.js'
 import { ServiceError } from '../error/service-error.js'
-import { isActive, remaining } from '../quota/quota.js'
 import { Book } from './book.js'
 import type { Channel } from './channel.js'
-import { amountOf, type Outcome, type Request } from './command.js'
+import type { Outcome, Request } from './command.js'
+import { loadHolds, sweepHolds } from './holds.js'
 import { Judge } from './judge.js'
+import { Lane, type Waiting } from './lane.js'
 import type { QuotaRow } from './quota.entity.js'
 import type { LedgerStore } from './store.js'
 
@@ -21,35 +28,55 @@ export interface EngineObserver extends UnitOfWorkObserver {
 export interface EngineOptions {
   /** Batches at the database at the same time; one on SQLite. */
   readonly lanes: number
-  /** Requests that may wait, over all lanes; one more is answered `unavailable`. */
+  /** Requests that may wait, in each lane an equal share of them; one more is answered `unavailable`. */
   readonly queueLimit: number
+  /** Requests of one caller that may wait, over all lanes. */
+  readonly callerQueueLimit: number
 }
-
-/** Requests that one transaction takes. */
-const LARGEST_BATCH = 500
 
 /** Owners whose lock row is known to exist; forgetting them costs one upsert. */
 const MOST_KNOWN_OWNERS = 100_000
 
-type Decision = { outcome: Outcome } | { refusal: ServiceError }
+/** How long a request is tried whose owner somebody else keeps locked, in milliseconds. */
+const LOCKED_OUT_PATIENCE_MS = 6_000
+/** Between two tries to get the locks of owners that somebody else kept locked, in milliseconds. */
+const LOCKED_OUT_PAUSE_MS = 50
+/** Requests that may wait for one such owner: as many as one batch may find there. */
+const MOST_LOCKED_OUT_OF_ONE = 500
+/** Tries that may end in waiting for a row, before the batch is taken apart. */
+const MOST_LOCK_TIMEOUTS = 2
+/** Times that lock rows which a batch found missing are made for it; more says that something takes them away again. */
+const MOST_MENDS = 3
 
-interface Waiting {
-  readonly request: Request
-  readonly since: number
-  readonly resolve: (outcome: Outcome) => void
-  readonly reject: (error: unknown) => void
+type Decision = { outcome: Outcome } | { refusal: ServiceError } | 'locked out'
+
+/** Owners have quotas, or are about to get one, and no row that could be locked. */
+class LockRowsMissing extends Error {
+  constructor(readonly ownerIds: readonly number[]) {
+    super(`no lock rows for ${ownerIds.length} owners`)
+  }
 }
 
+/** A batch holds the locks of its owners, and waits in vain for another row. */
+class RowsLocked extends Error {}
+
 /**
- * Group commit: while one transaction is at the database, requests gather; the next transaction takes them together. No timer: an idle engine takes
- * the first request at once. One owner's requests all go through the same lane, so they keep their order.
+ * Group commit: while one transaction is at the database, requests gather; the next transaction takes them together. One owner's requests all go through the
+ * same lane, so those of one caller keep their order.
  *
  * Locks are taken in one order everywhere: owners by id, then the act's unique index, then rows by id.
+ *
+ * Who waits for whom is bounded. Callers take turns in a lane, and a lane has its share of the queue. An owner whose row somebody else keeps
+ * locked is waited for once; from then on its requests have a lane of their own, until the lock was had again.
  */
 export class Engine<Q extends QuotaRow> {
-  private readonly lanes: Waiting[][]
-  private readonly running: (Promise<void> | undefined)[]
+  private readonly lanes: readonly Lane[]
+  /** For owners that somebody else keeps locked: takes the locks that are free, and waits for none. */
+  private readonly lockedOut: Lane
+  /** How many requests wait in it, by owner. */
+  private readonly lockedOwners = new Map<number, number>()
   private readonly knownOwners = new Set<number>()
+  private readonly waitingOf = new Map<string, number>()
   private waitingCount = 0
   private closed = false
   /** Set by whoever wants to count; at most one. */
@@ -62,8 +89,13 @@ export class Engine<Q extends QuotaRow> {
     private readonly clock: Clock,
     private readonly options: EngineOptions,
   ) {
-    this.lanes = Array.from({ length: options.lanes }, () => [])
-    this.running = this.lanes.map(() => undefined)
+    const share = Math.ceil(options.queueLimit / options.lanes)
+    this.lanes = Array.from({ length: options.lanes }, () => {
+      const lane: Lane = new Lane(async (batch) => this.run(batch, lane), share)
+      return lane
+    })
+    const lockedOut: Lane = new Lane(async (batch) => this.run(batch, lockedOut), share, LOCKED_OUT_PAUSE_MS)
+    this.lockedOut = lockedOut
   }
 
   /** Requests that wait or are at the database. */
@@ -71,111 +103,189 @@ export class Engine<Q extends QuotaRow> {
     return this.waitingCount
   }
 
+  /** The same by caller, for those who have any. */
+  get depthByCaller(): ReadonlyMap<string, number> {
+    return this.waitingOf
+  }
+
+  /**
+   * Is there room for so many more requests of a caller? Asked before anything is done for them, so that a refusal costs nothing.
+   * @throws ServiceError unavailable
+   */
+  assureRoom(caller: string, count: number): void {
+    if (this.closed) throw shuttingDown()
+    if ((this.waitingOf.get(caller) ?? 0) + count > this.options.callerQueueLimit) throw tooMany('of this caller ')
+  }
+
   /**
    * Has a request decided and, where it takes effect, committed.
    * @throws ServiceError the refusal; `unavailable` where the database is away, the queue full or the engine closed
    */
   async submit(request: Request): Promise<Outcome> {
-    if (this.closed) throw new ServiceError('unavailable', 'The service is shutting down.')
-    if (this.waitingCount >= this.options.queueLimit) {
-      throw new ServiceError(
-        'unavailable',
-        'Too many requests are waiting. A retry with the same Idempotency-Key is safe.',
-      )
-    }
+    const { caller, ownerId } = request
+    this.assureRoom(caller, 1)
+    const lockedOut = this.lockedOwners.get(ownerId)
+    const lane = lockedOut === undefined ? this.lanes[ownerId % this.lanes.length] : this.lockedOut
+    if (lane === undefined) throw new Error('an engine without lanes')
+    if (lane.isFullFor(caller)) throw tooMany()
+    if (lockedOut !== undefined && lockedOut >= MOST_LOCKED_OUT_OF_ONE) throw ownerLocked()
     return new Promise((resolve, reject) => {
-      const index = request.ownerId % this.lanes.length
-      this.lanes[index]?.push({ request, since: performance.now(), resolve, reject })
+      const waiting: Waiting = { request, since: performance.now(), lockedOutUntil: undefined, resolve, reject }
       this.waitingCount += 1
-      this.running[index] ??= this.run(index)
+      this.waitingOf.set(caller, (this.waitingOf.get(caller) ?? 0) + 1)
+      if (lane === this.lockedOut) this.putAside(waiting)
+      else lane.push(waiting)
     })
   }
 
   /** Takes nothing new, and resolves when everything taken is answered. */
   async close(): Promise<void> {
     this.closed = true
-    await Promise.all(this.running.filter((run) => run !== undefined))
+    await Promise.all(this.lanes.map(async (lane) => lane.idle()))
+    await this.lockedOut.idle()
   }
 
-  private async run(index: number): Promise<void> {
-    const queue = this.lanes[index] ?? []
-    // One turn of the event loop, so that what came in together goes together.
-    await new Promise(setImmediate)
-    while (queue.length > 0) {
-      const batch = queue.splice(0, LARGEST_BATCH)
-      const start = performance.now()
-      const away = await this.settle(batch)
-      this.waitingCount -= batch.length
-      // Who waited behind a batch that found no database would only wait as long again.
-      if (away !== undefined) this.refuseAll(queue.splice(0), away)
-      const waited = start - (batch[0]?.since ?? start)
-      this.observer?.batch(batch.length, waited / 1000, (performance.now() - start) / 1000)
-    }
-    this.running[index] = undefined
+  private async run(batch: readonly Waiting[], lane: Lane): Promise<void> {
+    const start = performance.now()
+    const away = await this.settle(batch, lane === this.lockedOut)
+    // Who waited behind a batch that found no database would only wait as long again.
+    if (away !== undefined) for (const waiting of lane.clear()) this.refuse(waiting, away)
+    const waited = start - (batch[0]?.since ?? start)
+    this.observer?.batch(batch.length, waited / 1000, (performance.now() - start) / 1000)
   }
 
   /**
-   * Answers every request of a batch. A batch that is itself at fault is halved until the one request that breaks it stands alone.
+   * Answers every request of a batch, or puts it aside where somebody else keeps its owner locked. A batch that is itself at fault is halved until
+   * the one request that breaks it stands alone.
+   * @param lockedOut take those locks alone that are free
    * @returns what every request was refused with, where the database was away
    */
-  private async settle(batch: readonly Waiting[]): Promise<ServiceError | undefined> {
-    const requests = batch.map(({ request }) => request)
+  private async settle(batch: readonly Waiting[], lockedOut: boolean): Promise<StoreUnavailable | undefined> {
     let decisions: Decision[]
     try {
-      await this.ensureOwners(requests)
-      decisions = await this.work.write(async (transaction) => this.transact(transaction, requests), this.observer)
+      decisions = await this.decide(
+        batch.map(({ request }) => request),
+        lockedOut,
+      )
     } catch (error) {
+      if (error instanceof RowsLocked) return this.separate(batch, lockedOut)
       if (error instanceof ServiceError || batch.length === 1) {
         for (const waiting of batch) this.refuse(waiting, error)
-        return error instanceof ServiceError ? error : undefined
+        return error instanceof StoreUnavailable && error.fault === 'away' ? error : undefined
       }
       const half = Math.ceil(batch.length / 2)
-      const first = await this.settle(batch.slice(0, half))
-      const second = await this.settle(batch.slice(half))
+      const first = await this.settle(batch.slice(0, half), lockedOut)
+      const second = await this.settle(batch.slice(half), lockedOut)
       return first ?? second
     }
     batch.forEach((waiting, place) => {
       const decision = decisions[place]
-      if (decision !== undefined && 'outcome' in decision) {
+      if (decision === 'locked out') this.putAside(waiting)
+      else if (decision !== undefined && 'outcome' in decision) {
         this.observer?.answered(waiting.request.command.kind, decision.outcome.replayed ? 'replayed' : 'done')
+        this.leave(waiting)
         waiting.resolve(decision.outcome)
       } else this.refuse(waiting, decision?.refusal)
     })
     return undefined
   }
 
-  private refuseAll(waiting: readonly Waiting[], error: ServiceError): void {
-    this.waitingCount -= waiting.length
-    for (const one of waiting) this.refuse(one, error)
-  }
-
-  private refuse({ request, reject }: Waiting, error: unknown): void {
-    this.observer?.answered(request.command.kind, error instanceof ServiceError ? error.code : 'internal_error')
-    reject(error)
-  }
-
-  /** Lock rows of owners that are about to get a quota; in a transaction of its own, so that it holds no lock out of order. */
-  private async ensureOwners(requests: readonly Request[]): Promise<void> {
-    const unknown = new Set<number>()
-    for (const { command, ownerId } of requests) {
-      if (command.kind === 'create' && !this.knownOwners.has(ownerId)) unknown.add(ownerId)
+  /** Some row of a batch stays locked, and nothing tells whose it is: each owner's requests are tried by themselves, off the others' lane. */
+  private async separate(batch: readonly Waiting[], lockedOut: boolean): Promise<StoreUnavailable | undefined> {
+    const byOwner = new Map<number, Waiting[]>()
+    for (const waiting of batch) {
+      const { ownerId } = waiting.request
+      byOwner.set(ownerId, [...(byOwner.get(ownerId) ?? []), waiting])
     }
-    if (unknown.size === 0) return
-    await this.work.write((transaction) => this.store.ensureOwners(transaction, [...unknown]))
-    if (this.knownOwners.size > MOST_KNOWN_OWNERS) this.knownOwners.clear()
-    for (const ownerId of unknown) this.knownOwners.add(ownerId)
+    if (!lockedOut || byOwner.size === 1) {
+      for (const waiting of batch) this.putAside(waiting)
+      return undefined
+    }
+    let away: StoreUnavailable | undefined
+    for (const part of byOwner.values()) away = (await this.settle(part, lockedOut)) ?? away
+    return away
   }
 
-  /** One try at one batch. Everything it knows is read under the locks; a rerun starts from nothing. */
-  private async transact(transaction: Transaction, requests: readonly Request[]): Promise<Decision[]> {
+  /** Tries a request again later, in the lane of those whose owner is locked, unless that has gone on for long enough. */
+  private putAside(waiting: Waiting): void {
+    const now = performance.now()
+    const { ownerId } = waiting.request
+    if (waiting.lockedOutUntil === undefined) {
+      waiting.lockedOutUntil = now + LOCKED_OUT_PATIENCE_MS
+      this.lockedOwners.set(ownerId, (this.lockedOwners.get(ownerId) ?? 0) + 1)
+    }
+    const others = (this.lockedOwners.get(ownerId) ?? 0) - 1
+    if (now < waiting.lockedOutUntil && others < MOST_LOCKED_OUT_OF_ONE) this.lockedOut.push(waiting)
+    else this.refuse(waiting, ownerLocked())
+  }
+
+  private refuse(waiting: Waiting, error: unknown): void {
+    const { kind } = waiting.request.command
+    this.observer?.answered(kind, error instanceof ServiceError ? error.code : 'internal_error')
+    this.leave(waiting)
+    waiting.reject(error)
+  }
+
+  /** Counts a request as no longer waiting. */
+  private leave({ request: { caller, ownerId }, lockedOutUntil }: Waiting): void {
+    this.waitingCount -= 1
+    countDown(this.waitingOf, caller)
+    if (lockedOutUntil !== undefined) countDown(this.lockedOwners, ownerId)
+  }
+
+  /** Has a batch decided and committed, once its owners have lock rows. */
+  private async decide(requests: readonly Request[], lockedOut: boolean): Promise<Decision[]> {
+    const creating = requests.filter(({ command }) => command.kind === 'create').map(({ ownerId }) => ownerId)
+    await this.ensureOwners(creating.filter((ownerId) => !this.knownOwners.has(ownerId)))
+    for (let mends = 0; ; mends += 1) {
+      let lockTimeouts = 0
+      try {
+        return await this.work.write(async (transaction) => {
+          if (transaction.afterLockTimeout) lockTimeouts += 1
+          if (lockTimeouts === MOST_LOCK_TIMEOUTS) throw new RowsLocked()
+          return this.transact(transaction, requests, lockedOut || transaction.afterLockTimeout)
+        }, this.observer)
+      } catch (error) {
+        if (!(error instanceof LockRowsMissing) || mends === MOST_MENDS) throw error
+        await this.ensureOwners(error.ownerIds)
+      }
+    }
+  }
+
+  /** Makes the owners' lock rows where there are none; in a transaction of its own, so that it holds no lock out of order. */
+  private async ensureOwners(ownerIds: readonly number[]): Promise<void> {
+    if (ownerIds.length === 0) return
+    const unique = [...new Set(ownerIds)]
+    await this.work.write((transaction) => this.store.ensureOwners(transaction, unique))
+    if (this.knownOwners.size > MOST_KNOWN_OWNERS) this.knownOwners.clear()
+    for (const ownerId of unique) this.knownOwners.add(ownerId)
+  }
+
+  /**
+   * One try at one batch. Everything it knows is read under the locks; a rerun starts from nothing.
+   * @param skipLocked leave alone the owners that somebody else keeps locked
+   */
+  private async transact(
+    transaction: Transaction,
+    requests: readonly Request[],
+    skipLocked: boolean,
+  ): Promise<Decision[]> {
     const ownerIds = [...new Set(requests.map(({ ownerId }) => ownerId))]
-    const lockedIds = await this.store.lockOwners(transaction, ownerIds)
+    const lockedIds = await this.store.lockOwners(transaction, ownerIds, skipLocked)
+    const elsewhere = await this.lockedElsewhere(transaction, requests, ownerIds, lockedIds, skipLocked)
+    const judged = requests.filter(({ ownerId }) => !elsewhere.has(ownerId))
     const book = new Book<Q>(this.clock.now())
-    await this.load(transaction, book, requests, lockedIds)
+    await this.load(transaction, book, judged, lockedIds)
 
     const judge = new Judge(this.channel, book)
+    const slice = new TimeSlice()
     const decisions: Decision[] = []
     for (const request of requests) {
+      if (slice.spent) await slice.next()
+      if (elsewhere.has(request.ownerId)) {
+        decisions.push('locked out')
+        continue
+      }
       try {
         const verdict = judge.decide(request)
         decisions.push({
@@ -190,6 +300,7 @@ export class Engine<Q extends QuotaRow> {
       }
     }
 
+    await sweepHolds(transaction, this.store, book, async (ids) => this.loadMissing(transaction, book, ids))
     await this.store.write(transaction, book)
     const edited = book.changes
       .map(({ quotaId }) => book.quota(quotaId)?.ownerId)
@@ -198,6 +309,33 @@ export class Engine<Q extends QuotaRow> {
     const touched = transaction.clustered && book.changed ? lockedIds : [...new Set(edited)]
     if (touched.length > 0) await this.store.touchOwners(transaction, touched)
     return decisions
+  }
+
+  /**
+   * Sorts out the owners whose lock was not had: somebody else keeps it, or there is no row to lock. The latter is right for whoever has no quota and gets
+   * none. For others a row is missing that was there or thought to be there, as after a backup was put back: nothing may be decided without the lock.
+   * @returns the owners that somebody else keeps locked
+   * @throws LockRowsMissing
+   */
+  private async lockedElsewhere(
+    transaction: Transaction,
+    requests: readonly Request[],
+    ownerIds: readonly number[],
+    lockedIds: readonly number[],
+    skipLocked: boolean,
+  ): Promise<ReadonlySet<number>> {
+    if (lockedIds.length === ownerIds.length) return new Set()
+    const locked = new Set(lockedIds)
+    const missing = ownerIds.filter((ownerId) => !locked.has(ownerId))
+    const elsewhere = new Set(skipLocked ? await this.store.standingOwners(transaction, missing) : [])
+    const rowless = missing.filter((ownerId) => !elsewhere.has(ownerId))
+    if (rowless.length === 0) return elsewhere
+    const needed = new Set(await this.store.ownersWithQuotas(transaction, rowless))
+    for (const { command, ownerId } of requests) {
+      if (command.kind === 'create' && !locked.has(ownerId) && !elsewhere.has(ownerId)) needed.add(ownerId)
+    }
+    if (needed.size > 0) throw new LockRowsMissing([...needed])
+    return elsewhere
   }
 
   private async load(
@@ -234,14 +372,7 @@ export class Engine<Q extends QuotaRow> {
 
     // Before the holds: a due one may lie on a quota that is deleted or over, and that an edit is about to bring back.
     await this.loadMissing(transaction, book, quotaIds)
-    const sweeping = ownersWhoseHoldsMatter(book, requests, ownerIds)
-    const heldIds = new Set<number>()
-    for (const { ownerId, hold } of await this.store.openHolds(transaction, sweeping)) {
-      book.owner(ownerId).holds.set(hold.operationId, hold)
-      for (const { quotaId } of hold.allocations) heldIds.add(quotaId)
-    }
-    await this.loadMissing(transaction, book, heldIds)
-    for (const ownerId of sweeping) book.sweep(ownerId)
+    await loadHolds(transaction, this.store, book, requests, ownerIds)
   }
 
   private async loadMissing(transaction: Transaction, book: Book<Q>, quotaIds: ReadonlySet<number>): Promise<void> {
@@ -250,32 +381,26 @@ export class Engine<Q extends QuotaRow> {
   }
 }
 
-/**
- * Owners whose open holds must be known: where one may be due, where a refusal would have to say when holds return, and where a sweep is asked for.
- * Everybody else's are left alone, so that a busy owner with a thousand of them does not read them for each batch.
- */
-function ownersWhoseHoldsMatter<Q extends QuotaRow>(
-  book: Book<Q>,
-  requests: readonly Request[],
-  ownerIds: readonly number[],
-): number[] {
-  const wanted = new Map<number, number>()
-  const edited = new Set<number>()
-  const swept = new Set<number>()
-  for (const { command, ownerId } of requests) {
-    wanted.set(ownerId, (wanted.get(ownerId) ?? 0) + (amountOf(command) ?? 0))
-    if ('quotaId' in command) edited.add(ownerId)
-    if (command.kind === 'sweep') swept.add(ownerId)
-  }
-  return ownerIds.filter((ownerId) => {
-    if (swept.has(ownerId)) return true
-    let left = 0
-    let reserved = false
-    for (const quota of book.owner(ownerId).quotas) {
-      if (quota.holdDueAt !== null && quota.holdDueAt <= book.now) return true
-      if (quota.reserved > 0) reserved = true
-      if (isActive(quota, book.now)) left += remaining(quota)
-    }
-    return reserved && (edited.has(ownerId) || (wanted.get(ownerId) ?? 0) > left)
-  })
+function countDown<K>(counts: Map<K, number>, key: K): void {
+  const left = (counts.get(key) ?? 0) - 1
+  if (left > 0) counts.set(key, left)
+  else counts.delete(key)
+}
+
+function shuttingDown(): ServiceError {
+  return new ServiceError('unavailable', 'The service is shutting down.')
+}
+
+function tooMany(whose = ''): ServiceError {
+  return new ServiceError(
+    'unavailable',
+    `Too many requests ${whose}are waiting. A retry with the same Idempotency-Key is safe.`,
+  )
+}
+
+function ownerLocked(): ServiceError {
+  return new ServiceError(
+    'unavailable',
+    'Another transaction keeps this owner locked. A retry with the same Idempotency-Key is safe.',
+  )
 }

@@ -2,7 +2,7 @@ import { ServiceError, validationFailed } from '../error/service-error.js'
 import { cut, draw } from '../quota/draw-down.js'
 import { formatInstant, LATEST } from '../quota/instant.js'
 import { isLive, MOST_LIVE_QUOTAS, type QuotaState, remaining } from '../quota/quota.js'
-import { nextRefill, refillsAt } from '../quota/refill.js'
+import { nextRefill } from '../quota/refill.js'
 import {
   applyPatch,
   brokenByTime,
@@ -18,6 +18,7 @@ import type { Channel } from './channel.js'
 import { amountOf, type Command, type Outcome, type RecordedCommand, type Request } from './command.js'
 import type { OperationRow } from './operation.entity.js'
 import type { QuotaRow } from './quota.entity.js'
+import { storedJson } from './stored-json.js'
 import { isDue, operationView, quotaView } from './view.js'
 
 type Of<K extends Command['kind']> = Extract<Command, { kind: K }>
@@ -52,6 +53,8 @@ export class Judge<Q extends QuotaRow> {
         return { outcome: this.remove(request, command) }
       case 'restore':
         return { outcome: this.restore(request, command) }
+      case 'reset':
+        return { outcome: this.reset(request, command) }
       case 'consume':
       case 'reserve':
         return { outcome: this.spend(request, command) }
@@ -138,6 +141,25 @@ export class Judge<Q extends QuotaRow> {
       throw this.tooManyQuotas()
     quota.deletedAt = null
     return this.edit(request, quota, 'restore', { before: { deleted_at: deletedAt }, after: { deleted_at: null } })
+  }
+
+  /**
+   * A new count, as at the beginning of a cycle but without one: what was paid or held before is of another `cycleSeq`, so its settlement leaves
+   * the quota alone (contract, §8 Reset). No edit of settings: the version stays.
+   */
+  private reset(request: Request, { quotaId, version }: Of<'reset'>): Outcome {
+    const quota = this.present(quotaId)
+    this.checkVersion(quota, version)
+    const { used, reserved } = quota
+    if (used === 0 && reserved === 0) return request.once === null ? this.show(quota) : this.answerQuota(request, quota)
+    quota.used = 0
+    quota.reserved = 0
+    quota.holdDueAt = null
+    quota.cycleSeq += 1
+    quota.updatedAt = this.book.now
+    this.changed(request, quota, 'reset', { before: { used, reserved }, after: { used: 0, reserved: 0 } })
+    this.book.edited(quota)
+    return this.answerQuota(request, quota)
   }
 
   private spend(request: Request, command: Of<'consume'> | Of<'reserve'>): Outcome {
@@ -231,17 +253,18 @@ export class Judge<Q extends QuotaRow> {
   ): void {
     this.book.changes.push({
       quotaId: quota.id,
+      ownerId: quota.ownerId,
       action,
       actor: request.caller,
       requestId: request.requestId,
       at: this.book.now,
-      before: JSON.stringify(before),
-      after: JSON.stringify(after),
+      before: storedJson(before),
+      after: storedJson(after),
     })
   }
 
   private show(quota: Q): Outcome {
-    return { body: JSON.stringify(quotaView(this.channel, quota, this.book.now)), replayed: false, subject: quota.id }
+    return { body: storedJson(quotaView(this.channel, quota, this.book.now)), replayed: false, subject: quota.id }
   }
 
   private answerQuota(request: Request, quota: Q): Outcome {
@@ -262,7 +285,7 @@ export class Judge<Q extends QuotaRow> {
     const { row, allocations } = entry
     row.ownerRemaining = this.book.ownerRemaining(row.ownerId)
     if (row.id !== request.id) this.book.changedOperations.set(row.id, row)
-    const body = JSON.stringify(operationView(this.channel, row, allocations, this.book.now))
+    const body = storedJson(operationView(this.channel, row, allocations, this.book.now))
     this.book.record(this.act(request, { quotaId: null, operationId: row.id, amount, defaultAmount, answer: body }))
     return { body, replayed: false, subject: row.id }
   }
@@ -322,7 +345,7 @@ export class Judge<Q extends QuotaRow> {
 
   private exceeded(ownerId: number, requested: number, paying: readonly Q[]): ServiceError {
     const left = paying.reduce((sum, quota) => sum + remaining(quota), 0)
-    const refill = refillsAt(paying, [...this.book.owner(ownerId).holds.values()], requested)
+    const refill = this.book.refillsAt(ownerId, requested)
     return new ServiceError(
       'quota_exceeded',
       `${requested} requested, ${left} remaining for ${this.nameOwner(ownerId)}.`,

@@ -1,8 +1,9 @@
-import type { BeforeApplicationShutdown } from '@nestjs/common'
+import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common'
 import DataLoader from 'dataloader'
 import type { DataSource } from 'typeorm'
 import type { Clock } from '../clock/clock.js'
 import type { UnitOfWork } from '../database/unit-of-work.js'
+import { ServiceError } from '../error/service-error.js'
 import type { NewSettings, SettingsPatch } from '../quota/settings.js'
 import type { Channel } from './channel.js'
 import { type Command, digestOf, onceForKey, onceForSettling, type Outcome } from './command.js'
@@ -10,6 +11,7 @@ import { Engine, type EngineOptions } from './engine.js'
 import { IdSource } from './id-source.js'
 import { keyReused, operationNotFound, quotaNotFound } from './judge.js'
 import type { QuotaRow } from './quota.entity.js'
+import { isCounted, RefusalCounter } from './refusal-counter.js'
 import { LedgerStore } from './store.js'
 
 /** Who asks, and how the request is told apart from others. */
@@ -26,9 +28,10 @@ const MOST_REMEMBERED = 50_000
  * Every write of one channel: the settings of its quotas and their usage. Each method resolves when what it did is committed, and throws a ServiceError
  * where it is refused or the database stays away.
  */
-export class Ledger<Q extends QuotaRow> implements BeforeApplicationShutdown {
+export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, BeforeApplicationShutdown {
   readonly engine: Engine<Q>
   readonly store: LedgerStore<Q>
+  readonly refusals: RefusalCounter<Q>
   private readonly ids: IdSource
   private readonly ownerOfQuota: DataLoader<number, number | undefined>
   private readonly ownerOfOperation: DataLoader<string, number | undefined>
@@ -43,6 +46,7 @@ export class Ledger<Q extends QuotaRow> implements BeforeApplicationShutdown {
   ) {
     this.store = new LedgerStore(dataSource, channel)
     this.engine = new Engine(channel, this.store, work, clock, options)
+    this.refusals = new RefusalCounter(channel.name, this.store, work, clock)
     this.ids = new IdSource(clock)
     const { quota, operation } = this.store
     // Whose a quota or an operation is never changes, so it may be read outside the locks: it says which lock to take.
@@ -86,14 +90,32 @@ export class Ledger<Q extends QuotaRow> implements BeforeApplicationShutdown {
     return this.submit(caller, await this.quotaOwner(quotaId), { kind: 'restore', quotaId })
   }
 
+  /**
+   * Begins a new count: `used` and `reserved` 0, the next reset where it was.
+   * @param version where given, must be the current one
+   * @param key the caller's Idempotency-Key, if any: a retry then resets nothing again
+   */
+  async reset(caller: Caller, quotaId: number, version: number | undefined, key: string | null): Promise<Outcome> {
+    const ownerId = await this.ownerUnlessReused(caller, key, async () => this.quotaOwner(quotaId))
+    return this.submit(caller, ownerId, { kind: 'reset', quotaId, version }, key)
+  }
+
   /** Spends `amount` units at once, or nothing. */
   async consume(caller: Caller, ownerId: number, amount: number, key: string): Promise<Outcome> {
-    return this.submit(caller, ownerId, { kind: 'consume', amount }, key)
+    return this.spend(caller, ownerId, { kind: 'consume', amount }, key)
+  }
+
+  /**
+   * Is there room for so many requests of this caller? To be asked before work is done for them.
+   * @throws ServiceError unavailable
+   */
+  assureRoom({ name }: Caller, count: number): void {
+    this.engine.assureRoom(name, count)
   }
 
   /** Holds `amount` units for `ttlSeconds`, or nothing. */
   async reserve(caller: Caller, ownerId: number, amount: number, ttlSeconds: number, key: string): Promise<Outcome> {
-    return this.submit(caller, ownerId, { kind: 'reserve', amount, ttlSeconds }, key)
+    return this.spend(caller, ownerId, { kind: 'reserve', amount, ttlSeconds }, key)
   }
 
   /** Spends what a hold keeps, or `amount` of it; the rest returns. */
@@ -108,12 +130,8 @@ export class Ledger<Q extends QuotaRow> implements BeforeApplicationShutdown {
 
   /** Returns what was charged, or `amount` of it. */
   async refund(caller: Caller, operationId: string, amount: number | undefined, key: string): Promise<Outcome> {
-    return this.submit(
-      caller,
-      await this.refundOwner(caller, operationId, key),
-      { kind: 'refund', operationId, amount },
-      key,
-    )
+    const ownerId = await this.ownerUnlessReused(caller, key, async () => this.operationOwner(operationId))
+    return this.submit(caller, ownerId, { kind: 'refund', operationId, amount }, key)
   }
 
   /** Writes down that the owner's due holds have expired. */
@@ -124,9 +142,31 @@ export class Ledger<Q extends QuotaRow> implements BeforeApplicationShutdown {
   /** Answers what was taken before the database goes. */
   async beforeApplicationShutdown(): Promise<void> {
     await this.engine.close()
+    await this.refusals.close()
+  }
+
+  onApplicationBootstrap(): void {
+    this.refusals.start()
+  }
+
+  private async spend(
+    caller: Caller,
+    ownerId: number,
+    command: Extract<Command, { kind: 'consume' | 'reserve' }>,
+    key: string,
+  ): Promise<Outcome> {
+    try {
+      return await this.submit(caller, ownerId, command, key)
+    } catch (error) {
+      if (error instanceof ServiceError && isCounted(error.code))
+        this.refusals.count(ownerId, error.code, command.amount)
+      throw error
+    }
   }
 
   private async submit(caller: Caller, ownerId: number, command: Command, key: string | null = null): Promise<Outcome> {
+    // Not to wait behind a batch that was in hand when the database went, and that still waits for its return.
+    this.work.requireWrites()
     const settling = command.kind === 'commit' || command.kind === 'release'
     const outcome = await this.engine.submit({
       id: this.ids.next(),
@@ -159,11 +199,12 @@ export class Ledger<Q extends QuotaRow> implements BeforeApplicationShutdown {
     return ownerId
   }
 
-  /** A refund's key is judged before its operation is missed: one that was used is reused, whatever it names now. */
-  private async refundOwner(caller: Caller, operationId: string, key: string): Promise<number> {
+  /** A key is judged before what it is for is missed: one that was used is reused, whatever it names now. */
+  private async ownerUnlessReused(caller: Caller, key: string | null, find: () => Promise<number>): Promise<number> {
     try {
-      return await this.operationOwner(operationId)
+      return await find()
     } catch (error) {
+      if (key === null) throw error
       const once = [onceForKey(caller.name, key)]
       const acts = await this.work.read(async (transaction) => this.store.actsByOnce(transaction, once))
       throw acts.length > 0 ? keyReused() : error

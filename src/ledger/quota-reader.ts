@@ -1,15 +1,17 @@
 import DataLoader from 'dataloader'
 import type { DataSource } from 'typeorm'
 import type { Clock } from '../clock/clock.js'
-import { placeholders, type RawRow, type Scalar } from '../database/row-codec.js'
+import { placeholders, type RowCodec, type Scalar } from '../database/row-codec.js'
 import type { UnitOfWork } from '../database/unit-of-work.js'
 import { byDrawDown } from '../quota/draw-down.js'
 import { formatInstant, type Instant } from '../quota/instant.js'
+import { rangeOf } from '../quota/label.js'
 import { isActive, remaining, roll, type Status, summarise } from '../quota/quota.js'
-import { refillsAt } from '../quota/refill.js'
+import { Refills } from '../quota/refill.js'
 import type { Channel } from './channel.js'
 import { quotaNotFound } from './judge.js'
 import type { QuotaRow } from './quota.entity.js'
+import { countedIn, countOf, isThere, readQuotas, type Statement, together } from './quota-rows.js'
 import { RecentCounts } from './recent-count.js'
 import { LedgerStore, LIVE_OF_OWNER } from './store.js'
 import { changeView, type ChangeView, quotaView, type QuotaView } from './view.js'
@@ -19,6 +21,10 @@ export interface QuotaFilter<Q extends QuotaRow> {
   /** Values that the people named by the quota must have, by property. */
   readonly people: Partial<Record<keyof Q & string, number>>
   readonly status: Status | undefined
+  /** Only soft-deleted ones; without it only the others. */
+  readonly deleted?: boolean
+  /** How the label begins, compared as `comparedLabel` says. */
+  readonly label?: string
 }
 
 /** Which part of a list is wanted. */
@@ -57,26 +63,36 @@ export interface CheckView {
   refills_at: string | null
 }
 
+const NEWEST_FIRST = 'page.`id` DESC'
+
 /** Up to here a list is counted exactly, on the request's path (contract, §2). */
 const EXACT_UP_TO = 10_000
 
-interface Where {
+/** So many rows are sorted where no index has them in order of id. */
+const MOST_SORTED = 10_000
+
+interface Where extends Statement {
   /** The table, by the index that holds the rows in order of id. */
   readonly from: string
-  readonly sql: string
-  readonly values: readonly Scalar[]
+}
+
+/** An owner's active quotas, as one turn of the event loop reads them for all who ask in it. */
+interface OwnerNow<Q> {
+  readonly quotas: Q[]
+  /** When they can pay more, where somebody asked. */
+  refills: Promise<Refills> | undefined
 }
 
 /**
  * Reads quotas past the engine: every read shows what is committed, rolled to the present, with due holds taken off `reserved`. Concurrent reads of one
- * turn of the event loop share a statement.
+ * turn of the event loop share a statement. What must fit together comes from one statement, so that nothing moves in between: a list's page and its
+ * total with all its sources, and quotas with the units of their due holds.
  */
 export class QuotaReader<Q extends QuotaRow> {
   private readonly store: LedgerStore<Q>
   private readonly one: DataLoader<number, Q | undefined>
-  private readonly ofOwner: DataLoader<number, Q[]>
+  private readonly ofOwner: DataLoader<number, OwnerNow<Q>>
   private readonly counts: RecentCounts
-  private readonly select: string
 
   constructor(
     private readonly channel: Channel<Q>,
@@ -86,12 +102,14 @@ export class QuotaReader<Q extends QuotaRow> {
   ) {
     this.store = new LedgerStore(dataSource, channel)
     this.counts = new RecentCounts(clock)
-    this.select = selectWithDueHolds(this.store)
     const { quota } = this.store
     this.one = new DataLoader(
       async (ids) => {
-        const found = await this.load(`${quota.table} q`, `q.${quota.column('id')} IN (${placeholders(ids)})`, ids)
-        const byId = new Map(found.map((row) => [row.id, row]))
+        const { quotas } = await readQuotas(work, this.store, this.clock.now(), {
+          sql: `SELECT ${quota.columns} FROM ${quota.table} WHERE ${quota.column('id')} IN (${placeholders(ids)})`,
+          values: ids,
+        })
+        const byId = new Map(quotas.map((row) => [row.id, row]))
         return ids.map((id) => byId.get(id))
       },
       { cache: false, maxBatchSize: 500 },
@@ -99,15 +117,17 @@ export class QuotaReader<Q extends QuotaRow> {
     this.ofOwner = new DataLoader(
       async (ownerIds) => {
         const unique = [...new Set(ownerIds)]
-        const found = await this.load(
-          quota.readBy(work.dialect, LIVE_OF_OWNER, 'q'),
-          `q.${quota.column('ownerId')} IN (${placeholders(unique)}) AND q.${quota.column('deletedAt')} IS NULL ` +
-            `AND q.${quota.column('state')} = 'active'`,
-          unique,
-        )
-        const byOwner = new Map<number, Q[]>(unique.map((ownerId) => [ownerId, []]))
-        for (const row of found) byOwner.get(row.ownerId)?.push(row)
-        return ownerIds.map((ownerId) => byOwner.get(ownerId) ?? [])
+        const { quotas } = await readQuotas(work, this.store, this.clock.now(), {
+          sql:
+            `SELECT ${quota.columns} FROM ${quota.readBy(work.dialect, LIVE_OF_OWNER)} ` +
+            `WHERE ${quota.column('ownerId')} IN (${placeholders(unique)}) AND ${quota.column('deletedAt')} IS NULL ` +
+            `AND ${quota.column('state')} = 'active'`,
+          values: unique,
+        })
+        const byOwner = new Map<number, OwnerNow<Q>>()
+        for (const ownerId of unique) byOwner.set(ownerId, { quotas: [], refills: undefined })
+        for (const row of quotas) byOwner.get(row.ownerId)?.quotas.push(row)
+        return ownerIds.map((ownerId) => byOwner.get(ownerId) ?? { quotas: [], refills: undefined })
       },
       { cache: false, maxBatchSize: 500 },
     )
@@ -123,7 +143,13 @@ export class QuotaReader<Q extends QuotaRow> {
   /** The sums of the owner's active quotas; zeros where there are none. */
   async summary(ownerId: number): Promise<SummaryView> {
     const now = this.clock.now()
-    const { total, used, reserved, remaining: left, quotaCount } = summarise(await this.rolled(ownerId, now), now)
+    const {
+      total,
+      used,
+      reserved,
+      remaining: left,
+      quotaCount,
+    } = summarise((await this.rolled(ownerId, now)).quotas, now)
     return {
       [this.channel.people[0].field]: ownerId,
       total,
@@ -137,58 +163,75 @@ export class QuotaReader<Q extends QuotaRow> {
   /** Would `amount` fit now, and if not, when might it? Takes nothing, so the answer may be old by the time it arrives. */
   async check(ownerId: number, amount: number): Promise<CheckView> {
     const now = this.clock.now()
-    const quotas = (await this.rolled(ownerId, now)).filter((quota) => isActive(quota, now)).sort(byDrawDown)
+    const owner = await this.rolled(ownerId, now)
+    const quotas = owner.quotas.filter((quota) => isActive(quota, now)).sort(byDrawDown)
     const left = quotas.reduce((sum, quota) => sum + remaining(quota), 0)
     const allowed = quotas.length > 0 && left >= amount
     let refill: Instant | null = null
     if (!allowed) {
-      const reserved = quotas.some((quota) => quota.reserved > 0)
-      const holds = reserved ? await this.work.read((transaction) => this.store.openHolds(transaction, [ownerId])) : []
-      const open = holds.map(({ hold }) => hold).filter((hold) => hold.expiresAt > now)
-      refill = refillsAt(quotas, open, amount)
+      owner.refills ??= this.refills(ownerId, quotas, now)
+      refill = (await owner.refills).at(amount)
     }
     return { allowed, requested: amount, remaining: left, refills_at: refill === null ? null : formatInstant(refill) }
   }
 
-  /** A page of live quotas, newest first. */
+  /** A page of live quotas, or of deleted ones, newest first. */
   async list(filter: QuotaFilter<Q>, page: PageRequest): Promise<Page<QuotaView>> {
+    const { quota } = this.store
     const now = this.clock.now()
-    const sources = this.sources(filter, now)
-    const offset = (page.page - 1) * page.pageSize
-    const [ids, values] = pageOfIds(sources, page, offset)
-    const [rows, count] = await Promise.all([
-      this.work.read((transaction) =>
-        transaction.rows(
-          `${this.select}${this.store.quota.table} q JOIN (${ids}) page ON page.id = q.\`id\` ORDER BY q.\`id\` DESC`,
-          [...this.dueValues(now), ...values],
-        ),
-      ),
-      this.total(filter, sources),
-    ])
+    const sources = await this.bestSources(filter, now)
+    const ids = pageOfIds(sources, page, (page.page - 1) * page.pageSize)
+    const { quotas, counted } = await readQuotas(
+      this.work,
+      this.store,
+      now,
+      {
+        sql: `SELECT ${quota.columnsOf('q')} FROM ${quota.table} q JOIN (${ids.sql}) page_id ON page_id.id = q.${quota.column('id')}`,
+        values: ids.values,
+        order: NEWEST_FIRST,
+      },
+      countOf(quota.table, sources, EXACT_UP_TO + 1),
+    )
+    const name = JSON.stringify([filter.status, filter.people, filter.deleted ?? false, filter.label ?? null])
+    const total = await this.total(name, counted, async () =>
+      // Counted anew at a later time, the list is another one: its sources are made again.
+      countOf(quota.table, await this.bestSources(filter, this.clock.now())),
+    )
     return {
-      items: rows.map((row) => this.view(this.decode(row), now)),
+      items: quotas.map((one) => {
+        const { deletedAt } = one
+        const view = this.view(one, now)
+        return deletedAt === null ? view : { ...view, deleted_at: formatInstant(deletedAt) }
+      }),
       page: page.page,
       page_size: page.pageSize,
-      ...count,
+      ...total,
     }
   }
 
   /** A page of what was changed in a quota's settings, newest first; deleted quotas' too. @throws ServiceError quota_not_found where it never was */
   async changes(quotaId: number, { page, pageSize }: PageRequest): Promise<Page<ChangeView>> {
     const { change, quota } = this.store
-    const where = `WHERE ${change.column('quotaId')} = ?`
-    const rows = await this.work.read(async (transaction) => {
-      const known = await transaction.rows(`SELECT 1 FROM ${quota.table} WHERE ${quota.column('id')} = ?`, [quotaId])
-      if (known.length === 0) throw quotaNotFound(quotaId)
-      return transaction.rows(
-        `SELECT ${change.columns} FROM ${change.table} ${where} ORDER BY ${change.column('id')} DESC LIMIT ? OFFSET ?`,
-        [quotaId, pageSize, (page - 1) * pageSize],
-      )
-    })
-    const total = await this.boundedTotal(`changes ${quotaId}`, async (limit) =>
-      this.countIn(change.table, where, [quotaId], limit),
+    const ofQuota = { sql: `WHERE ${change.column('quotaId')} = ?`, values: [quotaId] }
+    const { sql, values } = together(
+      {
+        sql: `SELECT ${change.columns} FROM ${change.table} ${ofQuota.sql} ORDER BY ${change.column('id')} DESC LIMIT ? OFFSET ?`,
+        values: [quotaId, pageSize, (page - 1) * pageSize],
+        order: NEWEST_FIRST,
+      },
+      countOf(change.table, [ofQuota], EXACT_UP_TO + 1),
     )
-    return { items: rows.map((row) => changeView(change.decode(row))), page, page_size: pageSize, ...total }
+    const [rows, ownerId] = await this.work.read(async (transaction) => {
+      const [known] = await transaction.rows(
+        `SELECT ${quota.column('ownerId')} AS owner_id FROM ${quota.table} WHERE ${quota.column('id')} = ?`,
+        [quotaId],
+      )
+      if (known === undefined) throw quotaNotFound(quotaId)
+      return [await transaction.rows(sql, values), Number(known['owner_id'])]
+    })
+    const total = await this.total(`changes ${quotaId}`, countedIn(rows), async () => countOf(change.table, [ofQuota]))
+    const items = rows.filter(isThere).map((row) => changeView(this.channel, change.decode(row), ownerId))
+    return { items, page, page_size: pageSize, ...total }
   }
 
   /** Makes shared counts anew that are still asked for. */
@@ -200,10 +243,23 @@ export class QuotaReader<Q extends QuotaRow> {
    * A list's rows are those of one or two disjoint sources. `state` is stored, and `expired` in it may lag behind: quotas that are due but not
    * yet marked are found by their time, left out of the active ones and added to the expired ones, so that the filter is exact at any instant.
    */
-  private sources({ people, status }: QuotaFilter<Q>, now: Instant): Where[] {
+  private sources({ people, status, deleted = false, label }: QuotaFilter<Q>, now: Instant): Where[] {
     const { quota } = this.store
-    const conditions = [`${quota.column('deletedAt')} IS NULL`]
+    const person = this.channel.people
+      .map(({ property }) => property)
+      .find((property) => people[property] !== undefined)
+    const first = person === undefined ? [] : [person]
+    // Deleted quotas of all are read newest first by the flag; those of a person are few.
+    const flagged = deleted && person === undefined
+    const conditions = [
+      flagged ? `${quota.column('deleted')} = 1` : `${quota.column('deletedAt')} IS ${deleted ? 'NOT NULL' : 'NULL'}`,
+    ]
     const values: Scalar[] = []
+    if (label !== undefined) {
+      const named = labelCondition(quota, label)
+      conditions.push(named.sql)
+      values.push(...named.values)
+    }
     for (const { property } of this.channel.people) {
       const value = people[property]
       if (value === undefined) continue
@@ -213,15 +269,19 @@ export class QuotaReader<Q extends QuotaRow> {
     const state = quota.column('state')
     const expireAt = quota.column('expireAt')
     const time = quota.bind('expireAt', now)
-    const person = this.channel.people
-      .map(({ property }) => property)
-      .find((property) => people[property] !== undefined)
-    const first = person === undefined ? [] : [person]
     const where = (properties: (keyof Q & string)[], condition?: string, ...more: Scalar[]): Where => ({
-      from: quota.readBy(this.work.dialect, [...first, 'deletedAt', ...properties]),
+      from: quota.readBy(
+        this.work.dialect,
+        flagged ? ['deleted', 'id'] : [...first, 'deletedAt', ...(deleted ? (['id'] as const) : properties)],
+      ),
       sql: `WHERE ${[...conditions, ...(condition === undefined ? [] : [condition])].join(' AND ')}`,
       values: [...values, ...more],
     })
+    if (deleted) {
+      // Nobody marks what is deleted as expired: its status is derived, row by row.
+      const [condition] = statusCondition(quota, status, now)
+      return [where(['id'], condition?.sql, ...(condition?.values ?? []))]
+    }
     switch (status) {
       case undefined:
         return [where(['id'])]
@@ -237,64 +297,75 @@ export class QuotaReader<Q extends QuotaRow> {
     }
   }
 
+  /**
+   * Labels that begin alike lie together in their index, but not in order of id. A few are sorted; where many begin so, the list is walked in
+   * its own order instead and meets them soon.
+   */
+  private async bestSources(filter: QuotaFilter<Q>, now: Instant): Promise<Where[]> {
+    const sources = this.sources(filter, now)
+    const { people, label } = filter
+    if (label === undefined) return sources
+    const { quota } = this.store
+    const named = this.byLabel({ people: {}, status: undefined, deleted: filter.deleted ?? false, label }, now)
+    const count = await this.countedBy(countOf(quota.table, [named], MOST_SORTED + 1))
+    if (count > MOST_SORTED) return sources
+    if (Object.values(people).some((id) => id !== undefined)) {
+      const theirs = this.sources({ people, status: undefined, deleted: filter.deleted ?? false }, now)
+      if ((await this.countedBy(countOf(quota.table, theirs, count + 1))) <= count) return sources
+    }
+    return [this.byLabel(filter, now)]
+  }
+
+  /** A list's rows by their label, in no order. */
+  private byLabel({ people, status, deleted = false, label = '' }: QuotaFilter<Q>, now: Instant): Where {
+    const { quota } = this.store
+    const conditions = [
+      { sql: `${quota.column('deleted')} = ?`, values: [deleted ? 1 : 0] },
+      labelCondition(quota, label),
+      ...this.channel.people.flatMap(({ property }) => {
+        const value = people[property]
+        return value === undefined ? [] : [{ sql: `${quota.column(property)} = ?`, values: [value] }]
+      }),
+      ...statusCondition(quota, status, now),
+    ]
+    return {
+      from: quota.readBy(this.work.dialect, ['deleted', 'labelSearch', 'id']),
+      sql: `WHERE ${conditions.map(({ sql }) => sql).join(' AND ')}`,
+      values: conditions.flatMap(({ values }) => values),
+    }
+  }
+
+  /** A list's total: as it was counted, or where that reached its limit, the shared count of it. */
   private async total(
-    filter: QuotaFilter<Q>,
-    sources: readonly Where[],
-  ): Promise<Pick<Page<unknown>, 'total' | 'total_relation'>> {
-    const { table } = this.store.quota
-    const name = JSON.stringify([filter.status, filter.people])
-    return this.boundedTotal(name, async (limit) => {
-      // Counted anew at a later time, the list is another one: its sources are made again.
-      const current = limit === Infinity ? this.sources(filter, this.clock.now()) : sources
-      let sum = 0
-      for (const source of current) sum += await this.countIn(table, source.sql, source.values, limit)
-      return sum
-    })
-  }
-
-  private async boundedTotal(
     name: string,
-    count: (limit: number) => Promise<number>,
+    counted: number,
+    all: () => Promise<Statement>,
   ): Promise<Pick<Page<unknown>, 'total' | 'total_relation'>> {
-    const bounded = await count(EXACT_UP_TO + 1)
-    if (bounded <= EXACT_UP_TO) return { total: bounded, total_relation: 'exact' }
-    const recent = await this.counts.get(name, () => count(Infinity))
+    if (counted <= EXACT_UP_TO) return { total: counted, total_relation: 'exact' }
+    const recent = await this.counts.get(name, async () => this.countedBy(await all()))
     // As many have just been counted, and there is at least one more than the list tells exactly.
-    return { total: Math.max(recent ?? 0, bounded), total_relation: 'recent' }
+    return { total: Math.max(recent ?? 0, counted), total_relation: 'recent' }
   }
 
-  // No index is named here: nothing is ordered, and the planner finds the one that covers the condition.
-  private async countIn(table: string, where: string, values: readonly Scalar[], limit: number): Promise<number> {
-    const counted = limit === Infinity ? table : `(SELECT 1 AS one FROM ${table} ${where} LIMIT ${limit}) counted`
-    const rows = await this.work.read((transaction) =>
-      transaction.rows(`SELECT COUNT(*) AS n FROM ${counted}${limit === Infinity ? ` ${where}` : ''}`, values),
+  private async countedBy({ sql, values }: Statement): Promise<number> {
+    return countedIn(await this.work.read((transaction) => transaction.rows(sql, values)))
+  }
+
+  private async rolled(ownerId: number, now: Instant): Promise<OwnerNow<Q>> {
+    const owner = await this.ofOwner.load(ownerId)
+    for (const quota of owner.quotas) roll(quota, now)
+    return owner
+  }
+
+  private async refills(ownerId: number, quotas: readonly Q[], now: Instant): Promise<Refills> {
+    const reserved = quotas.some((quota) => quota.reserved > 0)
+    const open = reserved
+      ? await this.work.read((transaction) => this.store.openHolds(transaction, [ownerId], now))
+      : []
+    return new Refills(
+      quotas,
+      open.map(({ hold }) => hold),
     )
-    return Number(rows[0]?.['n'] ?? 0)
-  }
-
-  private async rolled(ownerId: number, now: Instant): Promise<Q[]> {
-    const quotas = await this.ofOwner.load(ownerId)
-    for (const quota of quotas) roll(quota, now)
-    return quotas
-  }
-
-  private async load(from: string, where: string, values: readonly Scalar[]): Promise<Q[]> {
-    const now = this.clock.now()
-    const rows = await this.work.read((transaction) =>
-      transaction.rows(`${this.select}${from} WHERE ${where}`, [...this.dueValues(now), ...values]),
-    )
-    return rows.map((row) => this.decode(row))
-  }
-
-  private decode(row: RawRow): Q {
-    const quota = this.store.quota.decode(row)
-    quota.reserved -= Number(row['due'])
-    return quota
-  }
-
-  private dueValues(now: Instant): Scalar[] {
-    const time = this.store.quota.bind('holdDueAt', now)
-    return [time, time]
   }
 
   private view(quota: Q, now: Instant): QuotaView {
@@ -303,21 +374,37 @@ export class QuotaReader<Q extends QuotaRow> {
   }
 }
 
-/**
- * Quotas with the units of their due holds. In one statement, so that a sweep between two cannot count a hold twice; the inner one runs only for
- * quotas whose `hold_due_at` has come. What they are read from, under the alias `q`, is to follow.
- */
-function selectWithDueHolds<Q extends QuotaRow>({ quota, hold, allocation }: LedgerStore<Q>): string {
-  const due =
-    `SELECT COALESCE(SUM(a.${allocation.column('amount')}), 0) FROM ${hold.table} h ` +
-    `JOIN ${allocation.table} a ON a.${allocation.column('operationId')} = h.${hold.column('operationId')} ` +
-    `WHERE h.${hold.column('ownerId')} = q.${quota.column('ownerId')} AND h.${hold.column('expiresAt')} <= ? ` +
-    `AND a.${allocation.column('quotaId')} = q.${quota.column('id')} AND a.${allocation.column('cycleSeq')} = q.${quota.column('cycleSeq')}`
-  return `SELECT ${quota.columnsOf('q')}, CASE WHEN q.${quota.column('holdDueAt')} <= ? THEN (${due}) ELSE 0 END AS due FROM `
+function labelCondition<Q extends QuotaRow>(quota: RowCodec<Q>, label: string): Statement {
+  const column = quota.column('labelSearch')
+  const { from, to } = rangeOf(label)
+  return to === undefined
+    ? { sql: `${column} >= ?`, values: [from] }
+    : { sql: `${column} >= ? AND ${column} < ?`, values: [from, to] }
+}
+
+/** What a quota of that status is stored like at `now`, whether or not it has been marked as expired; nothing for any. */
+function statusCondition<Q extends QuotaRow>(
+  quota: RowCodec<Q>,
+  status: Status | undefined,
+  now: Instant,
+): Statement[] {
+  const state = quota.column('state')
+  const expireAt = quota.column('expireAt')
+  const time = quota.bind('expireAt', now)
+  switch (status) {
+    case undefined:
+      return []
+    case 'active':
+      return [{ sql: `${state} = 'active' AND (${expireAt} IS NULL OR ${expireAt} > ?)`, values: [time] }]
+    case 'disabled':
+      return [{ sql: `${state} = 'disabled'`, values: [] }]
+    case 'expired':
+      return [{ sql: `(${state} = 'expired' OR (${state} = 'active' AND ${expireAt} <= ?))`, values: [time] }]
+  }
 }
 
 /** The ids of one page: each source is read newest first and no further than the page reaches. */
-function pageOfIds(sources: readonly Where[], page: PageRequest, offset: number): [string, Scalar[]] {
+function pageOfIds(sources: readonly Where[], page: PageRequest, offset: number): Statement {
   const before = page.beforeId === undefined ? '' : ' AND `id` < ?'
   const beforeValues = page.beforeId === undefined ? [] : [page.beforeId]
   const window = `LIMIT ${page.pageSize} OFFSET ${offset}`
@@ -325,9 +412,9 @@ function pageOfIds(sources: readonly Where[], page: PageRequest, offset: number)
     `SELECT \`id\` FROM ${from} ${sql}${before} ORDER BY \`id\` DESC ${limit}`
   const values = sources.flatMap((source) => [...source.values, ...beforeValues])
   const [only, ...others] = sources
-  if (only !== undefined && others.length === 0) return [ids(only, window), values]
+  if (only !== undefined && others.length === 0) return { sql: ids(only, window), values }
   const parts = sources.map(
     (source, place) => `SELECT \`id\` FROM (${ids(source, `LIMIT ${offset + page.pageSize}`)}) source_${place}`,
   )
-  return [`${parts.join(' UNION ALL ')} ORDER BY \`id\` DESC ${window}`, values]
+  return { sql: `${parts.join(' UNION ALL ')} ORDER BY \`id\` DESC ${window}`, values }
 }

@@ -1,18 +1,21 @@
 import type { DataSource } from 'typeorm'
-import { placeholders, RowCodec, type Scalar } from '../database/row-codec.js'
+import { TimeSlice } from '../clock/time-slice.js'
+import { instantFromStore } from '../database/column.js'
+import { placeholders, type RawRow, RowCodec, type Scalar } from '../database/row-codec.js'
 import type { Transaction } from '../database/unit-of-work.js'
 import type { Allocation } from '../quota/draw-down.js'
 import type { Instant } from '../quota/instant.js'
-import type { Hold } from '../quota/refill.js'
+import { storedForSearch } from '../quota/label.js'
 import type { ActRow } from './act.entity.js'
 import type { AllocationRow } from './allocation.entity.js'
-import { allocationRows, type Book, type OperationEntry } from './book.js'
+import { allocationRows, type Book, type HeldBy, type OperationEntry } from './book.js'
 import type { ChangeRow } from './change.entity.js'
 import type { Channel } from './channel.js'
 import type { HoldRow } from './hold.entity.js'
 import type { OperationRow } from './operation.entity.js'
 import type { OwnerRow } from './owner.entity.js'
 import type { QuotaRow } from './quota.entity.js'
+import type { RefusalRow } from './refusal.entity.js'
 
 const NEW_QUOTA = [
   'ownerId',
@@ -32,6 +35,8 @@ const NEW_QUOTA = [
   'createdAt',
   'updatedAt',
   'deletedAt',
+  'label',
+  'labelSearch',
 ] as const
 const EDITED_QUOTA = [
   'total',
@@ -48,6 +53,8 @@ const EDITED_QUOTA = [
   'version',
   'updatedAt',
   'deletedAt',
+  'label',
+  'labelSearch',
 ] as const
 const ACT = [
   'id',
@@ -80,10 +87,13 @@ const OPERATION = [
 const SETTLED_OPERATION = ['state', 'charged', 'refunded', 'ownerRemaining'] as const
 const ALLOCATION = ['operationId', 'position', 'quotaId', 'cycleSeq', 'amount'] as const
 const HOLD = ['operationId', 'ownerId', 'expiresAt'] as const
-const CHANGE = ['quotaId', 'action', 'actor', 'requestId', 'at', 'before', 'after'] as const
+const CHANGE = ['quotaId', 'ownerId', 'action', 'actor', 'requestId', 'at', 'before', 'after'] as const
 
 /** The index by which an owner's live quotas are found. */
 export const LIVE_OF_OWNER = ['ownerId', 'deletedAt', 'state', 'id'] as const
+
+/** The index by which an owner's holds are found. */
+export const HOLDS_OF_OWNER = ['ownerId', 'expiresAt'] as const
 
 /** Lists of ids in one statement are cut at this length. */
 const MOST_IDS = 10_000
@@ -96,6 +106,7 @@ export class LedgerStore<Q extends QuotaRow> {
   readonly hold: RowCodec<HoldRow>
   readonly change: RowCodec<ChangeRow>
   readonly owner: RowCodec<OwnerRow>
+  readonly refusal: RowCodec<RefusalRow>
   private readonly act: RowCodec<ActRow>
   private readonly newQuotaColumns: readonly (keyof Q & string)[]
 
@@ -107,6 +118,7 @@ export class LedgerStore<Q extends QuotaRow> {
     this.allocation = RowCodec.of(dataSource, channel.allocation)
     this.hold = RowCodec.of(dataSource, channel.hold)
     this.change = RowCodec.of(dataSource, channel.change)
+    this.refusal = RowCodec.of(dataSource, channel.refusal)
     this.newQuotaColumns = [
       ...new Set<keyof Q & string>([...NEW_QUOTA, ...channel.people.map(({ property }) => property)]),
     ]
@@ -125,17 +137,27 @@ export class LedgerStore<Q extends QuotaRow> {
   }
 
   /**
-   * Takes the owners' locks, in id order. SQLite needs none: its transaction holds the one write lock.
-   * @returns the owners that are locked. One without a row is not, and has no quota: its first create may be under way elsewhere, and what
-   *   that makes must not be touched here.
+   * Takes the owners' locks, in id order. On SQLite the transaction holds the one write lock already.
+   * @param skipLocked leave out those that somebody else keeps, instead of waiting for them
+   * @returns the owners that are locked. One without a row is not: its first create may be under way elsewhere, and what that makes must not be
+   *   touched here.
    */
-  async lockOwners(transaction: Transaction, ownerIds: readonly number[]): Promise<number[]> {
-    if (transaction.dialect === 'sqlite') return [...ownerIds]
-    const id = this.owner.column('ownerId')
-    const sorted = [...ownerIds].sort((a, b) => a - b)
+  async lockOwners(transaction: Transaction, ownerIds: readonly number[], skipLocked: boolean): Promise<number[]> {
+    const lock = transaction.dialect === 'sqlite' ? '' : skipLocked ? 'FOR UPDATE SKIP LOCKED' : 'FOR UPDATE'
+    return this.ownerRows(transaction, ownerIds, lock)
+  }
+
+  /** Those of the owners that have a lock row, whoever keeps it locked. */
+  async standingOwners(transaction: Transaction, ownerIds: readonly number[]): Promise<number[]> {
+    return this.ownerRows(transaction, ownerIds, '')
+  }
+
+  /** Those of the owners that have quotas, deleted ones too. */
+  async ownersWithQuotas(transaction: Transaction, ownerIds: readonly number[]): Promise<number[]> {
+    const id = this.quota.column('ownerId')
     const rows = await transaction.rows(
-      `SELECT ${id} AS id FROM ${this.owner.table} FORCE INDEX (PRIMARY) WHERE ${id} IN (${placeholders(sorted)}) ORDER BY ${id} FOR UPDATE`,
-      sorted,
+      `SELECT DISTINCT ${id} AS id FROM ${this.quota.table} WHERE ${id} IN (${placeholders(ownerIds)})`,
+      ownerIds,
     )
     return rows.map((row) => Number(row['id']))
   }
@@ -162,7 +184,7 @@ export class LedgerStore<Q extends QuotaRow> {
         `AND (${quota.column('expireAt')} IS NULL OR ${quota.column('expireAt')} > ?)`,
       [...ownerIds, quota.bind('expireAt', now)],
     )
-    return rows.map((row) => quota.decode(row))
+    return decoded(quota, rows)
   }
 
   /** Quotas by id, deleted ones too. */
@@ -178,6 +200,11 @@ export class LedgerStore<Q extends QuotaRow> {
     return this.byIds(transaction, this.act, 'id', ids)
   }
 
+  /** The acts on an operation, the one that made it among them. */
+  async actsOf(transaction: Transaction, operationId: string): Promise<ActRow[]> {
+    return this.byIds(transaction, this.act, 'operationId', [operationId])
+  }
+
   /** Operations with their allocations in draw-down order. */
   async operationsById(transaction: Transaction, ids: readonly string[]): Promise<OperationEntry[]> {
     const rows = await this.byIds(transaction, this.operation, 'id', ids)
@@ -188,22 +215,57 @@ export class LedgerStore<Q extends QuotaRow> {
     return rows.map((row) => ({ row, allocations: allocations.get(row.id) ?? [] }))
   }
 
-  /** All open holds of the owners. */
-  async openHolds(transaction: Transaction, ownerIds: readonly number[]): Promise<{ ownerId: number; hold: Hold }[]> {
-    const rows = await this.byIds(transaction, this.hold, 'ownerId', ownerIds)
-    const allocations = await this.allocationsOf(
+  /** The owners' holds that are open at `now`. */
+  async openHolds(transaction: Transaction, ownerIds: readonly number[], now: Instant): Promise<HeldBy[]> {
+    return this.holds(transaction, ownerIds, '>', now)
+  }
+
+  /** The owners' holds that are due at `now` and still written down, the earliest `limit` of them. */
+  async dueHolds(
+    transaction: Transaction,
+    ownerIds: readonly number[],
+    now: Instant,
+    limit: number,
+  ): Promise<HeldBy[]> {
+    const { hold } = this
+    return this.holds(
       transaction,
-      rows.map((row) => row.operationId),
+      ownerIds,
+      '<=',
+      now,
+      `ORDER BY ${hold.column('expiresAt')}, ${hold.column('operationId')} LIMIT ${limit}`,
     )
-    return rows.map(({ ownerId, operationId, expiresAt }) => ({
-      ownerId,
-      hold: { operationId, expiresAt, allocations: allocations.get(operationId) ?? [] },
-    }))
+  }
+
+  /** What the owners' due holds keep that are still written down: units by quota and cycle. */
+  async dueUnits(transaction: Transaction, ownerIds: readonly number[], now: Instant): Promise<Allocation[]> {
+    if (ownerIds.length === 0) return []
+    const { hold, allocation } = this
+    const [quotaId, cycleSeq] = [`a.${allocation.column('quotaId')}`, `a.${allocation.column('cycleSeq')}`]
+    const rows = await transaction.rows(
+      `SELECT ${quotaId} AS quota_id, ${cycleSeq} AS cycle_seq, SUM(a.${allocation.column('amount')}) AS amount FROM ${hold.readBy(transaction.dialect, HOLDS_OF_OWNER, 'h')} ` +
+        `JOIN ${allocation.table} a ON a.${allocation.column('operationId')} = h.${hold.column('operationId')} ` +
+        `WHERE h.${hold.column('ownerId')} IN (${placeholders(ownerIds)}) AND h.${hold.column('expiresAt')} <= ? GROUP BY ${quotaId}, ${cycleSeq}`,
+      [...ownerIds, hold.bind('expiresAt', now)],
+    )
+    return rows.map(unitsOf)
+  }
+
+  /** When the first of each owner's holds is due that are open at `now`; owners without one are left out. */
+  async nextDue(transaction: Transaction, ownerIds: readonly number[], now: Instant): Promise<Map<number, Instant>> {
+    const { hold } = this
+    const [ownerId, expiresAt] = [hold.column('ownerId'), hold.column('expiresAt')]
+    const rows = await transaction.rows(
+      `SELECT ${ownerId} AS owner_id, MIN(${expiresAt}) AS expires_at FROM ${hold.readBy(transaction.dialect, HOLDS_OF_OWNER)} ` +
+        `WHERE ${ownerId} IN (${placeholders(ownerIds)}) AND ${expiresAt} > ? GROUP BY ${ownerId}`,
+      [...ownerIds, hold.bind('expiresAt', now)],
+    )
+    return new Map(rows.map((row) => [Number(row['owner_id']), instantFromStore(row['expires_at'] as string)]))
   }
 
   /** Inserts one quota and answers its id. */
   async insertQuota(transaction: Transaction, quota: Omit<Q, 'id'>): Promise<number> {
-    const [statement] = this.quota.inserts([quota as Partial<Q>], this.newQuotaColumns)
+    const [statement] = this.quota.inserts([searchable(quota as Q)], this.newQuotaColumns)
     if (statement === undefined) throw new Error('no row, no statement')
     return (await transaction.execute(statement.sql, statement.values)).insertId
   }
@@ -228,7 +290,7 @@ export class LedgerStore<Q extends QuotaRow> {
     )
     await this.insert(transaction, this.hold, holds, HOLD)
     await this.insert(transaction, this.change, book.changes, CHANGE)
-    await this.expire(transaction, book.expiredOperations)
+    await this.expire(transaction, [...book.expiredOperations])
     await this.closeHolds(transaction, book.closedHolds)
     await this.update(
       transaction,
@@ -238,9 +300,59 @@ export class LedgerStore<Q extends QuotaRow> {
     const edited = [...book.editedQuotas.values()]
     const moved = book.movedCounters().filter(({ id }) => !book.editedQuotas.has(id))
     await this.update(transaction, this.quota, [
-      ...edited.map((quota) => ({ id: quota.id, values: pick(quota, EDITED_QUOTA) as Partial<Q> })),
+      ...edited.map((quota) => ({
+        id: quota.id,
+        values: pick(searchable(book.stored(quota)), EDITED_QUOTA) as Partial<Q>,
+      })),
       ...moved.map(({ id, values }) => ({ id, values: values as Partial<Q> })),
     ])
+  }
+
+  private async ownerRows(transaction: Transaction, ownerIds: readonly number[], lock: string): Promise<number[]> {
+    const id = this.owner.column('ownerId')
+    const sorted = [...ownerIds].sort((a, b) => a - b)
+    // The primary key and no plan of the server's own: locks are taken in the order in which rows are read.
+    const table = transaction.dialect === 'sqlite' ? this.owner.table : `${this.owner.table} FORCE INDEX (PRIMARY)`
+    const rows = await transaction.rows(
+      `SELECT ${id} AS id FROM ${table} WHERE ${id} IN (${placeholders(sorted)}) ORDER BY ${id} ${lock}`,
+      sorted,
+    )
+    return rows.map((row) => Number(row['id']))
+  }
+
+  /** Holds with what they keep, in one statement of few columns: an owner may have thousands. */
+  private async holds(
+    transaction: Transaction,
+    ownerIds: readonly number[],
+    compared: '>' | '<=',
+    now: Instant,
+    some = '',
+  ): Promise<HeldBy[]> {
+    if (ownerIds.length === 0) return []
+    const { hold, allocation } = this
+    const [id, ownerId, expiry] = [hold.column('operationId'), hold.column('ownerId'), hold.column('expiresAt')]
+    const rows = await transaction.rows(
+      `SELECT h.id, h.owner_id, h.expires_at, a.${allocation.column('quotaId')} AS quota_id, a.${allocation.column('cycleSeq')} AS cycle_seq, ` +
+        `a.${allocation.column('amount')} AS amount FROM (SELECT ${id} AS id, ${ownerId} AS owner_id, ${expiry} AS expires_at ` +
+        `FROM ${hold.readBy(transaction.dialect, HOLDS_OF_OWNER)} ` +
+        `WHERE ${ownerId} IN (${placeholders(ownerIds)}) AND ${expiry} ${compared} ? ${some}) h ` +
+        `JOIN ${allocation.table} a ON a.${allocation.column('operationId')} = h.id`,
+      [...ownerIds, hold.bind('expiresAt', now)],
+    )
+    const slice = new TimeSlice()
+    const found = new Map<string, HeldBy & { hold: { allocations: Allocation[] } }>()
+    for (const row of rows) {
+      if (slice.spent) await slice.next()
+      const operationId = row['id'] as string
+      let held = found.get(operationId)
+      if (held === undefined) {
+        const expiresAt = instantFromStore(row['expires_at'] as string)
+        held = { ownerId: Number(row['owner_id']), hold: { operationId, expiresAt, allocations: [] } }
+        found.set(operationId, held)
+      }
+      held.hold.allocations.push(unitsOf(row))
+    }
+    return [...found.values()]
   }
 
   private async expire(transaction: Transaction, operationIds: readonly string[]): Promise<void> {
@@ -287,7 +399,7 @@ export class LedgerStore<Q extends QuotaRow> {
         `SELECT ${codec.columns} FROM ${codec.table} WHERE ${codec.column(property)} IN (${placeholders(part)})`,
         part,
       )
-      for (const row of rows) found.push(codec.decode(row))
+      for (const one of await decoded(codec, rows)) found.push(one)
     }
     return found
   }
@@ -336,8 +448,28 @@ export class LedgerStore<Q extends QuotaRow> {
 /** Each row may need two placeholders a column. */
 const MOST_ROWS_UPDATED = 1_000
 
+/** Rows as entities; 500 owners may have 100,000 of them, so that others get a turn in between. */
+async function decoded<T extends object>(codec: RowCodec<T>, rows: readonly RawRow[]): Promise<T[]> {
+  const slice = new TimeSlice()
+  const found: T[] = []
+  for (const row of rows) {
+    if (slice.spent) await slice.next()
+    found.push(codec.decode(row))
+  }
+  return found
+}
+
+function unitsOf(row: RawRow): Allocation {
+  return { quotaId: Number(row['quota_id']), cycleSeq: Number(row['cycle_seq']), amount: Number(row['amount']) }
+}
+
 function* chunks<T>(values: readonly T[], size: number = MOST_IDS): Generator<readonly T[]> {
   for (let start = 0; start < values.length; start += size) yield values.slice(start, start + size)
+}
+
+/** A quota with what the label filter compares. */
+function searchable<Q extends QuotaRow>(quota: Q): Q {
+  return { ...quota, labelSearch: storedForSearch(quota.label) }
 }
 
 function compare<T extends string | number>(a: T, b: T): number {

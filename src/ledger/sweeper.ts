@@ -1,13 +1,17 @@
 import { Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common'
 import type { Clock } from '../clock/clock.js'
+import { instantFromStore } from '../database/column.js'
 import { placeholders } from '../database/row-codec.js'
 import type { UnitOfWork } from '../database/unit-of-work.js'
+import { SWEPT_AT_ONCE } from './holds.js'
 import type { Ledger } from './ledger.js'
 import type { QuotaReader } from './quota-reader.js'
 import type { QuotaRow } from './quota.entity.js'
+import { hourOf } from './refusal-counter.js'
+import { oldest } from './refusal-reader.js'
 
 const EVERY_MS = 2_000
-/** Rows or owners that one step takes, so that a step never holds locks for long. */
+/** Quotas that one step takes, so that a step never holds locks for long. */
 const STEP = 500
 
 /**
@@ -30,6 +34,8 @@ export class Sweeper<Q extends QuotaRow> implements OnApplicationBootstrap, OnMo
 
   onApplicationBootstrap(): void {
     this.timer = setInterval(() => {
+      // Known, told once and watched by others.
+      if (this.work.reach !== 'all') return
       this.running ??= this.sweep()
         .catch((error: unknown) => {
           this.logger.warn(`sweep failed, trying again later: ${String(error)}`)
@@ -49,7 +55,15 @@ export class Sweeper<Q extends QuotaRow> implements OnApplicationBootstrap, OnMo
   /** One round: everything that is due now, step by step. */
   async sweep(): Promise<void> {
     while ((await this.markExpired()) === STEP);
-    while ((await this.sweepHolds()) === STEP);
+    // Whoever is asked for in between goes in the same batches. A hold that is there still after its step will not go by asking again at once.
+    let first: string | undefined
+    for (;;) {
+      const due = await this.sweepHolds()
+      if (due.length < SWEPT_AT_ONCE || due[0] === first) break
+      first = due[0]
+    }
+    await this.nameOwners()
+    while ((await this.dropRefusals()) > 0);
     await this.reader.refreshCounts()
   }
 
@@ -75,16 +89,64 @@ export class Sweeper<Q extends QuotaRow> implements OnApplicationBootstrap, OnMo
     })
   }
 
-  private async sweepHolds(): Promise<number> {
-    const { hold } = this.ledger.store
+  /** Forgets the oldest counts of refusals, hour by hour. */
+  private async dropRefusals(): Promise<number> {
+    const { refusal } = this.ledger.store
+    const [hour, ownerId] = [refusal.column('hour'), refusal.column('ownerId')]
+    const past = hourOf(oldest(this.clock.now()))
     const rows = await this.work.read((transaction) =>
       transaction.rows(
-        `SELECT DISTINCT ${hold.column('ownerId')} AS owner_id FROM ` +
-          `(SELECT ${hold.column('ownerId')} FROM ${hold.table} WHERE ${hold.column('expiresAt')} <= ? ORDER BY ${hold.column('expiresAt')} LIMIT ${STEP}) due`,
+        `SELECT ${hour} AS hour, ${ownerId} AS owner_id FROM ${refusal.table} WHERE ${hour} = (SELECT MIN(${hour}) FROM ${refusal.table}) ` +
+          `AND ${hour} < ? GROUP BY ${hour}, ${ownerId} ORDER BY ${ownerId} LIMIT ${STEP}`,
+        [refusal.bind('hour', past)],
+      ),
+    )
+    const [first] = rows
+    if (first === undefined) return 0
+    const began = instantFromStore(first['hour'] as string)
+    const ids = rows.map((row) => Number(row['owner_id']))
+    await this.work.write((transaction) =>
+      transaction.execute(`DELETE FROM ${refusal.table} WHERE ${hour} = ? AND ${ownerId} IN (${placeholders(ids)})`, [
+        refusal.bind('hour', began),
+        ...ids,
+      ]),
+    )
+    return rows.length
+  }
+
+  /** Says of changes whose quota it was, where an instance of release 0.1.0 wrote them beside this one. */
+  private async nameOwners(): Promise<void> {
+    const { change, quota } = this.ledger.store
+    const [id, ownerId] = [change.column('id'), change.column('ownerId')]
+    const rows = await this.work.read((transaction) =>
+      transaction.rows(
+        `SELECT ${id} AS id FROM ${change.readBy(this.work.dialect, ['ownerId', 'id'])} WHERE ${ownerId} IS NULL ORDER BY ${id} LIMIT ${STEP}`,
+      ),
+    )
+    if (rows.length === 0) return
+    const ids = rows.map((row) => Number(row['id']))
+    await this.work.write((transaction) =>
+      transaction.execute(
+        `UPDATE ${change.table} SET ${ownerId} = (SELECT q.${quota.column('ownerId')} FROM ${quota.table} q ` +
+          `WHERE q.${quota.column('id')} = ${change.table}.${change.column('quotaId')}) WHERE ${id} IN (${placeholders(ids)})`,
+        ids,
+      ),
+    )
+  }
+
+  /** @returns the holds that were due, the earliest first; as many as one step takes at most */
+  private async sweepHolds(): Promise<string[]> {
+    const { hold } = this.ledger.store
+    const expiresAt = hold.column('expiresAt')
+    const rows = await this.work.read((transaction) =>
+      transaction.rows(
+        `SELECT ${hold.column('operationId')} AS id, ${hold.column('ownerId')} AS owner_id FROM ${hold.table} ` +
+          `WHERE ${expiresAt} <= ? ORDER BY ${expiresAt}, ${hold.column('operationId')} LIMIT ${SWEPT_AT_ONCE}`,
         [hold.bind('expiresAt', this.clock.now())],
       ),
     )
-    await Promise.all(rows.map((row) => this.ledger.sweep(Number(row['owner_id']))))
-    return rows.length
+    const ownerIds = new Set(rows.map((row) => Number(row['owner_id'])))
+    await Promise.all([...ownerIds].map((ownerId) => this.ledger.sweep(ownerId)))
+    return rows.map((row) => String(row['id']))
   }
 }

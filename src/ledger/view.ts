@@ -1,6 +1,7 @@
 import type { Allocation } from '../quota/draw-down.js'
 import { formatInstant, type Instant } from '../quota/instant.js'
 import { remaining, type Status, statusAt } from '../quota/quota.js'
+import type { ActKind, ActRow } from './act.entity.js'
 import type { ChangeRow } from './change.entity.js'
 import type { AnyChannel, Channel } from './channel.js'
 import type { OperationKind, OperationRow, OperationState } from './operation.entity.js'
@@ -20,9 +21,12 @@ export interface QuotaView {
   cycle_reset_at: string | null
   cycle_anchor_at: string | null
   cycle_time_zone: string | null
+  label: string | null
   version: number
   created_at: string
   updated_at: string
+  /** In a list of deleted quotas alone. */
+  deleted_at?: string
 }
 
 /** An operation as it is answered (contract, §4); the owner comes after `state`. */
@@ -39,7 +43,17 @@ export interface OperationView {
   created_at: string
 }
 
-/** A change of settings as it is answered. */
+/** An act on an operation as it is answered. */
+export interface ActView {
+  kind: ActKind
+  actor: string
+  amount: number | null
+  idempotency_key: string | null
+  request_id: string
+  at: string
+}
+
+/** A change as it is answered; the owner comes after `quota_id`. */
 export interface ChangeView {
   id: number
   quota_id: number
@@ -71,6 +85,7 @@ export function quotaView<Q extends QuotaRow>(channel: Channel<Q>, quota: Q, now
     cycle_reset_at: timeOrNull(quota.cycleEndsAt),
     cycle_anchor_at: timeOrNull(quota.cycleAnchorAt),
     cycle_time_zone: quota.cycleTimeZone,
+    label: quota.label,
     version: quota.version,
     created_at: formatInstant(quota.createdAt),
     updated_at: formatInstant(quota.updatedAt),
@@ -104,11 +119,27 @@ export function operationView(
   }
 }
 
-/** Shows a recorded change. */
-export function changeView(change: ChangeRow): ChangeView {
+/** Shows an act on an operation. */
+export function actView(act: ActRow): ActView {
+  return {
+    kind: act.kind,
+    actor: act.caller,
+    amount: act.amount,
+    idempotency_key: act.idempotencyKey,
+    request_id: act.requestId,
+    at: formatInstant(act.at),
+  }
+}
+
+/**
+ * Shows a recorded change.
+ * @param ownerId whose quota it is, which rows of release 0.1.0 do not say
+ */
+export function changeView(channel: AnyChannel, change: ChangeRow, ownerId: number): ChangeView {
   return {
     id: change.id,
     quota_id: change.quotaId,
+    [channel.people[0].field]: ownerId,
     action: change.action,
     actor: change.actor,
     request_id: change.requestId,

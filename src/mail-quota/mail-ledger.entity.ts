@@ -5,11 +5,13 @@ import { ChangeRow } from '../ledger/change.entity.js'
 import { HoldRow } from '../ledger/hold.entity.js'
 import { OperationRow } from '../ledger/operation.entity.js'
 import { OwnerRow } from '../ledger/owner.entity.js'
+import { RefusalRow } from '../ledger/refusal.entity.js'
 
 @Entity('mail_owner')
 export class MailOwner extends OwnerRow {}
 
 @Entity('mail_act')
+@Index(['operationId'])
 export class MailAct extends ActRow {}
 
 @Entity('mail_operation')
@@ -27,4 +29,13 @@ export class MailHold extends HoldRow {}
 
 @Entity('mail_change')
 @Index(['quotaId', 'id'])
+@Index(['ownerId', 'id'])
+@Index(['actor', 'id'])
+@Index(['action', 'id'])
+@Index(['requestId', 'id'])
+@Index(['at', 'id'])
 export class MailChange extends ChangeRow {}
+
+@Entity('mail_refusal')
+@Index(['ownerId', 'hour'])
+export class MailRefusal extends RefusalRow {}

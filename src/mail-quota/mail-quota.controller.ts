@@ -5,13 +5,14 @@ import { ServiceAuth } from '../auth/access.decorator.js'
 import { Caller } from '../auth/caller.decorator.js'
 import type { CallerInfo } from '../auth/principal.js'
 import { answer } from '../channel-api/answer.js'
-import { ChangePageDto, DeleteQuery } from '../channel-api/quota.dto.js'
+import { DeleteQuery, filterOf, ResetDto } from '../channel-api/quota.dto.js'
 import { IdParam } from '../http/id-param.decorator.js'
 import { OptionalIdempotencyKey } from '../http/idempotency-key.decorator.js'
 import { PageQuery } from '../http/page.dto.js'
 import { Problems } from '../http/problem.decorator.js'
 import type { Page, SummaryView } from '../ledger/quota-reader.js'
 import type { ChangeView, QuotaView } from '../ledger/view.js'
+import { MailChangePageDto } from './mail-office.dto.js'
 import {
   CreateMailQuotaDto,
   MailQuotaDto,
@@ -51,12 +52,12 @@ export class MailQuotaController {
   @Get()
   @ApiOkResponse({ type: MailQuotaPageDto })
   async list(@Query() query: MailQuotaListQuery): Promise<Page<QuotaView>> {
-    const { account_id, user_id, status } = query
+    const { account_id, user_id } = query
     const people = {
       ...(account_id === undefined ? {} : { ownerId: account_id }),
       ...(user_id === undefined ? {} : { userId: user_id }),
     }
-    return this.quotas.list({ people, status }, query)
+    return this.quotas.list(filterOf(query, people), query)
   }
 
   /** Add up an account's active quotas */
@@ -113,9 +114,24 @@ export class MailQuotaController {
     return answer(response, await this.quotas.restore(caller, id))
   }
 
+  /** Begin a new count: used and reserved 0, the next reset as it was */
+  @Post(':id/reset')
+  @HttpCode(200)
+  @ApiOkResponse({ type: MailQuotaDto })
+  @Problems('idempotency_key_invalid', 'idempotency_key_reused', 'quota_not_found', 'version_mismatch')
+  async reset(
+    @Caller() caller: CallerInfo,
+    @IdParam('id') id: number,
+    @Body() dto: ResetDto,
+    @OptionalIdempotencyKey() key: string | undefined,
+    @Res({ passthrough: true }) response: Response,
+  ): Promise<string> {
+    return answer(response, await this.quotas.reset(caller, id, dto.version, key))
+  }
+
   /** List the changes of a quota's settings, newest first */
   @Get(':id/changes')
-  @ApiOkResponse({ type: ChangePageDto })
+  @ApiOkResponse({ type: MailChangePageDto })
   @Problems('quota_not_found')
   async changes(@IdParam('id') id: number, @Query() query: PageQuery): Promise<Page<ChangeView>> {
     return this.quotas.changes(id, query)

@@ -1,8 +1,6 @@
-import { PageFields, QuotaFields, SummaryFields } from '../channel-api/quota.dto.js'
+import { PageFields, QuotaFields, QuotaListFields, SummaryFields } from '../channel-api/quota.dto.js'
 import { NewSettingsFields, SettingsPatchFields } from '../channel-api/settings.dto.js'
-import { ChoiceField, IdField, IgnoredField, ShownId, ShownObject } from '../http/field.decorator.js'
-import { WalkQuery } from '../http/page.dto.js'
-import { type Status, STATUSES } from '../quota/quota.js'
+import { IdField, IgnoredField, ShownId, ShownInstant, ShownObject } from '../http/field.decorator.js'
 
 /** A new quota of a mail account. */
 export class CreateMailQuotaDto extends NewSettingsFields {
@@ -37,10 +35,12 @@ export class UpdateMailQuotaDto extends SettingsPatchFields {
   created_at?: unknown
   @IgnoredField()
   updated_at?: unknown
+  @IgnoredField()
+  deleted_at?: unknown
 }
 
 /** Which mail quotas to list. */
-export class MailQuotaListQuery extends WalkQuery {
+export class MailQuotaListQuery extends QuotaListFields {
   /** Only this account's. */
   @IdField({ optional: true })
   account_id?: number
@@ -48,10 +48,6 @@ export class MailQuotaListQuery extends WalkQuery {
   /** Only those that name this user. */
   @IdField({ optional: true, example: 3 })
   user_id?: number
-
-  /** Only those that are so at this instant. */
-  @ChoiceField(STATUSES, { optional: true, example: 'active' })
-  status?: Status
 }
 
 /** A quota of a mail account. */
@@ -65,11 +61,18 @@ export class MailQuotaDto extends QuotaFields {
   user_id!: number | null
 }
 
+/** A quota of a mail account in a list. */
+export class MailListedQuotaDto extends MailQuotaDto {
+  /** When it was deleted; there with `deleted=true` alone. */
+  @ShownInstant({ optional: true })
+  deleted_at?: string
+}
+
 /** A page of mail quotas, newest first. */
 export class MailQuotaPageDto extends PageFields {
   /** The quotas. */
-  @ShownObject(() => MailQuotaDto, { isArray: true })
-  items!: MailQuotaDto[]
+  @ShownObject(() => MailListedQuotaDto, { isArray: true })
+  items!: MailListedQuotaDto[]
 }
 
 /** What a mail account has in all. */

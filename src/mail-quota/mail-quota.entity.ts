@@ -7,6 +7,8 @@ import { QuotaRow } from '../ledger/quota.entity.js'
 @Index(['deletedAt', 'id'])
 @Index(['deletedAt', 'state', 'id'])
 @Index(['deletedAt', 'state', 'expireAt'])
+@Index(['deleted', 'id'])
+@Index(['deleted', 'labelSearch', 'id'])
 @Index(['ownerId', 'deletedAt', 'id'])
 @Index(['ownerId', 'deletedAt', 'state', 'id'])
 @Index(['userId', 'deletedAt', 'id'])

@@ -5,14 +5,15 @@ import { AnyPrincipal } from '../auth/access.decorator.js'
 import { Caller } from '../auth/caller.decorator.js'
 import type { CallerInfo } from '../auth/principal.js'
 import { answer } from '../channel-api/answer.js'
-import { CheckDto, CommitDto, RefundDto } from '../channel-api/usage.dto.js'
+import { OthersKeys } from '../channel-api/others-keys.decorator.js'
+import { ActsDto, CheckDto, CommitDto, RefundDto } from '../channel-api/usage.dto.js'
 import { BodyLimit } from '../http/body-limit.decorator.js'
 import { OperationIdParam } from '../http/id-param.decorator.js'
 import { IdempotencyKey } from '../http/idempotency-key.decorator.js'
 import { Problems } from '../http/problem.decorator.js'
 import type { CheckView } from '../ledger/quota-reader.js'
 import type { LedgerPage } from '../ledger/usage-reader.js'
-import type { OperationView } from '../ledger/view.js'
+import type { ActView, OperationView } from '../ledger/view.js'
 import {
   MailBatchAnswerDto,
   MailBatchDto,
@@ -98,8 +99,10 @@ export class MailUsageController {
   /** List operations, newest first */
   @Get()
   @ApiOkResponse({ type: MailLedgerPageDto })
-  async list(@Query() query: MailLedgerQuery): Promise<LedgerPage> {
-    return this.usage.list('account_id', query.account_id, query)
+  @OthersKeys('service')
+  @Problems('forbidden')
+  async list(@Caller() caller: CallerInfo, @Query() query: MailLedgerQuery): Promise<LedgerPage> {
+    return this.usage.list(caller, query.account_id, query)
   }
 
   /** Read one operation */
@@ -108,6 +111,14 @@ export class MailUsageController {
   @Problems('operation_not_found')
   async get(@OperationIdParam('operationId') operationId: string): Promise<OperationView> {
     return this.usage.get(operationId)
+  }
+
+  /** List what was done with an operation, oldest first */
+  @Get(':operationId/acts')
+  @ApiOkResponse({ type: ActsDto })
+  @Problems('operation_not_found')
+  async acts(@OperationIdParam('operationId') operationId: string): Promise<{ items: ActView[] }> {
+    return this.usage.acts(operationId)
   }
 
   /** Spend what a hold keeps */

@@ -1,6 +1,8 @@
 import {
+  BatchDoneFields,
   BatchItemFields,
-  BatchResultFields,
+  BatchRefusedDto,
+  brokenLedgerRules,
   CheckFields,
   ConsumeFields,
   LedgerFields,
@@ -8,8 +10,8 @@ import {
   OperationFields,
   ReserveFields,
 } from '../channel-api/usage.dto.js'
-import { IdField, ItemsField, ShownId, ShownObject } from '../http/field.decorator.js'
-import { ProblemDto } from '../http/problem.dto.js'
+import type { FieldError } from '../error/service-error.js'
+import { IdField, ItemsField, ShownForms, ShownId, ShownObject } from '../http/field.decorator.js'
 
 /** Units that a mail account spends at once. */
 export class MailConsumeDto extends ConsumeFields {
@@ -46,11 +48,16 @@ export class MailCheckQuery extends CheckFields {
   account_id!: number
 }
 
-/** Whose operations to show: exactly one of `account_id` and `quota_id`. */
+/** Which operations to show: those of exactly one of `account_id`, `quota_id` and `idempotency_key`. */
 export class MailLedgerQuery extends LedgerFields {
   /** Only operations of this owner. */
   @IdField({ optional: true })
   account_id?: number
+
+  /** Asked by the pipe. */
+  brokenRules(): FieldError[] {
+    return brokenLedgerRules(this, 'account_id')
+  }
 }
 
 /** A consume or a reservation of a mail account, with what became of it. */
@@ -67,20 +74,16 @@ export class MailLedgerPageDto extends LedgerPageFields {
   items!: MailOperationDto[]
 }
 
-/** How one item of a batch was answered: with an operation, or with a problem. */
-export class MailBatchResultDto extends BatchResultFields {
-  /** There with status 200. */
-  @ShownObject(() => MailOperationDto, { optional: true })
-  operation?: MailOperationDto
-
-  /** There with any other status. */
-  @ShownObject(() => ProblemDto, { optional: true })
-  problem?: ProblemDto
+/** How one item of a batch was answered that took effect. */
+export class MailBatchDoneDto extends BatchDoneFields {
+  /** What it made. */
+  @ShownObject(() => MailOperationDto)
+  operation!: MailOperationDto
 }
 
-/** One result for each item, in order. */
+/** One result for each item, in order: `status` 200 with the operation, any other with the problem. */
 export class MailBatchAnswerDto {
   /** The results. */
-  @ShownObject(() => MailBatchResultDto, { isArray: true })
-  results!: MailBatchResultDto[]
+  @ShownForms([MailBatchDoneDto, BatchRefusedDto])
+  results!: (MailBatchDoneDto | BatchRefusedDto)[]
 }

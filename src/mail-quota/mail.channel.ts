@@ -1,6 +1,14 @@
 import { type ChannelTokens } from '../channel-api/channel.providers.js'
 import { type Channel, entitiesOf } from '../ledger/channel.js'
-import { MailAct, MailAllocation, MailChange, MailHold, MailOperation, MailOwner } from './mail-ledger.entity.js'
+import {
+  MailAct,
+  MailAllocation,
+  MailChange,
+  MailHold,
+  MailOperation,
+  MailOwner,
+  MailRefusal,
+} from './mail-ledger.entity.js'
 import { MailQuota } from './mail-quota.entity.js'
 
 /** Mail: an account is limited; its user may be named. */
@@ -17,6 +25,7 @@ export const MAIL: Channel<MailQuota> = {
   allocation: MailAllocation,
   hold: MailHold,
   change: MailChange,
+  refusal: MailRefusal,
 }
 
 export const MAIL_ENTITIES = entitiesOf(MAIL)
@@ -26,4 +35,5 @@ export const MAIL_TOKENS = {
   quotas: Symbol('mail quotas'),
   usage: Symbol('mail usage'),
   sweeper: Symbol('mail sweeper'),
+  office: Symbol('mail office'),
 } satisfies ChannelTokens<MailQuota>

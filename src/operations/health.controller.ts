@@ -5,6 +5,7 @@ import { Readiness } from '../database/readiness.js'
 import { ServiceError } from '../error/service-error.js'
 import { Problems } from '../http/problem.decorator.js'
 import { LiveDto, ReadyDto } from './health.dto.js'
+import { Shared } from './shared.js'
 import { Shutdown } from './shutdown.js'
 
 /** How long the store may take to answer; who asks for readiness gives up about then. */
@@ -16,6 +17,7 @@ const PATIENCE_MS = 2_000
 @Public()
 export class HealthController {
   private readonly logger = new Logger('Health')
+  private readonly store = new Shared(() => this.ask(), 1)
 
   constructor(
     private readonly readiness: Readiness,
@@ -35,13 +37,17 @@ export class HealthController {
   @Problems('unavailable')
   async ready(): Promise<ReadyDto> {
     if (this.shutdown.draining) throw new ServiceError('unavailable', 'the service is shutting down')
+    await this.store.get()
+    return { status: 'ready' }
+  }
+
+  private async ask(): Promise<void> {
     try {
       await within(PATIENCE_MS, this.readiness.check())
     } catch (error) {
       this.logger.warn(`not ready: ${error instanceof Error ? error.message : String(error)}`)
       throw new ServiceError('unavailable', 'the database does not answer')
     }
-    return { status: 'ready' }
   }
 }
 

@@ -4,12 +4,18 @@ import type { Response } from 'express'
 import { Registry } from 'prom-client'
 import { AnyPrincipal } from '../auth/access.decorator.js'
 import { METRICS_REGISTRY } from './metrics.js'
+import { Shared } from './shared.js'
+
+/** How often a second the measurements are written down; Prometheus asks four times a minute. */
+const RENDERINGS_PER_SECOND = 5
 
 /** What Prometheus scrapes. */
 @ApiTags('Operations')
 @Controller('metrics')
 @AnyPrincipal('metricsPublic')
 export class MetricsController {
+  private readonly text = new Shared(async () => Buffer.from(await this.registry.metrics()), RENDERINGS_PER_SECOND)
+
   constructor(@Inject(METRICS_REGISTRY) private readonly registry: Registry) {}
 
   /** Measurements, for Prometheus */
@@ -19,7 +25,7 @@ export class MetricsController {
     content: { 'text/plain': { schema: { type: 'string' } } },
   })
   async show(@Res() response: Response): Promise<void> {
-    const text = await this.registry.metrics()
+    const text = await this.text.get()
     response.setHeader('Content-Type', this.registry.contentType)
     response.end(text)
   }

@@ -7,6 +7,9 @@ export const METRICS_REGISTRY = Symbol('metrics registry')
 /** Upper bounds in seconds: fine around a good answer of a store, and up to the statement timeout. */
 const BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
+/** Methods by which requests are told apart; whatever else callers think up is one more. */
+const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
+
 /** The measurements of one application; one process may hold several, in tests. */
 @Injectable()
 export class Metrics {
@@ -14,8 +17,8 @@ export class Metrics {
 
   private readonly durations = new Histogram({
     name: 'http_request_duration_seconds',
-    help: 'Time from the arrival of a request to the end of its answer, by method, route pattern and status.',
-    labelNames: ['method', 'route', 'status'],
+    help: 'Time from the arrival of a request to the end of its answer, by method, route pattern and status; draining is true where it was refused because of a shutdown.',
+    labelNames: ['method', 'route', 'status', 'draining'],
     buckets: BUCKETS_SECONDS,
     registers: [this.registry],
   })
@@ -25,10 +28,13 @@ export class Metrics {
   }
 
   /**
-   * Counts a request.
-   * @param route the pattern, never the path: each value is a time series
+   * Counts a request. Each value of a label is a time series, so none of them may be a caller's to choose.
+   * @param method as it was sent
+   * @param route the pattern, never the path
+   * @param draining was it refused because of a shutdown?
    */
-  observe(method: string, route: string, status: number, seconds: number): void {
-    this.durations.observe({ method, route, status }, seconds)
+  observe(method: string, route: string, status: number, seconds: number, draining: boolean): void {
+    const labels = { method: METHODS.has(method) ? method : 'other', route, status }
+    this.durations.observe(draining ? { ...labels, draining: 'true' } : labels, seconds)
   }
 }

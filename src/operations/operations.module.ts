@@ -1,9 +1,11 @@
 import { Global, Module } from '@nestjs/common'
+import { ConnectionWatch } from './connection-watch.js'
 import { DocsController } from './docs.controller.js'
 import { HealthController } from './health.controller.js'
 import { MetricsController } from './metrics.controller.js'
 import { Metrics, METRICS_REGISTRY } from './metrics.js'
 import { PoolMetrics } from './pool.metrics.js'
+import { PrincipalMetrics } from './principal.metrics.js'
 import { Shutdown } from './shutdown.js'
 
 /**
@@ -16,6 +18,8 @@ import { Shutdown } from './shutdown.js'
   providers: [
     Metrics,
     PoolMetrics,
+    PrincipalMetrics,
+    ConnectionWatch,
     { provide: METRICS_REGISTRY, useFactory: (metrics: Metrics) => metrics.registry, inject: [Metrics] },
     Shutdown,
   ],

@@ -5,8 +5,11 @@ import type { NestExpressApplication } from '@nestjs/platform-express'
 import { Test } from '@nestjs/testing'
 import request from 'supertest'
 import { DataSource } from 'typeorm'
+import type { Config } from '../config/config.js'
 import { Readiness } from '../database/readiness.js'
 import { ServiceError } from '../error/service-error.js'
+import { Admission } from '../http/admission.js'
+import { Connections } from '../http/connections.js'
 import { HealthController } from './health.controller.js'
 import { OperationsModule } from './operations.module.js'
 import { Shutdown } from './shutdown.js'
@@ -18,8 +21,10 @@ let check: () => Promise<void>
   providers: [
     { provide: Readiness, useValue: { check: () => check() } },
     { provide: DataSource, useValue: { driver: {} } },
+    { provide: Admission, useValue: new Admission({ principalRequests: 1, principalBodyBytes: 1 } as Config) },
+    Connections,
   ],
-  exports: [Readiness, DataSource],
+  exports: [Readiness, DataSource, Admission, Connections],
 })
 class StoreModule {}
 

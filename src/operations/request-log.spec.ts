@@ -3,8 +3,14 @@ import { createServer, get, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import express, { type Express, type NextFunction, type Request, type Response } from 'express'
+import type { Route } from '../http/route-table.js'
 import { Metrics } from './metrics.js'
 import { requestLog, type RequestLine } from './request-log.js'
+
+/** Knows one route. */
+const routes = {
+  at: (_method: string, path: string) => (path === '/known/7' ? ({ path: '/known/:id' } as Route) : undefined),
+}
 
 describe('requestLog', () => {
   let app: Express
@@ -21,7 +27,7 @@ describe('requestLog', () => {
       request.requestId = 'r-1'
       next()
     })
-    app.use(requestLog(metrics, { request: (line) => lines.push(line) }))
+    app.use(requestLog(metrics, routes, { log: { request: (line) => lines.push(line) } }))
     app.get('/things/:id', (request, response) => {
       request.principal = { name: 'mta', role: 'usage' }
       response.status(201).send('done')
@@ -48,6 +54,7 @@ describe('requestLog', () => {
         principal: 'mta',
         requestId: 'r-1',
         aborted: false,
+        client: undefined,
       },
     ])
     const text = await metrics.registry.metrics()
@@ -58,6 +65,63 @@ describe('requestLog', () => {
   it('keeps unknown paths out of the labels', async () => {
     await fetch(`${url}/no/such/path`)
     expect(lines).toMatchObject([{ route: 'unmatched', status: 404 }])
+  })
+
+  it('names the route of what was refused before it', async () => {
+    app.use((_request: Request, response: Response) => {
+      response.sendStatus(403)
+    })
+    await fetch(`${url}/known/7`)
+    expect(lines).toMatchObject([{ route: '/known/:id', status: 403 }])
+  })
+
+  it('keeps methods that callers think up out of the labels', async () => {
+    for (const method of ['PROPFIND', 'PURGE', 'LOCK', 'PATCH']) await fetch(`${url}/no/such/path`, { method })
+    const text = await metrics.registry.metrics()
+    const methods = new Set([...text.matchAll(/_count\{method="(\w+)"/g)].map(([, method]) => method))
+    expect(methods).toEqual(new Set(['PATCH', 'other']))
+    expect(lines.map(({ method }) => method)).toEqual(['PROPFIND', 'PURGE', 'LOCK', 'PATCH'])
+  })
+
+  it('tells what was refused because of a shutdown from other 503', async () => {
+    app.use((request: Request, response: Response) => {
+      if (request.path === '/known/7') request.draining = true
+      response.sendStatus(503)
+    })
+    await fetch(`${url}/known/7`)
+    await fetch(`${url}/no/such/path`)
+    const counts = (await metrics.registry.metrics()).split('\n').filter((line) => line.includes('_count{'))
+    expect(counts).toEqual([
+      'http_request_duration_seconds_count{method="GET",route="/known/:id",status="503",draining="true"} 1',
+      'http_request_duration_seconds_count{method="GET",route="unmatched",status="503"} 1',
+    ])
+  })
+
+  it('tells where a caller who is not known calls from', async () => {
+    app.use((_request: Request, response: Response) => {
+      response.sendStatus(401)
+    })
+    await fetch(`${url}/no/such/path`, { headers: { 'X-Forwarded-For': '203.0.113.9' } })
+    expect(lines).toMatchObject([{ status: 401, client: '127.0.0.1' }])
+  })
+
+  it.each([
+    ['203.0.113.9', 1, '203.0.113.9'],
+    ['198.51.100.1, 203.0.113.9', 1, '203.0.113.9'],
+    ['198.51.100.1, 203.0.113.9', 0, '127.0.0.1'],
+    ['198.51.100.1, 203.0.113.9', ['loopback', '203.0.113.0/24'], '198.51.100.1'],
+    ['2001:db8::7', ['127.0.0.1'], '2001:db8::7'],
+    ['qs_admin_secret', 1, '127.0.0.1'],
+    ['203.0.113.9:4711', 1, '127.0.0.1'],
+  ])('believes of X-Forwarded-For: %s with TRUST_PROXY=%s that it is %s', async (header, trusted, client) => {
+    const told: RequestLine[] = []
+    const trusting = express()
+    trusting.set('trust proxy', trusted)
+    trusting.use(requestLog(metrics, routes, { log: { request: (line) => told.push(line) }, clients: true }))
+    server.removeAllListeners('request')
+    server.on('request', trusting)
+    await fetch(`${url}/things/1`, { headers: { 'X-Forwarded-For': header } })
+    expect(told).toMatchObject([{ status: 404, client }])
   })
 
   it('tells of a caller who hung up before and within the answer', async () => {

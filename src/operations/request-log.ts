@@ -1,10 +1,12 @@
+import { isIP } from 'node:net'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
+import type { RouteTable } from '../http/route-table.js'
 import type { Metrics } from './metrics.js'
 
 /** What is told of a request. Never its token, query, body or idempotency key, nor the path's identifiers. */
 export interface RequestLine {
   readonly method: string
-  /** The route's pattern, `/api/v1/quotas/:id`; `unmatched` where no route was reached. */
+  /** The route's pattern, `/api/v1/quotas/:id`, also where the request was refused before it; `unmatched` where there is none. */
   readonly route: string
   /** The status answered; 499 where the caller went away before there was one. */
   readonly status: number
@@ -15,6 +17,8 @@ export interface RequestLine {
   readonly requestId: string
   /** The connection broke before the answer was out: the caller may not know what became of the request. */
   readonly aborted: boolean
+  /** The caller's address: with 401, and with every line where TRUST_PROXY says who is believed about it. */
+  readonly client: string | undefined
 }
 
 /** Takes what is told of each request. */
@@ -25,11 +29,19 @@ export interface RequestLog {
 /** What proxies write for a caller who hung up. */
 const CLIENT_CLOSED_REQUEST = 499
 
+const UNAUTHENTICATED = 401
+const UNAVAILABLE = 503
+
 /**
  * Tells of each request once it is over, and measures it. Wants to be the first middleware after the one that sets `requestId`.
- * @param log without it, requests are measured alone
+ * @param options.log without it, requests are measured alone
+ * @param options.clients tell each caller's address, and not only those of callers who are not known
  */
-export function requestLog(metrics: Metrics, log?: RequestLog): RequestHandler {
+export function requestLog(
+  metrics: Metrics,
+  routes: Pick<RouteTable, 'at'>,
+  { log, clients = false }: { log?: RequestLog | undefined; clients?: boolean } = {},
+): RequestHandler {
   return (request: Request, response: Response, next: NextFunction): void => {
     const began = performance.now()
     // `close` comes after `finish`, and without it where the connection broke.
@@ -38,16 +50,24 @@ export function requestLog(metrics: Metrics, log?: RequestLog): RequestHandler {
       const aborted = !response.writableFinished
       const status = aborted && !response.headersSent ? CLIENT_CLOSED_REQUEST : response.statusCode
       const { method, requestId } = request
-      const route = routeOf(request)
-      metrics.observe(method, route, status, duration / 1000)
+      const route = routeOf(request, routes)
+      metrics.observe(method, route, status, duration / 1000, request.draining === true && status === UNAVAILABLE)
+      if (log === undefined) return
       const ms = Math.round(duration * 10) / 10
-      log?.request({ method, route, status, ms, principal: request.principal?.name, requestId, aborted })
+      const client = clients || status === UNAUTHENTICATED ? addressOf(request) : undefined
+      log.request({ method, route, status, ms, principal: request.principal?.name, requestId, aborted, client })
     })
     next()
   }
 }
 
-function routeOf(request: Request): string {
-  const route = request.route as { path?: unknown } | undefined
-  return typeof route?.path === 'string' ? route.path : 'unmatched'
+function routeOf(request: Request, routes: Pick<RouteTable, 'at'>): string {
+  const { path } = (request.route ?? routes.at(request.method, request.path) ?? {}) as { path?: unknown }
+  return typeof path === 'string' ? path : 'unmatched'
+}
+
+/** What a proxy that is believed says, if it is an address, which cannot be anything that must not be in a log; else who is connected. */
+function addressOf(request: Request): string | undefined {
+  const { ip } = request
+  return ip !== undefined && isIP(ip) !== 0 ? ip : request.socket.remoteAddress
 }

@@ -13,6 +13,7 @@ const LINE: RequestLine = {
   principal: 'mta',
   requestId: 'r-1',
   aborted: false,
+  client: undefined,
 }
 
 function logger(config: Partial<Pick<Config, 'logLevel' | 'logFormat'>>) {
@@ -93,7 +94,7 @@ describe('ServiceLogger', () => {
   it('tells a request in either format', () => {
     const { lines, log } = logger({})
     log.request(LINE)
-    log.request({ ...LINE, status: 499, principal: undefined, aborted: true })
+    log.request({ ...LINE, status: 499, principal: undefined, aborted: true, client: '203.0.113.9' })
     expect(parsed(lines)).toEqual([
       {
         time: '2026-11-21T12:00:00.000Z',
@@ -106,14 +107,14 @@ describe('ServiceLogger', () => {
         principal: 'mta',
         request_id: 'r-1',
       },
-      expect.objectContaining({ status: 499, aborted: true }),
+      expect.objectContaining({ status: 499, aborted: true, client: '203.0.113.9' }),
     ])
     const text = logger({ logFormat: 'text' })
     text.log.request(LINE)
-    text.log.request({ ...LINE, principal: undefined, aborted: true })
+    text.log.request({ ...LINE, principal: undefined, aborted: true, client: '203.0.113.9' })
     expect(text.lines).toEqual([
       '2026-11-21T12:00:00.000Z info  [Request] GET /api/v1/quotas/:id 200 1.2 ms mta r-1\n',
-      '2026-11-21T12:00:00.000Z info  [Request] GET /api/v1/quotas/:id 200 1.2 ms - r-1 aborted\n',
+      '2026-11-21T12:00:00.000Z info  [Request] GET /api/v1/quotas/:id 200 1.2 ms - r-1 from 203.0.113.9 aborted\n',
     ])
   })
 

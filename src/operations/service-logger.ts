@@ -67,7 +67,7 @@ export class ServiceLogger implements LoggerService, RequestLog {
     const level = line.status < 500 ? 'info' : line.status === 503 ? 'warn' : 'error'
     if (SEVERITY[level] > this.severity) return
     const time = formatInstant(this.clock.now())
-    const { method, route, status, ms, principal, requestId, aborted } = line
+    const { method, route, status, ms, principal, requestId, aborted, client } = line
     if (this.json) {
       const aborting = aborted ? { aborted } : {}
       const told = {
@@ -80,14 +80,16 @@ export class ServiceLogger implements LoggerService, RequestLog {
         ms,
         principal,
         request_id: requestId,
+        client,
         ...aborting,
       }
       this.out(`${JSON.stringify(told)}\n`)
       return
     }
     const who = principal === undefined ? '-' : principal
+    const where = client === undefined ? '' : ` from ${client}`
     this.out(
-      `${time} ${level.padEnd(5)} [Request] ${method} ${route} ${status} ${ms} ms ${who} ${requestId}${aborted ? ' aborted' : ''}\n`,
+      `${time} ${level.padEnd(5)} [Request] ${method} ${route} ${status} ${ms} ms ${who} ${requestId}${where}${aborted ? ' aborted' : ''}\n`,
     )
   }
 
@@ -112,7 +114,7 @@ export class ServiceLogger implements LoggerService, RequestLog {
 }
 
 function isStack(text: string): boolean {
-  return /\n\s+at /.test(text)
+  return /\n[ \t]+at /.test(text)
 }
 
 function textOf(part: unknown): string {

@@ -7,10 +7,12 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { Logger } from '@nestjs/common'
 import express, { type NextFunction, type Request, type Response } from 'express'
 import { ServiceError } from '../error/service-error.js'
+import { Connections } from '../http/connections.js'
 import { type Host, Shutdown } from './shutdown.js'
 
 describe('Shutdown', () => {
   let shutdown: Shutdown
+  let connections: Connections
   let server: Server
   let port: number
   let agent: Agent
@@ -22,7 +24,8 @@ describe('Shutdown', () => {
 
   beforeEach(async () => {
     Logger.overrideLogger(false)
-    shutdown = new Shutdown()
+    connections = new Connections()
+    shutdown = new Shutdown(connections)
     waiting = []
     closes = 0
     signals = new Map()
@@ -42,7 +45,9 @@ describe('Shutdown', () => {
       if (error instanceof ServiceError) response.status(503).send(error.code)
       else next(error)
     })
-    server = createServer(app).listen(0, '127.0.0.1')
+    server = createServer(app)
+    connections.guard(server, { maxConnections: 100, requestTimeoutSeconds: 5 })
+    server.listen(0, '127.0.0.1')
     await once(server, 'listening')
     port = (server.address() as AddressInfo).port
   })
@@ -72,7 +77,7 @@ describe('Shutdown', () => {
   }
 
   async function inHand(count: number): Promise<void> {
-    while (shutdown.inFlight !== count) await sleep(5)
+    while (connections.busy !== count) await sleep(5)
   }
 
   it('finishes what is in hand, refuses what is new, and exits with 0 after the application has closed', async () => {

@@ -3,9 +3,20 @@ import { type INestApplicationContext, Injectable, Logger } from '@nestjs/common
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import type { Config } from '../config/config.js'
 import { ServiceError } from '../error/service-error.js'
+import { Connections } from '../http/connections.js'
 
-/** The one path that is answered to the end: a draining process is alive, and killing it would cut work off. */
-export const STAYS_OPEN = '/health/live'
+/**
+ * Paths that are answered to the end: a draining process is alive, and killing it would cut work off; it is not ready, and says so; and
+ * whoever watches it may see it through. None of them is work.
+ */
+export const STAY_OPEN: readonly string[] = ['/health/live', '/health/ready', '/metrics']
+
+declare module 'express-serve-static-core' {
+  interface Request {
+    /** Came after the end had begun; set by then alone. */
+    draining?: true
+  }
+}
 
 /** Between two looks for connections that have become idle. */
 const LOOK_EVERY_MS = 50
@@ -25,39 +36,34 @@ export interface Host {
 @Injectable()
 export class Shutdown {
   private readonly logger = new Logger('Shutdown')
-  private readonly inHand = new Set<Response>()
   private signalled = false
+
+  constructor(private readonly connections: Connections) {}
 
   /** Has the end begun? */
   get draining(): boolean {
     return this.signalled
   }
 
-  /** Requests taken and not yet answered. */
-  get inFlight(): number {
-    return this.inHand.size
-  }
-
   /**
-   * Counts the requests in hand, and refuses new ones once the end has begun. Its place is after the request id, the log and the headers
-   * that every answer has, and before everything that works.
+   * Refuses what is new once the end has begun. Its place is after the request id, the log and the headers that every answer has, and before
+   * everything that works.
    */
   readonly middleware: RequestHandler = (request: Request, response: Response, next: NextFunction) => {
-    if (this.signalled) {
-      response.setHeader('Connection', 'close')
-      if (request.path !== STAYS_OPEN) {
-        next(
-          new ServiceError(
+    if (!this.signalled) {
+      next()
+      return
+    }
+    request.draining = true
+    response.setHeader('Connection', 'close')
+    next(
+      STAY_OPEN.includes(request.path)
+        ? undefined
+        : new ServiceError(
             'unavailable',
             'the service is shutting down; another instance, or this one later, will answer',
           ),
-        )
-        return
-      }
-    }
-    this.inHand.add(response)
-    response.once('close', () => this.inHand.delete(response))
-    next()
+    )
   }
 
   /** Listens for the signals. To be called once the server listens. */
@@ -69,16 +75,16 @@ export class Shutdown {
   ): void {
     const begin = (signal: 'SIGTERM' | 'SIGINT') => {
       if (this.signalled) {
-        this.logger.warn(`${signal} again: exiting at once, ${this.inFlight} requests unanswered`)
+        this.logger.warn(`${signal} again: exiting at once, ${this.connections.busy} requests unanswered`)
         host.exit(1)
         return
       }
       this.signalled = true
       const delaySeconds = signal === 'SIGTERM' ? config.shutdownDelaySeconds : 0
-      this.logger.log(`${signal}: shutting down, ${this.inFlight} requests in hand`)
+      this.logger.log(`${signal}: shutting down, ${this.connections.busy} requests in hand`)
       const grace = setTimeout(() => {
         this.logger.error(
-          `not done after ${config.shutdownGraceSeconds} s, exiting with ${this.inFlight} requests unanswered`,
+          `not done after ${config.shutdownGraceSeconds} s, exiting with ${this.connections.busy} requests unanswered`,
         )
         host.exit(1)
       }, config.shutdownGraceSeconds * 1000)
@@ -107,13 +113,13 @@ export class Shutdown {
 
   private async end(app: Pick<INestApplicationContext, 'close'>, server: Server, delaySeconds: number): Promise<void> {
     // A connection kept alive would be idle after its answer and asked again: it ends with the request that it is busy with.
-    for (const response of this.inHand) if (!response.headersSent) response.setHeader('Connection', 'close')
+    for (const answer of this.connections.owed()) if (!answer.headersSent) answer.setHeader('Connection', 'close')
     await sleep(delaySeconds * 1000)
     const closed = new Promise<void>((resolve) => server.close(() => resolve()))
     const looking = setInterval(() => {
       server.closeIdleConnections()
       // What is open now has sent no whole request; Node counts a connection as busy that was made and never used.
-      if (this.inHand.size === 0) server.closeAllConnections()
+      if (this.connections.busy === 0) server.closeAllConnections()
     }, LOOK_EVERY_MS)
     await closed
     clearInterval(looking)

@@ -57,12 +57,19 @@ function roughly({ unit, timeZone, anchor }: CycleRule, at: Instant): number {
   return from.until(zoned(at, timeZone).toPlainDate(), { largestUnit: unit })[`${unit}s`]
 }
 
+interface Cycle {
+  readonly start: Instant
+  readonly end: Instant
+}
+
 /**
- * The cycle last found for a rule. A quota that nobody writes is rolled anew by every read of it, nearly always into the same cycle, and
- * the calendar costs a hundred times this look-up. It changes no result.
+ * The cycles last found for a rule of the calendar. A quota that nobody writes is rolled anew by every read of it, nearly always into the same cycle;
+ * a refusal looks at the next ones as well, up to the end of the longest hold. The calendar costs a hundred times this look-up. It changes no result.
  */
-const recent = new Map<string, { readonly start: Instant; readonly end: Instant }>()
+const recent = new Map<string, readonly Cycle[]>()
 const MOST_RECENT = 20_000
+/** Of each rule: the cycle that is running, and those that begin within a day. */
+const CYCLES_REMEMBERED = 3
 
 /**
  * Reset number n: anchor + n units, computed from the anchor alone, so January 31 is followed by February 28 and by March 31.
@@ -81,10 +88,20 @@ export function boundary(rule: CycleRule, n: number): Instant {
  */
 export function nextBoundary(rule: CycleRule, at: Instant): Boundary {
   if (at < rule.anchor) return { start: null, end: rule.anchor }
+  // Hours are counted, not looked up in a calendar.
+  if (rule.unit === 'hour') return cycleAround(rule, at)
   const key = `${rule.unit} ${rule.timeZone} ${rule.anchor}`
-  const known = recent.get(key)
-  if (known !== undefined && known.start <= at && at < known.end) return known
+  const known = recent.get(key) ?? []
+  const hit = known.find(({ start, end }) => start <= at && at < end)
+  if (hit !== undefined) return hit
 
+  const found = cycleAround(rule, at)
+  if (recent.size >= MOST_RECENT) recent.clear()
+  recent.set(key, [found, ...known.slice(0, CYCLES_REMEMBERED - 1)])
+  return found
+}
+
+function cycleAround(rule: CycleRule, at: Instant): Cycle {
   const reset = resetsOf(rule)
   let n = Math.max(0, roughly(rule, at))
   let start = reset(n)
@@ -95,11 +112,7 @@ export function nextBoundary(rule: CycleRule, at: Instant): Boundary {
     n += 1
     end = reset(n + 1)
   }
-
-  const found = { start, end: Math.min(LATEST, end) }
-  if (recent.size >= MOST_RECENT) recent.clear()
-  recent.set(key, found)
-  return found
+  return { start, end: Math.min(LATEST, end) }
 }
 
 /** Is `instant` one of the rule's resets? LATEST standing in for a reset beyond it is none. */

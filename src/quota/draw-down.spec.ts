@@ -18,6 +18,7 @@ const quota = (given: Partial<QuotaState>): QuotaState => ({
   cycleEndsAt: 1000,
   cycleSeq: 0,
   holdDueAt: null,
+  label: null,
   createdAt: 0,
   deletedAt: null,
   ...given,

@@ -36,6 +36,7 @@ const totalQuota = (given: Partial<QuotaState> = {}): QuotaState => ({
   cycleEndsAt: null,
   cycleSeq: 0,
   holdDueAt: null,
+  label: null,
   createdAt: NOW - DAY,
   deletedAt: null,
   ...given,

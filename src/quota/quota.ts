@@ -36,10 +36,12 @@ export interface QuotaState {
   cycleTimeZone: string | null
   cycleAnchorAt: Instant | null
   cycleEndsAt: Instant | null
-  /** Counts rolls; allocations name the cycle that paid by it. */
+  /** Counts rolls and resets by hand, for type 1 too; allocations name the count that paid by it. */
   cycleSeq: number
   /** Not after the expiry of the earliest open hold in this cycle; null where there is none. */
   holdDueAt: Instant | null
+  /** What people call it, 1 … 120 code points; null where nobody named it. */
+  label: string | null
   createdAt: Instant
   deletedAt: Instant | null
 }

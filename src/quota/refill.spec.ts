@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import { boundary, type CycleUnit } from './cycle.js'
+import { boundary, type CycleUnit, nextBoundary } from './cycle.js'
 import { type Instant, LATEST } from './instant.js'
-import { isActive, type QuotaState, remaining, roll, statusAt } from './quota.js'
-import { type Hold, nextRefill, refillsAt } from './refill.js'
+import { isActive, MOST_LIVE_QUOTAS, type QuotaState, remaining, roll, statusAt } from './quota.js'
+import { type Hold, nextRefill, Refills } from './refill.js'
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
@@ -24,6 +24,7 @@ const quota = (given: Partial<QuotaState>): QuotaState => ({
   cycleEndsAt: NOW + HOUR,
   cycleSeq: 0,
   holdDueAt: null,
+  label: null,
   createdAt: 0,
   deletedAt: null,
   ...given,
@@ -45,6 +46,9 @@ const hold = (expiresAt: Instant, quotaId: number, amount: number, cycleSeq = 0)
   expiresAt,
   allocations: [{ quotaId, cycleSeq, amount }],
 })
+
+const refillsAt = (quotas: readonly QuotaState[], holds: readonly Hold[], amount: number): Instant | null =>
+  new Refills(quotas, holds).at(amount)
 
 /** Every generated quota has had its first reset by then, and every hold is over. */
 const BOUND = NOW + 27 * HOUR
@@ -75,6 +79,39 @@ const oracle = (quotas: readonly QuotaState[], holds: readonly Hold[], amount: n
     }
     if (capacity >= amount) return at
   }
+  return null
+}
+
+/** Reset times of one quota worth looking at: those up to `horizon` and the first one after it, all before its end. */
+const resetsUpTo = (quota: QuotaState, horizon: Instant): Instant[] => {
+  const { cycleUnit: unit, cycleTimeZone: timeZone, cycleAnchorAt: anchor, expireAt } = quota
+  const found: Instant[] = []
+  for (let reset = nextRefill(quota); reset !== null;) {
+    found.push(reset)
+    if (reset > horizon) break
+    const next = nextBoundary({ unit: unit!, timeZone: timeZone!, anchor: anchor! }, reset).end
+    reset = next > reset && (expireAt === null || next < expireAt) ? next : null
+  }
+  return found
+}
+
+/** The same question asked without any order: each reset, and at each of them each quota, and for each quota all holds. */
+const multiplied = (quotas: readonly QuotaState[], holds: readonly Hold[], amount: number): Instant | null => {
+  const capacityAt = (one: QuotaState, at: Instant): number => {
+    if (one.expireAt !== null && at >= one.expireAt) return 0
+    if (one.cycleEndsAt !== null && at >= one.cycleEndsAt) return one.total
+    let due = 0
+    for (const { expiresAt, allocations } of holds) {
+      if (expiresAt > at) continue
+      for (const { quotaId, cycleSeq, amount: kept } of allocations)
+        if (quotaId === one.id && cycleSeq === one.cycleSeq) due += kept
+    }
+    return remaining({ ...one, reserved: one.reserved - due })
+  }
+  const horizon = holds.reduce((latest, { expiresAt }) => Math.max(latest, expiresAt), -Infinity)
+  const candidates = new Set(quotas.flatMap((one) => resetsUpTo(one, horizon)))
+  for (const at of [...candidates].sort((a, b) => a - b))
+    if (quotas.reduce((sum, one) => sum + capacityAt(one, at), 0) >= amount) return at
   return null
 }
 
@@ -227,6 +264,129 @@ describe('refillsAt', () => {
     )
     // Where a later reset than each quota's next is the answer, the holds decided: the generated books are to meet that.
     expect(late).toBeGreaterThan(30)
+  })
+
+  it('says what each reset with each quota and each hold says, whatever is asked, and after counters and holds have moved', () => {
+    const answers = { never: 0, at: 0 }
+    const month = fc.record({
+      unit: fc.constantFrom<CycleUnit>('hour', 'hour', 'day', 'week', 'month'),
+      timeZone: fc.constantFrom('UTC', 'Europe/Berlin', 'America/New_York', 'Australia/Lord_Howe', 'Pacific/Apia'),
+    })
+    const moves = fc.array(
+      fc.record({
+        place: fc.nat(7),
+        used: fc.nat(6),
+        total: fc.nat(12),
+        kind: fc.constantFrom('use', 'open', 'close'),
+        after: fc.integer({ min: 1, max: 26 * 60 }).map((minutes) => minutes * MINUTE),
+      }),
+      { maxLength: 6 },
+    )
+    const amounts = fc.array(fc.integer({ min: 1, max: 60 }), { minLength: 1, maxLength: 6 })
+    fc.assert(
+      fc.property(
+        anyBooks,
+        fc.array(month, { minLength: 5, maxLength: 5 }),
+        moves,
+        amounts,
+        // Where clocks change on that day, and where they do not.
+        fc.constantFrom(0, Date.parse('2026-10-24T23:00:00Z') - NOW, Date.parse('2026-03-07T20:00:00Z') - NOW),
+        ({ quotas: drawn, holds: first }, rules, later, asked, away) => {
+          const quotas = drawn.map((one, place) => {
+            const { unit, timeZone } = rules[place]!
+            const shifted = { expireAt: one.expireAt === null ? null : one.expireAt + away }
+            if (one.cycleEndsAt === null) return { ...one, ...shifted }
+            const at = one.cycleEndsAt + away
+            return { ...one, ...shifted, cycleUnit: unit, cycleTimeZone: timeZone, cycleAnchorAt: at, cycleEndsAt: at }
+          })
+          const holds = new Map<string, Hold>(
+            first.map((one) => [one.operationId, { ...one, expiresAt: one.expiresAt + away }]),
+          )
+          const refills = new Refills(quotas, holds)
+          const compare = (): void => {
+            for (const amount of asked) {
+              const expected = multiplied(quotas, [...holds.values()], amount)
+              expect(refills.at(amount)).toBe(expected)
+              answers[expected === null ? 'never' : 'at'] += 1
+            }
+          }
+          compare()
+          for (const { place, used, kind, after } of later) {
+            const one = quotas[place % Math.max(1, quotas.length)]
+            if (one === undefined) continue
+            const amount = used + 1
+            if (kind === 'use') {
+              one.used += used
+              refills.moved()
+            } else if (kind === 'open') {
+              const opened = hold(NOW + away + after, one.id, amount, one.cycleSeq)
+              if (holds.has(opened.operationId)) continue
+              one.reserved += amount
+              holds.set(opened.operationId, opened)
+              refills.heldAnew()
+            } else {
+              const [closed] = [...holds.values()]
+              if (closed === undefined) continue
+              holds.delete(closed.operationId)
+              for (const { quotaId, cycleSeq, amount: kept } of closed.allocations)
+                for (const paid of quotas) if (paid.id === quotaId && paid.cycleSeq === cycleSeq) paid.reserved -= kept
+              refills.heldAnew()
+            }
+            compare()
+          }
+        },
+      ),
+      { numRuns: 400 },
+    )
+    expect(answers.at).toBeGreaterThan(300)
+    expect(answers.never).toBeGreaterThan(300)
+  })
+
+  describe('of 200 quotas and 5,000 holds', () => {
+    const quotas = Array.from({ length: MOST_LIVE_QUOTAS }, (_, place) => {
+      const first = NOW + (place + 1) * 7919
+      return quota({
+        id: place + 1,
+        total: 1_000_000,
+        cycleUnit: place % 2 === 0 ? 'day' : 'hour',
+        cycleAnchorAt: place % 2 === 0 ? first + 23 * HOUR : first,
+        cycleEndsAt: place % 2 === 0 ? first + 23 * HOUR : first,
+      })
+    })
+    // Its units are never there together with those of the others, so that a search has to go to the end.
+    quotas[0]!.expireAt = NOW + 1
+    const holds = Array.from({ length: 5000 }, (_, n) => {
+      const paid = quotas[(2 * n) % quotas.length]!
+      paid.reserved += 100
+      return { ...hold(NOW + 1000 + ((n * 17_279) % DAY), paid.id, 100), operationId: String(n) }
+    })
+
+    it('takes milliseconds, and for 500 refusals hardly more', () => {
+      const all = quotas.reduce((sum, { total }) => sum + total, 0)
+      let looked = 0
+      const counted = {
+        values: () => {
+          looked += 1
+          return holds
+        },
+      }
+      const start = performance.now()
+      const refills = new Refills(quotas, counted)
+      const answers = Array.from({ length: 500 }, (_, n) => refills.at(all - n))
+      const took = performance.now() - start
+      expect(answers[0]).toBeNull()
+      expect(looked).toBe(1)
+      // Some 10 ms; quotas times resets times holds are seven seconds for a single amount.
+      expect(took).toBeLessThan(1000)
+    })
+
+    it('is right', () => {
+      const some = quotas.filter(({ id }) => id % 20 < 2)
+      const refills = new Refills(some, holds)
+      const least = some.reduce((sum, one) => sum + remaining(one), 0)
+      for (let amount = least + 1; amount <= 20_000_000; amount += 400_001)
+        expect(refills.at(amount)).toBe(multiplied(some, holds, amount))
+    })
   })
 
   it('comes to an end where time does', () => {

@@ -16,12 +16,153 @@ export function nextRefill(quota: QuotaState): Instant | null {
   return cycleEndsAt !== null && (expireAt === null || cycleEndsAt < expireAt) ? cycleEndsAt : null
 }
 
+/** Units that return to a quota when a hold is due. */
+interface Return {
+  readonly at: Instant
+  readonly place: number
+  readonly amount: number
+}
+
+/** From an instant on a quota gives as much as this, whatever is used or held now: it has been reset, or is over. */
+interface Turn {
+  readonly at: Instant
+  readonly place: number
+  readonly capacity: number
+}
+
+/** A reset from which more fits than from any before it. */
+interface Step {
+  readonly at: Instant
+  readonly capacity: number
+}
+
+/** Resets are looked up this much further than the last hold lasts, so that another hold seldom asks for more of them. */
+const AHEAD_MS = 3_600_000
+
+/**
+ * When an owner's quotas can pay more than now: at resets of theirs, before their end, if nobody else took anything until then (contract, §4 and §7). A quota
+ * that is over by then gives nothing, a hold that is due by then is counted as returned.
+ *
+ * Capacity grows at a quota's first reset and at the end of a hold, and only shrinks otherwise. So beyond the last hold's end no reset but each quota's
+ * first one can be the earliest that fits; before it every reset may be.
+ *
+ * What happens is sorted once and walked with a running sum, so that it costs quotas and holds added up, not multiplied, however many amounts are asked.
+ */
+export class Refills {
+  private readonly placeOf: ReadonlyMap<number, number>
+  private readonly turns: readonly Turn[]
+  private resets: Float64Array | undefined
+  private horizon = -Infinity
+  private returns: readonly Return[] | undefined
+  private steps: readonly Step[] | undefined
+
+  /**
+   * @param quotas the owner's active quotas, rolled; their counters may move later on, their settings may not
+   * @param holds the owner's open holds, which may become others later on
+   */
+  constructor(
+    private readonly quotas: readonly QuotaState[],
+    private readonly holds: { values(): Iterable<Hold> },
+  ) {
+    this.placeOf = new Map(quotas.map(({ id }, place) => [id, place]))
+    this.turns = quotas.flatMap(turnsOf).sort(byTime)
+  }
+
+  /** To be called when counters of the quotas have moved. */
+  moved(): void {
+    this.steps = undefined
+  }
+
+  /** To be called when holds have been opened or closed. */
+  heldAnew(): void {
+    this.returns = undefined
+    this.steps = undefined
+  }
+
+  /** The earliest reset from which `amount` could fit, or null where there is none. */
+  at(amount: number): Instant | null {
+    this.steps ??= this.walk()
+    // Steps rise in both: the first one that is high enough is found by halving.
+    let from = 0
+    let to = this.steps.length
+    while (from < to) {
+      const middle = (from + to) >> 1
+      if ((this.steps[middle]?.capacity ?? 0) < amount) from = middle + 1
+      else to = middle
+    }
+    return this.steps[from]?.at ?? null
+  }
+
+  private sortedReturns(): Return[] {
+    const returns: Return[] = []
+    for (const { expiresAt: at, allocations } of this.holds.values()) {
+      for (const { quotaId, cycleSeq, amount } of allocations) {
+        const place = this.placeOf.get(quotaId)
+        if (place !== undefined && this.quotas[place]?.cycleSeq === cycleSeq) returns.push({ at, place, amount })
+      }
+    }
+    return returns.sort(byTime)
+  }
+
+  private walk(): Step[] {
+    const { quotas, turns } = this
+    const returns = (this.returns ??= this.sortedReturns())
+    const latest = returns.at(-1)?.at ?? -Infinity
+    if (this.resets === undefined || latest > this.horizon) {
+      this.horizon = latest + AHEAD_MS
+      this.resets = Float64Array.from(quotas.flatMap((quota) => resetsOf(quota, this.horizon))).sort()
+    }
+    // Negative where a total was lowered below what is taken: what returns then fills that up first.
+    const left = quotas.map(({ total, used, reserved }) => total - used - reserved)
+    const turned = new Uint8Array(quotas.length)
+    const gives = quotas.map(remaining)
+    let capacity = gives.reduce((sum, one) => sum + one, 0)
+    const give = (place: number, units: number): void => {
+      capacity += units - (gives[place] ?? 0)
+      gives[place] = units
+    }
+    const steps: Step[] = []
+    let highest = 0
+    let nextReturn = 0
+    let nextTurn = 0
+    for (const at of this.resets) {
+      for (let one = returns[nextReturn]; one !== undefined && one.at <= at; one = returns[(nextReturn += 1)]) {
+        if (turned[one.place] === 1) continue
+        const free = (left[one.place] ?? 0) + one.amount
+        left[one.place] = free
+        give(one.place, Math.max(0, free))
+      }
+      for (let turn = turns[nextTurn]; turn !== undefined && turn.at <= at; turn = turns[(nextTurn += 1)]) {
+        turned[turn.place] = 1
+        give(turn.place, turn.capacity)
+      }
+      if (capacity > highest) {
+        highest = capacity
+        steps.push({ at, capacity })
+      }
+    }
+    return steps
+  }
+}
+
+function byTime(a: { readonly at: Instant }, b: { readonly at: Instant }): number {
+  return a.at - b.at
+}
+
+function turnsOf(quota: QuotaState, place: number): Turn[] {
+  const turns: Turn[] = []
+  const refill = nextRefill(quota)
+  if (refill !== null) turns.push({ at: refill, place, capacity: quota.total })
+  if (quota.expireAt !== null) turns.push({ at: quota.expireAt, place, capacity: 0 })
+  return turns
+}
+
 /** Reset times of one quota worth looking at: those up to `horizon` and the first one after it, all before its end. */
-function resets(quota: QuotaState, horizon: Instant): Instant[] {
+function resetsOf(quota: QuotaState, horizon: Instant): Instant[] {
   const { cycleUnit: unit, cycleTimeZone: timeZone, cycleAnchorAt: anchor } = quota
   const found: Instant[] = []
-  let reset = nextRefill(quota)
   if (unit === null || timeZone === null || anchor === null) return found
+  let reset = nextRefill(quota)
   while (reset !== null) {
     found.push(reset)
     if (reset > horizon) break
@@ -29,40 +170,4 @@ function resets(quota: QuotaState, horizon: Instant): Instant[] {
     reset = next > reset && (quota.expireAt === null || next < quota.expireAt) ? next : null
   }
   return found
-}
-
-/** What the quota could give at a later instant if nobody took anything until then. */
-function capacityAt(quota: QuotaState, holds: readonly Hold[], at: Instant): number {
-  if (quota.expireAt !== null && at >= quota.expireAt) return 0
-  if (quota.cycleEndsAt !== null && at >= quota.cycleEndsAt) return quota.total
-  let due = 0
-  for (const hold of holds) {
-    if (hold.expiresAt > at) continue
-    for (const part of hold.allocations)
-      if (part.quotaId === quota.id && part.cycleSeq === quota.cycleSeq) due += part.amount
-  }
-  return remaining({ ...quota, reserved: quota.reserved - due })
-}
-
-/**
- * The earliest reset of these quotas, before their end, from which `amount` could fit if nobody else took anything; null where there is
- * none (contract, §4 and §7). A quota that is over by then gives nothing, a hold that is due by then is counted as returned.
- *
- * Capacity grows at a quota's first reset and at the end of a hold, and only shrinks otherwise. So beyond the last hold's end no reset but
- * each quota's first one can be the earliest that fits; before it every reset may be.
- *
- * @param quotas the owner's active quotas, rolled
- * @param holds the owner's open holds
- */
-export function refillsAt(quotas: readonly QuotaState[], holds: readonly Hold[], amount: number): Instant | null {
-  // What no cycle can hold will never fit; the search below need not find that out.
-  if (quotas.reduce((sum, { total }) => sum + total, 0) < amount) return null
-  const horizon = holds.reduce((latest, hold) => Math.max(latest, hold.expiresAt), -Infinity)
-  const candidates = new Set(quotas.flatMap((quota) => resets(quota, horizon)))
-  for (const at of [...candidates].sort((a, b) => a - b)) {
-    let capacity = 0
-    for (const quota of quotas) capacity += capacityAt(quota, holds, at)
-    if (capacity >= amount) return at
-  }
-  return null
 }

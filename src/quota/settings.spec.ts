@@ -31,6 +31,7 @@ const TYPE_1: NewSettings = {
   cycleUnit: null,
   cycleResetAt: null,
   cycleTimeZone: null,
+  label: null,
 }
 const TYPE_2: NewSettings = {
   quotaType: 2,
@@ -39,6 +40,7 @@ const TYPE_2: NewSettings = {
   cycleUnit: 'month',
   cycleResetAt: at('2026-12-01T00:00Z'),
   cycleTimeZone: 'UTC',
+  label: null,
 }
 
 const totalQuota = (given: Partial<QuotaState> = {}): QuotaState => ({
@@ -62,7 +64,7 @@ const cycleQuota = (given: Partial<QuotaState> = {}): QuotaState => ({
   ...given,
 })
 
-/** What a front end sends back: the six settings as the record shows them. */
+/** What a front end sends back: the seven settings as the record shows them. */
 const shownRecord = (quota: QuotaState, now: Instant): Required<SettingsPatch> => ({
   total: quota.total,
   status: statusAt(quota, now),
@@ -70,6 +72,7 @@ const shownRecord = (quota: QuotaState, now: Instant): Required<SettingsPatch> =
   cycleUnit: quota.cycleUnit,
   cycleResetAt: quota.cycleEndsAt,
   cycleTimeZone: quota.cycleTimeZone,
+  label: quota.label,
 })
 
 /** Any quota as it stands rolled at `now`, over or not, disabled or not, marked as expired or not. */
@@ -97,6 +100,7 @@ const anyRolled = fc
           cycleUnit: unit,
           cycleResetAt: born + first,
           cycleTimeZone: timeZone,
+          label: null,
         }
       : { ...TYPE_1, expireAt: born + lived }
     const quota: QuotaState = { id: 1, ...newQuota(settings, born), state: disabled ? 'disabled' : 'active' }
@@ -164,6 +168,7 @@ describe('a create', () => {
       holdDueAt: null,
       createdAt: NOW,
       deletedAt: null,
+      label: null,
     })
     const far: QuotaState = { id: 1, ...newQuota({ ...TYPE_2, cycleUnit: 'hour' }, NOW), used: 1 }
     expect(roll(far, TYPE_2.cycleResetAt! - 1)).toBe(false)
@@ -439,6 +444,7 @@ describe('an update on the edge of a cycle', () => {
     cycleEndsAt: NOON + 3_600_000,
     cycleSeq: 1,
     holdDueAt: null,
+    label: null,
     createdAt: 0,
     deletedAt: null,
     ...given,

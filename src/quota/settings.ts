@@ -20,6 +20,8 @@ export interface NewSettings {
   /** The first reset; it becomes the anchor. */
   cycleResetAt: Instant | null
   cycleTimeZone: string | null
+  /** Of both types; null for none. */
+  label: string | null
 }
 
 /** What an update asks for; an absent member stays as it is. */
@@ -30,6 +32,7 @@ export interface SettingsPatch {
   cycleUnit?: CycleUnit | null
   cycleResetAt?: Instant | null
   cycleTimeZone?: string | null
+  label?: string | null
 }
 
 /** A broken rule among the settings, by the setting's wire name. */
@@ -38,7 +41,7 @@ export interface BrokenRule {
   message: string
 }
 
-/** The six settings as the history of changes shows them. */
+/** The seven settings as the history of changes shows them. */
 export interface ShownSettings {
   total: number
   status: 'active' | 'disabled'
@@ -46,6 +49,7 @@ export interface ShownSettings {
   cycle_unit: CycleUnit | null
   cycle_reset_at: string | null
   cycle_time_zone: string | null
+  label: string | null
 }
 
 /** A difference in settings: only the members that changed. */
@@ -107,6 +111,7 @@ export function newQuota(settings: NewSettings, now: Instant): Omit<QuotaState, 
     cycleEndsAt: cycle ? settings.cycleResetAt : null,
     cycleSeq: 0,
     holdDueAt: null,
+    label: settings.label,
     createdAt: now,
     deletedAt: null,
   }
@@ -155,6 +160,7 @@ export function applyPatch(quota: QuotaState, patch: SettingsPatch, now: Instant
   const settings = shownSettings(quota)
   if (patch.total !== undefined) quota.total = patch.total
   if (patch.expireAt !== undefined) quota.expireAt = patch.expireAt
+  if (patch.label !== undefined) quota.label = patch.label
   const disabled = patch.status === undefined ? quota.state === 'disabled' : patch.status === 'disabled'
   quota.state = 'active'
   quota.state = disabled ? 'disabled' : statusAt(quota, now)
@@ -176,7 +182,7 @@ export function applyPatch(quota: QuotaState, patch: SettingsPatch, now: Instant
   return { change: difference(before, shownSettings(quota)) }
 }
 
-/** The six settings of a rolled quota, as the history of changes shows them. */
+/** The seven settings of a rolled quota, as the history of changes shows them. */
 export function shownSettings(quota: QuotaState): ShownSettings {
   return {
     total: quota.total,
@@ -185,6 +191,7 @@ export function shownSettings(quota: QuotaState): ShownSettings {
     cycle_unit: quota.cycleUnit,
     cycle_reset_at: quota.cycleEndsAt === null ? null : formatInstant(quota.cycleEndsAt),
     cycle_time_zone: quota.cycleTimeZone,
+    label: quota.label,
   }
 }
 

@@ -5,11 +5,13 @@ import { ChangeRow } from '../ledger/change.entity.js'
 import { HoldRow } from '../ledger/hold.entity.js'
 import { OperationRow } from '../ledger/operation.entity.js'
 import { OwnerRow } from '../ledger/owner.entity.js'
+import { RefusalRow } from '../ledger/refusal.entity.js'
 
 @Entity('sms_owner')
 export class SmsOwner extends OwnerRow {}
 
 @Entity('sms_act')
+@Index(['operationId'])
 export class SmsAct extends ActRow {}
 
 @Entity('sms_operation')
@@ -27,4 +29,13 @@ export class SmsHold extends HoldRow {}
 
 @Entity('sms_change')
 @Index(['quotaId', 'id'])
+@Index(['ownerId', 'id'])
+@Index(['actor', 'id'])
+@Index(['action', 'id'])
+@Index(['requestId', 'id'])
+@Index(['at', 'id'])
 export class SmsChange extends ChangeRow {}
+
+@Entity('sms_refusal')
+@Index(['ownerId', 'hour'])
+export class SmsRefusal extends RefusalRow {}

@@ -5,13 +5,14 @@ import { AdminAuth } from '../auth/access.decorator.js'
 import { Caller } from '../auth/caller.decorator.js'
 import type { CallerInfo } from '../auth/principal.js'
 import { answer } from '../channel-api/answer.js'
-import { ChangePageDto, DeleteQuery } from '../channel-api/quota.dto.js'
+import { DeleteQuery, filterOf, ResetDto } from '../channel-api/quota.dto.js'
 import { IdParam } from '../http/id-param.decorator.js'
 import { OptionalIdempotencyKey } from '../http/idempotency-key.decorator.js'
 import { PageQuery } from '../http/page.dto.js'
 import { Problems } from '../http/problem.decorator.js'
 import type { Page, SummaryView } from '../ledger/quota-reader.js'
 import type { ChangeView, QuotaView } from '../ledger/view.js'
+import { SmsChangePageDto } from './sms-office.dto.js'
 import {
   CreateSmsQuotaDto,
   SmsQuotaDto,
@@ -52,8 +53,8 @@ export class SmsQuotaController {
   @Get('list')
   @ApiOkResponse({ type: SmsQuotaPageDto })
   async list(@Query() query: SmsQuotaListQuery): Promise<Page<QuotaView>> {
-    const { user_id, status } = query
-    return this.quotas.list({ people: user_id === undefined ? {} : { ownerId: user_id }, status }, query)
+    const { user_id } = query
+    return this.quotas.list(filterOf(query, user_id === undefined ? {} : { ownerId: user_id }), query)
   }
 
   /** Add up a user's active quotas */
@@ -110,9 +111,24 @@ export class SmsQuotaController {
     return answer(response, await this.quotas.restore(caller, id))
   }
 
+  /** Begin a new count: used and reserved 0, the next reset as it was */
+  @Post(':id/reset')
+  @HttpCode(200)
+  @ApiOkResponse({ type: SmsQuotaDto })
+  @Problems('idempotency_key_invalid', 'idempotency_key_reused', 'quota_not_found', 'version_mismatch')
+  async reset(
+    @Caller() caller: CallerInfo,
+    @IdParam('id') id: number,
+    @Body() dto: ResetDto,
+    @OptionalIdempotencyKey() key: string | undefined,
+    @Res({ passthrough: true }) response: Response,
+  ): Promise<string> {
+    return answer(response, await this.quotas.reset(caller, id, dto.version, key))
+  }
+
   /** List the changes of a quota's settings, newest first */
   @Get(':id/changes')
-  @ApiOkResponse({ type: ChangePageDto })
+  @ApiOkResponse({ type: SmsChangePageDto })
   @Problems('quota_not_found')
   async changes(@IdParam('id') id: number, @Query() query: PageQuery): Promise<Page<ChangeView>> {
     return this.quotas.changes(id, query)

@@ -1,8 +1,6 @@
-import { PageFields, QuotaFields, SummaryFields } from '../channel-api/quota.dto.js'
+import { PageFields, QuotaFields, QuotaListFields, SummaryFields } from '../channel-api/quota.dto.js'
 import { NewSettingsFields, SettingsPatchFields } from '../channel-api/settings.dto.js'
-import { ChoiceField, IdField, IgnoredField, ShownId, ShownObject } from '../http/field.decorator.js'
-import { WalkQuery } from '../http/page.dto.js'
-import { type Status, STATUSES } from '../quota/quota.js'
+import { IdField, IgnoredField, ShownId, ShownInstant, ShownObject } from '../http/field.decorator.js'
 
 /** A new SMS quota of a user. */
 export class CreateSmsQuotaDto extends NewSettingsFields {
@@ -31,17 +29,15 @@ export class UpdateSmsQuotaDto extends SettingsPatchFields {
   created_at?: unknown
   @IgnoredField()
   updated_at?: unknown
+  @IgnoredField()
+  deleted_at?: unknown
 }
 
 /** Which SMS quotas to list. */
-export class SmsQuotaListQuery extends WalkQuery {
+export class SmsQuotaListQuery extends QuotaListFields {
   /** Only this user's. */
   @IdField({ optional: true })
   user_id?: number
-
-  /** Only those that are so at this instant. */
-  @ChoiceField(STATUSES, { optional: true, example: 'active' })
-  status?: Status
 }
 
 /** Whose SMS quotas to add up. */
@@ -58,11 +54,18 @@ export class SmsQuotaDto extends QuotaFields {
   user_id!: number
 }
 
+/** An SMS quota of a user in a list. */
+export class SmsListedQuotaDto extends SmsQuotaDto {
+  /** When it was deleted; there with `deleted=true` alone. */
+  @ShownInstant({ optional: true })
+  deleted_at?: string
+}
+
 /** A page of SMS quotas, newest first. */
 export class SmsQuotaPageDto extends PageFields {
   /** The quotas. */
-  @ShownObject(() => SmsQuotaDto, { isArray: true })
-  items!: SmsQuotaDto[]
+  @ShownObject(() => SmsListedQuotaDto, { isArray: true })
+  items!: SmsListedQuotaDto[]
 }
 
 /** What a user has in all. */

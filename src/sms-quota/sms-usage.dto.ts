@@ -1,6 +1,8 @@
 import {
+  BatchDoneFields,
   BatchItemFields,
-  BatchResultFields,
+  BatchRefusedDto,
+  brokenLedgerRules,
   CheckFields,
   ConsumeFields,
   LedgerFields,
@@ -8,8 +10,8 @@ import {
   OperationFields,
   ReserveFields,
 } from '../channel-api/usage.dto.js'
-import { IdField, ItemsField, ShownId, ShownObject } from '../http/field.decorator.js'
-import { ProblemDto } from '../http/problem.dto.js'
+import type { FieldError } from '../error/service-error.js'
+import { IdField, ItemsField, ShownForms, ShownId, ShownObject } from '../http/field.decorator.js'
 
 /** Units that a user spends at once. */
 export class SmsConsumeDto extends ConsumeFields {
@@ -46,11 +48,16 @@ export class SmsCheckQuery extends CheckFields {
   user_id!: number
 }
 
-/** Whose operations to show: exactly one of `user_id` and `quota_id`. */
+/** Which operations to show: those of exactly one of `user_id`, `quota_id` and `idempotency_key`. */
 export class SmsLedgerQuery extends LedgerFields {
   /** Only operations of this owner. */
   @IdField({ optional: true })
   user_id?: number
+
+  /** Asked by the pipe. */
+  brokenRules(): FieldError[] {
+    return brokenLedgerRules(this, 'user_id')
+  }
 }
 
 /** A consume or a reservation of a user, with what became of it. */
@@ -67,20 +74,16 @@ export class SmsLedgerPageDto extends LedgerPageFields {
   items!: SmsOperationDto[]
 }
 
-/** How one item of a batch was answered: with an operation, or with a problem. */
-export class SmsBatchResultDto extends BatchResultFields {
-  /** There with status 200. */
-  @ShownObject(() => SmsOperationDto, { optional: true })
-  operation?: SmsOperationDto
-
-  /** There with any other status. */
-  @ShownObject(() => ProblemDto, { optional: true })
-  problem?: ProblemDto
+/** How one item of a batch was answered that took effect. */
+export class SmsBatchDoneDto extends BatchDoneFields {
+  /** What it made. */
+  @ShownObject(() => SmsOperationDto)
+  operation!: SmsOperationDto
 }
 
-/** One result for each item, in order. */
+/** One result for each item, in order: `status` 200 with the operation, any other with the problem. */
 export class SmsBatchAnswerDto {
   /** The results. */
-  @ShownObject(() => SmsBatchResultDto, { isArray: true })
-  results!: SmsBatchResultDto[]
+  @ShownForms([SmsBatchDoneDto, BatchRefusedDto])
+  results!: (SmsBatchDoneDto | BatchRefusedDto)[]
 }

@@ -1,6 +1,6 @@
 import { type ChannelTokens } from '../channel-api/channel.providers.js'
 import { type Channel, entitiesOf } from '../ledger/channel.js'
-import { SmsAct, SmsAllocation, SmsChange, SmsHold, SmsOperation, SmsOwner } from './sms-ledger.entity.js'
+import { SmsAct, SmsAllocation, SmsChange, SmsHold, SmsOperation, SmsOwner, SmsRefusal } from './sms-ledger.entity.js'
 import { SmsQuota } from './sms-quota.entity.js'
 
 /** SMS: a user is limited. */
@@ -14,6 +14,7 @@ export const SMS: Channel<SmsQuota> = {
   allocation: SmsAllocation,
   hold: SmsHold,
   change: SmsChange,
+  refusal: SmsRefusal,
 }
 
 export const SMS_ENTITIES = entitiesOf(SMS)
@@ -23,4 +24,5 @@ export const SMS_TOKENS = {
   quotas: Symbol('sms quotas'),
   usage: Symbol('sms usage'),
   sweeper: Symbol('sms sweeper'),
+  office: Symbol('sms office'),
 } satisfies ChannelTokens<SmsQuota>

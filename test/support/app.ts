@@ -12,6 +12,8 @@ import { type Config, loadConfig } from '../../src/config/config.js'
 import { migrate } from '../../src/database/migrate.js'
 import { ENTITIES } from '../../src/entities.js'
 import { TestClock } from './clock.js'
+import { opened } from './opened.js'
+import { stopIfOver } from './scoped.js'
 import type { Store } from './store.js'
 
 /** Who calls: one of the principals that every app under test knows. */
@@ -47,6 +49,7 @@ export class TestApp {
     readonly clock: TestClock,
     readonly store: Store,
     readonly url: string,
+    private readonly closed: () => void,
   ) {}
 
   /**
@@ -72,14 +75,16 @@ export class TestApp {
       .useValue(clock)
       .compile()
     const app = module.createNestApplication<NestExpressApplication>({ ...APP_OPTIONS, logger: ['error', 'fatal'] })
+    const closed = opened(async () => app.close())
     configureApp(app)
     await app.listen(0, '127.0.0.1')
     const { port } = app.getHttpServer().address() as AddressInfo
-    return new TestApp(app, clock, store, `http://127.0.0.1:${port}`)
+    return new TestApp(app, clock, store, `http://127.0.0.1:${port}`, closed)
   }
 
   /** Sends one request; without `as` it is a service's, with `as: undefined` nobody's. */
   send(method: string, path: string, sent: Sent = {}): request.Test {
+    stopIfOver()
     const as = 'as' in sent ? sent.as : 'admin'
     const test = request(this.url)[method.toLowerCase() as 'get'](path)
     if (as !== undefined) void test.set('Authorization', `Bearer ${TOKENS[as]}`)
@@ -106,5 +111,6 @@ export class TestApp {
 
   async stop(): Promise<void> {
     await this.app.close()
+    this.closed()
   }
 }

@@ -41,7 +41,7 @@ function questions(channel: string, loweredTotals: boolean): Record<string, stri
       GROUP BY q.id, q.used, q.reserved
       HAVING q.used <> ledger_used OR q.reserved <> ledger_reserved`,
     'one key, several acts': `
-      SELECT caller, idempotency_key, COUNT(*) AS acts FROM ${act} WHERE idempotency_key IS NOT NULL
+      SELECT MIN(caller) AS caller, MIN(idempotency_key) AS idempotency_key, COUNT(*) AS acts FROM ${act} WHERE idempotency_key IS NOT NULL
       GROUP BY BINARY caller, BINARY idempotency_key HAVING acts > 1`,
     'an operation without its one act': `
       SELECT o.id, a.acts FROM ${operation} o LEFT JOIN (
@@ -67,7 +67,7 @@ function questions(channel: string, loweredTotals: boolean): Record<string, stri
       SELECT o.id, o.state FROM ${operation} o LEFT JOIN ${hold} h ON h.operation_id = o.id
       WHERE (o.state = 'reserved') <> (h.operation_id IS NOT NULL)`,
     'the version is not the number of changes': `
-      SELECT q.id, q.version, COUNT(c.id) AS changes FROM ${quota} q LEFT JOIN ${change} c ON c.quota_id = q.id
+      SELECT q.id, q.version, COUNT(c.id) AS changes FROM ${quota} q LEFT JOIN ${change} c ON c.quota_id = q.id AND c.action <> 'reset'
       GROUP BY q.id, q.version HAVING q.version <> changes`,
     ...(loweredTotals
       ? {}

@@ -1,5 +1,6 @@
 import { Clock } from '../../src/clock/clock.js'
 import { type Instant, parseInstant } from '../../src/quota/instant.js'
+import { stopIfOver } from './scoped.js'
 
 /** A clock that stands still until a test moves it. */
 export class TestClock extends Clock {
@@ -16,11 +17,13 @@ export class TestClock extends Clock {
 
   /** Sets the time, to an RFC 3339 text or to epoch milliseconds. */
   set(to: string | Instant): void {
+    stopIfOver()
     this.instant = typeof to === 'string' ? parse(to) : to
   }
 
   /** Moves on by seconds. */
   pass(seconds: number): void {
+    stopIfOver()
     this.instant += seconds * 1000
   }
 

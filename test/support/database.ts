@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { createPool, type Pool, type RowDataPacket } from 'mysql2/promise'
 import { findMariaDb, type MariaDbServer, startMariaDb } from '../../scripts/mariadb.mjs'
 import { guard } from './guard.js'
+import { opened } from './opened.js'
 
 const given = process.env['TEST_DATABASE_URL']
 
@@ -14,9 +15,11 @@ export const HAS_SERVER = given !== undefined || CAN_START_SERVER
 /** A server of the suite's own, to be killed at will. */
 export class OwnServer {
   private release: () => void
+  private readonly closed: () => void
 
   private constructor(private readonly server: MariaDbServer) {
     this.release = guard(this.pid)
+    this.closed = opened(async () => this.stop())
   }
 
   static async start(): Promise<OwnServer> {
@@ -49,18 +52,23 @@ export class OwnServer {
   async stop(): Promise<void> {
     this.release()
     await this.server.stop()
+    this.closed()
   }
 }
 
 /** An empty database on a real server, which several instances of the service share. */
 export class TestDatabase {
+  private readonly closed: () => void
+
   private constructor(
     readonly url: string,
     private readonly name: string,
     private readonly pool: Pool,
     /** Where the server is the suite's own. */
     private readonly own: OwnServer | undefined,
-  ) {}
+  ) {
+    this.closed = opened(async () => this.drop())
+  }
 
   /** @param own start a server for this suite alone, even where TEST_DATABASE_URL names one */
   static async open({ own = false } = {}): Promise<TestDatabase> {
@@ -68,8 +76,11 @@ export class TestDatabase {
     const name = `quota_test_${randomBytes(6).toString('hex')}`
     const url = new URL((server?.url ?? given ?? '').replace(/^mariadb:/, 'mysql:'))
     const making = createPool({ uri: url.toString() })
-    await making.query(`CREATE DATABASE \`${name}\``)
-    await making.end()
+    try {
+      await making.query(`CREATE DATABASE \`${name}\``)
+    } finally {
+      await making.end()
+    }
     url.pathname = `/${name}`
     const pool = createPool({ uri: url.toString(), supportBigNumbers: true, connectionLimit: 20 })
     return new TestDatabase(url.toString(), name, pool, server)
@@ -97,8 +108,12 @@ export class TestDatabase {
   }
 
   async drop(): Promise<void> {
-    if (this.own === undefined) await this.pool.query(`DROP DATABASE \`${this.name}\``)
-    await this.pool.end()
-    await this.own?.stop()
+    try {
+      if (this.own === undefined) await this.pool.query(`DROP DATABASE \`${this.name}\``)
+    } finally {
+      await this.pool.end()
+      await this.own?.stop()
+      this.closed()
+    }
   }
 }

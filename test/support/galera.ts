@@ -9,6 +9,7 @@ import { promisify } from 'node:util'
 import { createConnection, type RowDataPacket } from 'mysql2/promise'
 import { findMariaDb, freePort } from '../../scripts/mariadb.mjs'
 import { guard } from './guard.js'
+import { opened } from './opened.js'
 
 /** Where Debian's and Fedora's package galera-4 puts the library. */
 const LIBRARY = [
@@ -99,8 +100,10 @@ export class GaleraNode {
     const child = spawn(findMariaDb()!.server, [...this.options, ...founding], { stdio: 'ignore', detached: true })
     this.child = child
     if (child.pid !== undefined) this.release = guard(child.pid)
+    const closed = opened(async () => this.stop())
     child.once('exit', () => {
       this.release()
+      closed()
       if (this.child === child) this.child = undefined
     })
     const deadline = performance.now() + JOINED_WITHIN_MS
@@ -222,6 +225,7 @@ export class Failover {
   current = 0
   private readonly listener: Server
   private readonly sockets = new Set<Socket>()
+  private closed: () => void = () => undefined
 
   private constructor(private readonly cluster: GaleraCluster) {
     this.listener = createServer((client) => {
@@ -232,6 +236,7 @@ export class Failover {
 
   static async start(cluster: GaleraCluster): Promise<Failover> {
     const failover = new Failover(cluster)
+    failover.closed = opened(async () => failover.close())
     failover.listener.listen(0, '127.0.0.1')
     await once(failover.listener, 'listening')
     return failover
@@ -249,6 +254,7 @@ export class Failover {
     this.listener.close()
     for (const socket of this.sockets) socket.destroy()
     await closed
+    this.closed()
   }
 
   private pass(client: Socket, triesLeft: number): void {

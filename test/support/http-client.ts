@@ -1,4 +1,5 @@
 import { Agent, type IncomingMessage, request } from 'node:http'
+import { opened } from './opened.js'
 
 /** One answer as it came over the wire. */
 export interface Answer {
@@ -30,6 +31,7 @@ const PATIENCE_MS = 30_000
 /** A plain client with many kept connections, and no retries of its own: what happens to a request is the test's to know. */
 export class HttpClient {
   private readonly agent = new Agent({ keepAlive: true, maxSockets: 512 })
+  private readonly closed = opened(() => this.close())
 
   /** @throws NoAnswer where none came */
   async send(url: string, method: string, path: string, { token, key, body }: Sending): Promise<Answer> {
@@ -76,5 +78,6 @@ export class HttpClient {
 
   close(): void {
     this.agent.destroy()
+    this.closed()
   }
 }

@@ -7,6 +7,7 @@ import { freePort } from '../../scripts/mariadb.mjs'
 import { digestOf, newToken } from '../../src/auth/token.js'
 import { guard } from './guard.js'
 import { type Answer, type HttpClient, NoAnswer } from './http-client.js'
+import { opened } from './opened.js'
 
 /** Good tokens of two callers; a key belongs to the caller that sent it. */
 export const ADMIN = newToken('admin')
@@ -66,6 +67,7 @@ export class Instance {
     })
     this.child = child
     const release = child.pid === undefined ? undefined : guard(child.pid)
+    const closed = opened(async () => this.kill())
     for (const stream of [child.stdout, child.stderr]) {
       stream.on('data', (chunk: Buffer) => {
         this.output = (this.output + chunk.toString('utf8')).slice(-KEPT_OUTPUT)
@@ -73,6 +75,7 @@ export class Instance {
     }
     this.exited = once(child, 'exit').then(([code]) => {
       release?.()
+      closed()
       if (this.child === child) this.child = undefined
       return code as number | null
     })

@@ -25,6 +25,7 @@ export interface QuotaApi {
   readonly unnamed: Record<string, null>
   readonly entity: Type<QuotaRow>
   readonly sweeper: InjectionToken
+  readonly ledger: InjectionToken
   summary(owner: number | string): string
 }
 
@@ -39,6 +40,7 @@ export const MAIL_API: QuotaApi = {
   unnamed: { user_id: null },
   entity: MailQuota,
   sweeper: MAIL_TOKENS.sweeper,
+  ledger: MAIL_TOKENS.ledger,
   summary: (owner) => `/api/v1/quotas/summary/${owner}`,
 }
 
@@ -53,6 +55,7 @@ export const SMS_API: QuotaApi = {
   unnamed: {},
   entity: SmsQuota,
   sweeper: SMS_TOKENS.sweeper,
+  ledger: SMS_TOKENS.ledger,
   summary: (owner) => `/api/sms/admin/quota/summary?user_id=${owner}`,
 }
 
@@ -78,7 +81,10 @@ export async function stopSweepers(app: TestApp): Promise<void> {
 export async function copyQuota(app: TestApp, api: QuotaApi, id: number, count: number): Promise<void> {
   const dataSource = app.app.get(DataSource)
   const { tableName, columns } = dataSource.getMetadata(api.entity)
-  const names = columns.map(({ databaseName }) => databaseName).filter((name) => name !== 'id')
+  const names = columns
+    .filter(({ generatedType }) => generatedType === undefined)
+    .map(({ databaseName }) => databaseName)
+    .filter((name) => name !== 'id')
   const listed = names.map((name) => `\`${name}\``).join(', ')
   const digits = `(${Array.from({ length: 10 }, (_, digit) => `SELECT ${digit} AS d`).join(' UNION ALL ')})`
   const places = ['a', 'b', 'c', 'e', 'f'].map((place) => `${digits} ${place}`).join(' CROSS JOIN ')

@@ -3,12 +3,15 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe } from '@jest/globals'
-import { createConnection, type RowDataPacket } from 'mysql2/promise'
+import { createConnection } from 'mysql2/promise'
+import { ask } from '../../scripts/mariadb.mjs'
 import type { DatabaseConfig } from '../../src/database/data-source-options.js'
+import { opened } from './opened.js'
 
 /** A kind of store that the suites run on. */
 export interface StoreKind {
-  readonly name: 'SQLite' | 'MariaDB'
+  /** A server is called what it says it is. */
+  readonly name: 'SQLite' | 'MariaDB' | 'MySQL'
   /** Makes an empty store that only the caller uses. */
   open(): Promise<Store>
 }
@@ -26,46 +29,61 @@ const sqlite: StoreKind = {
   async open() {
     const directory = await mkdtemp(join(tmpdir(), 'quota-test-'))
     const path = join(directory, 'quota.db')
-    return {
+    return dropped({
       config: { kind: 'sqlite', path },
       url: `sqlite:${path}`,
       drop: async () => rm(directory, { recursive: true, force: true }),
-    }
+    })
   },
 }
 
 /** The databases of the server that TEST_DATABASE_URL names, one for each store. */
-function server(serverUrl: string): StoreKind {
+function server(serverUrl: string, name: 'MariaDB' | 'MySQL'): StoreKind {
+  const execute = async (statement: string): Promise<void> => {
+    const connection = await createConnection(serverUrl)
+    try {
+      await connection.query(statement)
+    } finally {
+      connection.destroy()
+    }
+  }
   return {
-    name: 'MariaDB',
+    name,
     async open() {
       const database = `quota_test_${randomBytes(6).toString('hex')}`
-      const connection = await createConnection(serverUrl.replace(/^mariadb:/, 'mysql:'))
-      await connection.query(`CREATE DATABASE \`${database}\``)
-      const [rows] = await connection.query<(RowDataPacket & { version: string })[]>('SELECT VERSION() AS version')
-      await connection.end()
+      await execute(`CREATE DATABASE \`${database}\``)
       const url = new URL(serverUrl)
       // As one who knows the server would write it: TypeORM tells the two apart by it when it compares schemas.
-      url.protocol = rows[0]?.version.includes('MariaDB') === true ? 'mariadb:' : 'mysql:'
+      url.protocol = `${name.toLowerCase()}:`
       url.pathname = `/${database}`
-      return {
+      return dropped({
         config: { kind: 'mysql', url: url.toString(), poolSize: 10 },
         url: url.toString(),
-        drop: async () => {
-          const end = await createConnection(serverUrl.replace(/^mariadb:/, 'mysql:'))
-          await end.query(`DROP DATABASE \`${database}\``)
-          await end.end()
-        },
-      }
+        drop: async () => execute(`DROP DATABASE \`${database}\``),
+      })
     },
   }
 }
 
-const serverUrl = process.env['TEST_DATABASE_URL']
+/** A store that goes at the end of the test file, if not before. */
+function dropped(store: Store): Store {
+  const drop = async (): Promise<void> => {
+    await store.drop()
+    closed()
+  }
+  const closed = opened(drop)
+  return { ...store, drop }
+}
+
+const serverUrl = (process.env['TEST_DATABASE_URL'] ?? '').replace(/^mariadb:/, 'mysql:')
 
 /** Every kind of store there is here: SQLite always, a server where `npm test` found one. */
 export const STORES: readonly StoreKind[] =
-  serverUrl === undefined || serverUrl === '' ? [sqlite] : [sqlite, server(serverUrl)]
+  serverUrl === '' ? [sqlite] : [sqlite, server(serverUrl, nameOf(await ask(serverUrl, 'SELECT VERSION() AS value')))]
+
+function nameOf(version: string): 'MariaDB' | 'MySQL' {
+  return version.includes('MariaDB') ? 'MariaDB' : 'MySQL'
+}
 
 /** Runs a suite once for each kind of store. */
 export function onEveryStore(title: string, suite: (kind: StoreKind) => void): void {

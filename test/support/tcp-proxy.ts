@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
+import { opened } from './opened.js'
 
 /** What becomes of one statement on its way to the server. */
 export type Fate =
@@ -34,6 +35,8 @@ class Line {
   earlier: string[] = []
   /** Where set, what the server sends goes here and not to the client. */
   onAnswer: ((chunk: Buffer) => void) | undefined
+  /** Does nothing pass any more, not even the end of the connection? */
+  muted = false
   private pending: Buffer = Buffer.alloc(0)
   private order: Promise<void> = Promise.resolve()
 
@@ -46,13 +49,19 @@ class Line {
       socket.setNoDelay(true)
       socket.on('error', () => undefined)
     }
-    client.on('close', () => server.destroy())
-    server.on('close', () => client.destroy())
+    client.on('close', () => {
+      if (!this.muted) server.destroy()
+    })
+    server.on('close', () => {
+      if (!this.muted) client.destroy()
+    })
     server.on('data', (chunk: Buffer) => {
+      if (this.muted) return
       if (this.onAnswer === undefined) client.write(chunk)
       else this.onAnswer(chunk)
     })
     client.on('data', (chunk: Buffer) => {
+      if (this.muted) return
       this.pending = Buffer.concat([this.pending, chunk])
       // A packet is three bytes of length, one of sequence number, and its content.
       while (this.pending.length >= 4) {
@@ -116,13 +125,14 @@ export class TcpProxy {
   rule: Rule | undefined
   private readonly lines = new Set<Line>()
   private readonly listener: Server
+  private closed: () => void = () => undefined
 
   private constructor(private readonly target: URL) {
     this.listener = createServer((client) => {
       const server = connect(Number(target.port), target.hostname)
       const line = new Line(client, server, () => this.rule)
       this.lines.add(line)
-      client.on('close', () => this.lines.delete(line))
+      server.on('close', () => this.lines.delete(line))
     })
   }
 
@@ -131,6 +141,7 @@ export class TcpProxy {
     const target = new URL(databaseUrl)
     if (target.port === '') target.port = '3306'
     const proxy = new TcpProxy(target)
+    proxy.closed = opened(async () => proxy.close())
     proxy.listener.listen(0, '127.0.0.1')
     await once(proxy.listener, 'listening')
     return proxy
@@ -149,10 +160,16 @@ export class TcpProxy {
     for (const line of this.lines) line.cut()
   }
 
+  /** From now on nothing passes on the connections there are, and neither end is told: a cable that was pulled out. New ones work. */
+  mute(): void {
+    for (const line of this.lines) line.muted = true
+  }
+
   async close(): Promise<void> {
     const closed = once(this.listener, 'close')
     this.listener.close()
     this.cut()
     await closed
+    this.closed()
   }
 }

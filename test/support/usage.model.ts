@@ -15,12 +15,13 @@ export interface ModelQuota {
   expireAt: number | null
   unit: CycleUnit | null
   zone: string | null
+  label: string | null
   anchor: number | null
   /** The next reset. */
   resetAt: number | null
   /** The reset that was shown before that. */
   formerReset: number | null
-  /** Which cycle is running; each roll counts one on. */
+  /** Which count is running; each roll and each reset by hand counts one on. */
   cycle: number
   version: number
   readonly createdAt: number
@@ -58,6 +59,7 @@ export interface SettingsBody {
   cycle_unit?: string | null | undefined
   cycle_reset_at?: string | null | undefined
   cycle_time_zone?: string | null | undefined
+  label?: string | null | undefined
   version?: number | undefined
   [ignored: string]: unknown
 }
@@ -68,6 +70,7 @@ export type Ask =
   | { kind: 'update'; quota: number; body: SettingsBody }
   | { kind: 'delete'; quota: number; version: number | undefined }
   | { kind: 'restore'; quota: number }
+  | { kind: 'reset'; quota: number; version: number | undefined; key: string | undefined }
   | { kind: 'consume'; amount: number; key: string }
   | { kind: 'reserve'; amount: number; ttl: number | undefined; key: string }
   | { kind: 'batch'; items: { amount: number; key: string }[] }
@@ -225,6 +228,7 @@ export class UsageModel {
       cycle_reset_at: iso(quota.resetAt),
       cycle_anchor_at: iso(quota.anchor),
       cycle_time_zone: quota.zone,
+      label: quota.label,
       version: quota.version,
       created_at: iso(quota.createdAt),
       updated_at: iso(quota.updatedAt),
@@ -305,6 +309,10 @@ export class UsageModel {
         return this.remove(ask)
       case 'restore':
         return this.restore(ask.quota)
+      case 'reset':
+        return this.once(ask.key, JSON.stringify(['reset', ask.quota, ask.version ?? null]), undefined, given, () =>
+          this.reset(ask),
+        )
       case 'consume':
         return this.once(ask.key, JSON.stringify(['consume', ask.amount]), undefined, given, () =>
           this.spend('consume', ask.amount, undefined, given),
@@ -376,6 +384,7 @@ export class UsageModel {
       expireAt: time(body.expire_at),
       unit: (body.cycle_unit ?? null) as CycleUnit | null,
       zone: body.quota_type === 1 ? null : (body.cycle_time_zone ?? 'UTC'),
+      label: body.label ?? null,
       anchor: time(body.cycle_reset_at),
       resetAt: time(body.cycle_reset_at),
       formerReset: null,
@@ -412,10 +421,11 @@ export class UsageModel {
     }
 
     const settings = (): string =>
-      JSON.stringify([quota.total, quota.disabled, quota.expireAt, quota.unit, quota.zone, quota.resetAt])
+      JSON.stringify([quota.total, quota.disabled, quota.expireAt, quota.unit, quota.zone, quota.resetAt, quota.label])
     const before = settings()
     if (body.total !== undefined) quota.total = body.total
     if (body.expire_at !== undefined) quota.expireAt = time(body.expire_at)
+    if (body.label !== undefined) quota.label = body.label
     if (body.status === 'active') quota.disabled = false
     if (body.status === 'disabled') quota.disabled = true
     // A revived quota rolls on before anything is done to its cycle.
@@ -451,6 +461,18 @@ export class UsageModel {
     if (quota.deleted) {
       quota.deleted = false
       quota.version += 1
+      quota.updatedAt = this.now
+    }
+    return { status: 200, body: this.showQuota(quota), replayed: false }
+  }
+
+  /** A new count: what was given before is of another one. */
+  private reset({ quota: id, version }: Extract<Ask, { kind: 'reset' }>): Answer {
+    const quota = this.present(id)
+    if (quota === undefined) return refusal(404, 'quota_not_found')
+    if (version !== undefined && version !== quota.version) return refusal(409, 'version_mismatch')
+    if (this.used(quota) + this.reserved(quota) > 0) {
+      quota.cycle += 1
       quota.updatedAt = this.now
     }
     return { status: 200, body: this.showQuota(quota), replayed: false }

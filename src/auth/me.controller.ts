@@ -1,0 +1,19 @@
+import { Controller, Get } from '@nestjs/common'
+import { ApiOkResponse, ApiTags } from '@nestjs/swagger'
+import { AnyPrincipal } from './access.decorator.js'
+import { Caller } from './caller.decorator.js'
+import { MeDto } from './me.dto.js'
+import type { CallerInfo } from './principal.js'
+
+/** Who calls. */
+@ApiTags('Access')
+@Controller('api/v1/me')
+@AnyPrincipal()
+export class MeController {
+  /** Whose token this is */
+  @Get()
+  @ApiOkResponse({ type: MeDto })
+  show(@Caller() { principal }: CallerInfo): MeDto {
+    return { name: principal.name, role: principal.role }
+  }
+}

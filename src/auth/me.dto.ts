@@ -1,0 +1,13 @@
+import { ShownChoice, ShownText } from '../http/field.decorator.js'
+import { type Role, ROLES } from './principal.js'
+
+/** Whose token it is. */
+export class MeDto {
+  /** The token's name: what a change calls its actor, and whom idempotency keys belong to. */
+  @ShownText({ example: 'boss' })
+  name!: string
+
+  /** What it may do. */
+  @ShownChoice(ROLES, { example: 'admin' })
+  role!: Role
+}

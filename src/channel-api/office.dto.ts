@@ -1,0 +1,209 @@
+import type { FieldError } from '../error/service-error.js'
+import {
+  ChoiceField,
+  CursorField,
+  ExactTextField,
+  IdField,
+  InstantField,
+  IntegerField,
+  PageSizeField,
+  ShownChoice,
+  ShownId,
+  ShownInstant,
+  ShownInteger,
+  ShownObject,
+  ShownText,
+} from '../http/field.decorator.js'
+import { CHANGE_ACTIONS, type ChangeAction } from '../ledger/change.entity.js'
+import { parseCursor } from '../ledger/expiring-reader.js'
+import { oldest } from '../ledger/refusal-reader.js'
+import { REFUSAL_CODES, type RefusalCode } from '../ledger/refusal.entity.js'
+import type { Instant } from '../quota/instant.js'
+import { brokenPeriod, periodOf } from './period.js'
+
+/** How far ahead one looks for what ends, in days. */
+const DEFAULT_DAYS = 7
+const MOST_DAYS = 90
+
+/** Which owners to show. */
+export class OwnersQuery {
+  /** Only owners with a larger id: the `next_after` of the page before. */
+  @IdField({ optional: true })
+  after?: number
+
+  /** Owners on a page. */
+  @PageSizeField()
+  page_size?: number
+}
+
+/** Where a page of owners ends. */
+export abstract class OwnersPageFields {
+  /** Hand it in as `after` for the next page; null at the end. */
+  @ShownId({ nullable: true })
+  next_after!: number | null
+}
+
+/** Which changes of all quotas to show; each channel adds the owner. All conditions hold together. */
+export abstract class ChangesFields {
+  /** Only what this principal did, by its name. */
+  @ExactTextField({ optional: true, example: 'back-office' })
+  actor?: string
+
+  /** Only what was done so. */
+  @ChoiceField(CHANGE_ACTIONS, { optional: true, example: 'update' })
+  action?: ChangeAction
+
+  /** Only of this quota. */
+  @IdField({ optional: true, example: 12 })
+  quota_id?: number
+
+  /** Only what the request with this X-Request-Id did. */
+  @ExactTextField({ optional: true, example: '01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d' })
+  request_id?: string
+
+  /** Only from this instant on. */
+  @InstantField({ optional: true, example: '2026-11-01T00:00:00.000Z' })
+  from?: string
+
+  /** Only before this instant. */
+  @InstantField({ optional: true })
+  to?: string
+
+  /** Only changes with a smaller id: the `next_before` of the page before. */
+  @IdField({ optional: true, example: 31 })
+  before?: number
+
+  /** Changes on a page. */
+  @PageSizeField()
+  page_size?: number
+
+  /** Asked by the pipe. */
+  brokenRules(): FieldError[] {
+    return brokenPeriod(this)
+  }
+}
+
+/** Where a page of changes ends. */
+export abstract class ChangesPageFields {
+  /** Hand it in as `before` for the next page; null at the end. */
+  @ShownId({ nullable: true, example: 31 })
+  next_before!: number | null
+}
+
+/** Which quotas that end soon to show. */
+export class ExpiringQuery {
+  /** Only those that end within so many days of 24 hours. */
+  @IntegerField({ optional: true, min: 1, max: MOST_DAYS, default: DEFAULT_DAYS, example: DEFAULT_DAYS })
+  days?: number
+
+  /** The `next_cursor` of the page before; `days` is to be sent again. */
+  @CursorField((text) => parseCursor(text) !== undefined, { optional: true, example: '1798761600000.12' })
+  cursor?: string
+
+  /** Quotas on a page. */
+  @PageSizeField()
+  page_size?: number
+}
+
+/** Where a page of quotas that end soon ends. */
+export abstract class ExpiringPageFields {
+  /** Hand it in as `cursor` for the next page; null at the end. */
+  @ShownText({ nullable: true, example: '1798761600000.12' })
+  next_cursor!: string | null
+}
+
+/** How far back one looks for who was refused most, in hours. */
+const DEFAULT_HOURS = 24
+const MOST_HOURS = 168
+
+/** Who was refused most to show. */
+export class TopRefusalsQuery {
+  /** The hour that is running, and so many less one before it. */
+  @IntegerField({ optional: true, min: 1, max: MOST_HOURS, default: DEFAULT_HOURS, example: DEFAULT_HOURS })
+  hours?: number
+
+  /** Items shown. */
+  @PageSizeField()
+  page_size?: number
+}
+
+/** Which refusals to show; each channel adds the owner. Both ends are compared with the beginning of the hour. */
+export abstract class RefusalsFields {
+  /** Only hours that began at this instant or later, at most 31 days ago; absent: 31 days ago. */
+  @InstantField({ optional: true, example: '2026-11-01T00:00:00.000Z' })
+  from?: string
+
+  /** Only hours that began before this instant. */
+  @InstantField({ optional: true })
+  to?: string
+
+  /** Asked by the pipe. */
+  brokenRules(): FieldError[] {
+    return brokenPeriod(this)
+  }
+
+  /** What is wrong at this time: nothing is kept for longer. */
+  brokenNow(now: Instant): FieldError[] {
+    const { from } = periodOf(this)
+    return from !== undefined && from < oldest(now) ? [{ field: 'from', message: 'may lie at most 31 days back' }] : []
+  }
+}
+
+/** What both channels show of who was refused most; each adds the owner. */
+export abstract class TopRefusalFields {
+  /** Why. */
+  @ShownChoice(REFUSAL_CODES)
+  code!: RefusalCode
+
+  /** Attempts, repeated ones too. */
+  @ShownInteger({ min: 1, example: 41 })
+  count!: number
+
+  /** The sum of what they asked for. */
+  @ShownInteger({ min: 1, example: 120 })
+  requested!: number
+
+  /** The last one. */
+  @ShownInstant()
+  last_at!: string
+}
+
+/** How often an owner was refused so within an hour. */
+export class RefusalDto {
+  /** The beginning of the UTC hour. */
+  @ShownInstant()
+  hour!: string
+
+  /** Why. */
+  @ShownChoice(REFUSAL_CODES)
+  code!: RefusalCode
+
+  /** Attempts, repeated ones too. */
+  @ShownInteger({ min: 1, example: 41 })
+  count!: number
+
+  /** The sum of what they asked for. */
+  @ShownInteger({ min: 1, example: 120 })
+  requested!: number
+
+  /** The last one. */
+  @ShownInstant()
+  last_at!: string
+}
+
+/** An owner's refusals by hour, newest first. */
+export class RefusalsDto {
+  /** The counts. */
+  @ShownObject(() => RefusalDto, { isArray: true })
+  items!: RefusalDto[]
+}
+
+/** @returns the hours that a valid query asks for */
+export function hoursOf({ hours }: TopRefusalsQuery): number {
+  return hours ?? DEFAULT_HOURS
+}
+
+/** @returns the days that a valid query asks for */
+export function daysOf({ days }: ExpiringQuery): number {
+  return days ?? DEFAULT_DAYS
+}

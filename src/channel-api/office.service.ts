@@ -1,0 +1,64 @@
+import type { Clock } from '../clock/clock.js'
+import { validationFailed } from '../error/service-error.js'
+import { DEFAULT_PAGE_SIZE } from '../http/page.dto.js'
+import type { ChangeReader, ChangesPage } from '../ledger/change-reader.js'
+import { type ExpiringPage, type ExpiringReader, parseCursor } from '../ledger/expiring-reader.js'
+import type { OwnerReader, OwnersPage } from '../ledger/owner-reader.js'
+import type { QuotaRow } from '../ledger/quota.entity.js'
+import type { RefusalReader, RefusalView, TopRefusalView } from '../ledger/refusal-reader.js'
+import {
+  type ChangesFields,
+  daysOf,
+  type ExpiringQuery,
+  hoursOf,
+  type OwnersQuery,
+  type RefusalsFields,
+  type TopRefusalsQuery,
+} from './office.dto.js'
+import { periodOf } from './period.js'
+
+/** What looks at one channel's quotas as a whole. */
+export interface OfficeReaders<Q extends QuotaRow> {
+  readonly changes: ChangeReader<Q>
+  readonly owners: OwnerReader<Q>
+  readonly expiring: ExpiringReader<Q>
+  readonly refusals: RefusalReader<Q>
+}
+
+/** What people who look after quotas ask about all of them: requests in, the domain's terms out. Every error is a ServiceError. */
+export abstract class OfficeService<Q extends QuotaRow> {
+  protected constructor(
+    private readonly readers: OfficeReaders<Q>,
+    private readonly clock: Clock,
+  ) {}
+
+  /** A page of everybody who ever had a quota. */
+  async owners({ after, page_size: size = DEFAULT_PAGE_SIZE }: OwnersQuery): Promise<OwnersPage> {
+    return this.readers.owners.page(after, size)
+  }
+
+  /** A page of the changes of all quotas, newest first. */
+  async changes(ownerId: number | undefined, query: ChangesFields): Promise<ChangesPage> {
+    const { actor, action, quota_id: quotaId, request_id: requestId, before } = query
+    const filter = { actor, action, quotaId, ownerId, requestId, ...periodOf(query) }
+    return this.readers.changes.page(filter, before, query.page_size ?? DEFAULT_PAGE_SIZE)
+  }
+
+  /** Who was refused most. */
+  async topRefusals(query: TopRefusalsQuery): Promise<{ items: TopRefusalView[] }> {
+    return this.readers.refusals.top(hoursOf(query), query.page_size ?? DEFAULT_PAGE_SIZE)
+  }
+
+  /** One owner's refusals, hour by hour. */
+  async refusals(ownerId: number, query: RefusalsFields): Promise<{ items: RefusalView[] }> {
+    const broken = query.brokenNow(this.clock.now())
+    if (broken.length > 0) throw validationFailed(broken)
+    return this.readers.refusals.ofOwner(ownerId, periodOf(query))
+  }
+
+  /** A page of the quotas that end soon. */
+  async expiring(query: ExpiringQuery): Promise<ExpiringPage> {
+    const cursor = query.cursor === undefined ? undefined : parseCursor(query.cursor)
+    return this.readers.expiring.page(daysOf(query), cursor, query.page_size ?? DEFAULT_PAGE_SIZE)
+  }
+}

@@ -1,0 +1,133 @@
+import mysql, { type Pool, type PoolConnection, type PoolOptions, type QueryError } from 'mysql2'
+
+/** What a session is for: `service` bounds everything in time, `migration` must not. */
+export type Purpose = 'service' | 'migration'
+
+/** What is known of the server at the other end of a connection. */
+export interface ServerFacts {
+  /** Is it a node of a cluster whose other nodes may be written to as well? */
+  readonly clustered: boolean
+}
+
+/**
+ * The server ends a session of the service that has said nothing for this long, also within a transaction. It is what bounds the time for
+ * which a process that was stopped, or cut off, keeps its locks from the others; MariaDB and MySQL both have it. With one wait for a lock
+ * before it (LOCK_WAIT_SECONDS) that is less than ten seconds.
+ */
+const SESSION_IDLE_SECONDS = 5
+/** The pool gives a connection up earlier by as much as a busy process may be late, so that no statement meets a session that has just ended. */
+export const POOL_IDLE_MS = 2_500
+const LOCK_WAIT_SECONDS = 1
+/** Less than a statement may take: nothing must wait on at the server for somebody who has given up. */
+const TABLE_LOCK_WAIT_SECONDS = 3
+/** A migration may pause between statements for as long as the server's own default, whatever it was set to. */
+const MIGRATION_IDLE_SECONDS = 28_800
+/** A new connection that does not take its settings within this time is no good. */
+const SETTING_TIMEOUT_MS = 5_000
+
+/** The server's word for none; DEFAULT would be what somebody has set for all. */
+const NO_LIMIT_ON_ROWS = '18446744073709551615'
+
+const FACTS = new WeakMap<object, ServerFacts>()
+
+/** What is known of the server that a pooled connection leads to. */
+export function factsOf(connection: object): ServerFacts {
+  return FACTS.get(connection) ?? { clustered: false }
+}
+
+/**
+ * mysql2 for TypeORM, with pools that hand out a connection only after its session was told everything that matters here: whatever the
+ * server's own defaults are, each statement means the same. It is the one way to the server, for the service, for migrations and for TypeORM's
+ * command line alike.
+ */
+export function sessionDriver(purpose: Purpose): { createPool(options: PoolOptions): Pool } {
+  return {
+    createPool(options: PoolOptions): Pool {
+      const pool = mysql.createPool(options)
+      const take = pool.getConnection.bind(pool)
+      pool.getConnection = (callback) => {
+        take((error: NodeJS.ErrnoException | null, connection: PoolConnection) => {
+          if (error !== null || FACTS.has(connection)) {
+            callback(error, connection)
+            return
+          }
+          // A connection may report its end more than once, and nobody listens any more after the first time.
+          connection.on('error', () => undefined)
+          tell(connection, purpose).then(
+            () => {
+              callback(null, connection)
+            },
+            (reason: unknown) => {
+              connection.destroy()
+              callback(reason as NodeJS.ErrnoException, connection)
+            },
+          )
+        })
+      }
+      return pool
+    },
+  }
+}
+
+async function tell(connection: PoolConnection, purpose: Purpose): Promise<void> {
+  await say(connection, `SET ${[...EVERY_SESSION, ...OF_PURPOSE[purpose]].join(', ')} ${NO_LIMIT_ON_TIME}`)
+  await say(connection, 'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE')
+  const clustered = await isClustered(connection)
+  // A read waits until this node has applied what was committed elsewhere before it.
+  if (clustered && purpose === 'service') await say(connection, 'SET SESSION wsrep_sync_wait = 1')
+  FACTS.set(connection, { clustered })
+}
+
+/**
+ * What a statement means, whatever the server has made the default: UTF-8, each statement by itself outside a transaction, UTC, strict mode and
+ * no other, unique keys that are looked at, no limit on rows, no veto on statements without a key, tables that know transactions.
+ */
+const EVERY_SESSION = [
+  'NAMES utf8mb4',
+  'autocommit = 1',
+  "completion_type = 'NO_CHAIN'",
+  "time_zone = '+00:00'",
+  "sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION,ERROR_FOR_DIVISION_BY_ZERO'",
+  'sql_safe_updates = 0',
+  `sql_select_limit = ${NO_LIMIT_ON_ROWS}`,
+  'sql_big_selects = 1',
+  'unique_checks = 1',
+  "default_storage_engine = 'InnoDB'",
+]
+
+/** The service ends its statements by itself, and nobody else may end a COMMIT half-way. Each server has its own name for it, and skips the other's. */
+const NO_LIMIT_ON_TIME = '/*M!100101 , max_statement_time = 0 */ /*!80000 , max_execution_time = 0 */'
+
+/** How long a session waits for its client, between statements and within one, and for locks. */
+const OF_PURPOSE: Readonly<Record<Purpose, readonly string[]>> = {
+  service: [
+    `wait_timeout = ${SESSION_IDLE_SECONDS}`,
+    `net_read_timeout = ${SESSION_IDLE_SECONDS}`,
+    `net_write_timeout = ${SESSION_IDLE_SECONDS}`,
+    `innodb_lock_wait_timeout = ${LOCK_WAIT_SECONDS}`,
+    `lock_wait_timeout = ${TABLE_LOCK_WAIT_SECONDS}`,
+  ],
+  migration: [`wait_timeout = ${MIGRATION_IDLE_SECONDS}`],
+}
+
+/** Galera's own variable: other servers do not know it. */
+async function isClustered(connection: PoolConnection): Promise<boolean> {
+  try {
+    const [row] = (await say(connection, 'SELECT @@wsrep_on AS clustered')) as { clustered: unknown }[]
+    return Number(row?.clustered) === 1
+  } catch (error) {
+    if ((error as QueryError).errno === UNKNOWN_VARIABLE) return false
+    throw error
+  }
+}
+
+const UNKNOWN_VARIABLE = 1193
+
+async function say(connection: PoolConnection, sql: string): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    connection.query({ sql, timeout: SETTING_TIMEOUT_MS }, (error: QueryError | null, result: unknown) => {
+      if (error === null) resolve(result)
+      else reject(error)
+    })
+  })
+}

@@ -1,0 +1,121 @@
+import { setImmediate as turn } from 'node:timers/promises'
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { Logger } from '@nestjs/common'
+import { StoreUnavailable } from './store-error.js'
+import { type Found, StoreWatch } from './store-watch.js'
+
+const REFUSED = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })
+const HERE: Found = { reach: 'all' }
+const AWAY: Found = { reach: 'none', cause: REFUSED }
+const READ_ONLY: Found = { reach: 'reads', cause: Object.assign(new Error('read-only'), { errno: 1290 }) }
+
+/** In this many milliseconds; far more than the tests take. */
+const LONG = 60_000
+const soon = (): number => performance.now() + LONG
+
+describe('StoreWatch', () => {
+  /** What the probe will find, one after the other; the last one for ever. */
+  let findings: Found[]
+  let probes: number
+  let underWay: number
+  let lines: string[]
+  let watch: StoreWatch
+
+  beforeEach(() => {
+    findings = [HERE]
+    probes = 0
+    underWay = 0
+    lines = []
+    const line = (message: unknown): void => void lines.push(String(message))
+    Logger.overrideLogger({ log: line, warn: line, error: line })
+    watch = new StoreWatch(async () => {
+      underWay += 1
+      expect(underWay).toBe(1)
+      await turn()
+      underWay -= 1
+      probes += 1
+      return findings.length > 1 ? findings.shift()! : findings[0]!
+    }, 1)
+  })
+
+  afterEach(() => {
+    watch.stop()
+    Logger.overrideLogger(false)
+  })
+
+  async function until(condition: () => boolean): Promise<void> {
+    while (!condition()) await turn()
+  }
+
+  const refused = (use: 'read' | 'write'): boolean => {
+    try {
+      watch.require(use)
+      return false
+    } catch (error) {
+      expect(error).toBeInstanceOf(StoreUnavailable)
+      expect((error as StoreUnavailable).fault).toBe('away')
+      expect((error as StoreUnavailable).retryAfterSeconds).toBe(1)
+      return true
+    }
+  }
+
+  it('believes the probe and not the fault that was reported', async () => {
+    await Promise.all([watch.settled('read', soon()), watch.settled('write', soon())])
+    expect([probes, watch.reach, refused('read'), refused('write'), lines]).toEqual([1, 'all', false, false, []])
+  })
+
+  it('refuses at once while the store is away, and tells once when it goes and once when it is back', async () => {
+    findings = [AWAY]
+    watch.suspect()
+    await until(() => watch.reach === 'none')
+    for (let n = 0; n < 100; n += 1) watch.suspect()
+    expect([refused('read'), refused('write')]).toEqual([true, true])
+    await until(() => probes > 5)
+    expect(lines).toEqual([expect.stringMatching(/is away.*ECONNREFUSED/)])
+    findings = [HERE]
+    await until(() => watch.reach === 'all')
+    expect([refused('read'), refused('write')]).toEqual([false, false])
+    expect(lines).toEqual([expect.anything(), expect.stringMatching(/is back after \d+\.\d s/)])
+    const count = probes
+    for (let n = 0; n < 20; n += 1) await turn()
+    expect(probes).toBe(count)
+  })
+
+  it('lets reads through while the store takes no writes', async () => {
+    findings = [READ_ONLY]
+    await watch.settled('read', soon())
+    expect([watch.reach, refused('read'), refused('write')]).toEqual(['reads', false, true])
+    expect(lines).toEqual([expect.stringMatching(/takes no writes.*1290/)])
+  })
+
+  it('lets those in hand wait for the return', async () => {
+    findings = [AWAY, AWAY, READ_ONLY, READ_ONLY, HERE]
+    const order: string[] = []
+    await Promise.all([
+      watch.settled('write', soon()).then(() => order.push(`write, ${watch.reach}`)),
+      watch.settled('read', soon()).then(() => order.push(`read, ${watch.reach}`)),
+    ])
+    expect(order).toEqual(['read, reads', 'write, all'])
+  })
+
+  it('lets nobody wait beyond the deadline, or for a watch that has ended', async () => {
+    findings = [AWAY]
+    await watch.settled('write', performance.now() + 20)
+    expect(watch.reach).toBe('none')
+    const waiting = watch.settled('write', soon())
+    watch.stop()
+    await waiting
+    const count = probes
+    await watch.settled('write', soon())
+    for (let n = 0; n < 20; n += 1) await turn()
+    expect(probes).toBeLessThanOrEqual(count + 1)
+  })
+
+  it('tells a cause that lets some of us wait once, however often it comes', () => {
+    for (let n = 0; n < 50; n += 1) {
+      watch.busy(Object.assign(new Error('too many'), { errno: 1226 }))
+      watch.busy(Object.assign(new Error('full'), { errno: 1114 }))
+    }
+    expect(lines).toEqual([expect.stringMatching(/1226, too many/), expect.stringMatching(/1114, full/)])
+  })
+})

@@ -1,0 +1,79 @@
+import { EventEmitter } from 'node:events'
+import { describe, expect, it, jest } from '@jest/globals'
+import type { Config } from '../config/config.js'
+import { Admission } from './admission.js'
+
+const admission = () => new Admission({ principalRequests: 3, principalBodyBytes: 100 } as Config)
+
+/** Enters, and tells whether it was let in. */
+function enter(gate: Admission, principal: string, bytes: number) {
+  const response = new EventEmitter()
+  const state = { letIn: false, refused: undefined as unknown, over: () => response.emit('close') }
+  const turn = gate.enter(principal, bytes, response)
+  if (turn === undefined) state.letIn = true
+  else
+    turn.then(
+      () => (state.letIn = true),
+      (error: unknown) => (state.refused = error),
+    )
+  return state
+}
+
+const settled = () => new Promise(setImmediate)
+
+describe('admission', () => {
+  it('lets so many requests of a principal in, the next in order of arrival, and others at once', async () => {
+    const gate = admission()
+    const [one, two, three, four, five] = Array.from({ length: 5 }, () => enter(gate, 'a', 0))
+    expect([one, two, three, four, five].map((state) => state?.letIn)).toEqual([true, true, true, false, false])
+    expect(enter(gate, 'b', 0).letIn).toBe(true)
+    two?.over()
+    await settled()
+    expect([four?.letIn, five?.letIn]).toEqual([true, false])
+    expect(gate.inHand()).toEqual([
+      { principal: 'a', requests: 3, waiting: 1, refused: 0 },
+      { principal: 'b', requests: 1, waiting: 0, refused: 0 },
+    ])
+  })
+
+  it('counts bytes, and lets what is larger than all of them in alone', async () => {
+    const gate = admission()
+    const [small, large, tiny] = [60, 1_000, 1].map((bytes) => enter(gate, 'a', bytes))
+    // The tiny one would fit, but came later.
+    expect([small, large, tiny].map((state) => state?.letIn)).toEqual([true, false, false])
+    small?.over()
+    await settled()
+    expect([large?.letIn, tiny?.letIn]).toEqual([true, false])
+    large?.over()
+    await settled()
+    expect(tiny?.letIn).toBe(true)
+  })
+
+  it('forgets who hung up while waiting', async () => {
+    const gate = admission()
+    const [first, gone, last] = [100, 100, 100].map((bytes) => enter(gate, 'a', bytes))
+    gone?.over()
+    first?.over()
+    await settled()
+    expect([gone?.letIn, last?.letIn]).toEqual([false, true])
+    last?.over()
+    expect(gate.inHand()).toEqual([{ principal: 'a', requests: 0, waiting: 0, refused: 0 }])
+  })
+
+  it('refuses whose turn does not come in time', async () => {
+    jest.useFakeTimers({ doNotFake: ['setImmediate'] })
+    try {
+      const gate = admission()
+      const first = enter(gate, 'a', 100)
+      const late = enter(gate, 'a', 100)
+      jest.advanceTimersByTime(10_000)
+      await settled()
+      expect(late.refused).toMatchObject({ code: 'unavailable', retryAfterSeconds: 1 })
+      expect(gate.inHand()).toEqual([{ principal: 'a', requests: 1, waiting: 0, refused: 1 }])
+      first.over()
+      expect(gate.inHand()).toEqual([{ principal: 'a', requests: 0, waiting: 0, refused: 1 }])
+    } finally {
+      jest.useRealTimers()
+    }
+  })
+})

@@ -1,0 +1,44 @@
+import { STATUS_CODES } from 'node:http'
+import type { Request, Response } from 'express'
+import { Unauthenticated } from '../auth/authenticator.js'
+import type { ServiceError } from '../error/service-error.js'
+import { leaveBody } from './linger.js'
+import { problemOf, PROBLEM_MEDIA_TYPE } from './problem.js'
+import { bringsBody } from './request-body.js'
+
+/** Answers a request with an error, and leaves a body unread that has not been read by then. */
+export function answerProblem(error: ServiceError, request: Request, response: Response): void {
+  if (response.headersSent) {
+    // Half an answer cannot be turned into a problem; a broken connection tells the caller not to trust it.
+    response.destroy()
+    return
+  }
+  if (bringsBody(request) && !request.readableEnded) leaveBody(request, response)
+  const problem = problemOf(error, request.requestId)
+  response.statusCode = problem.status
+  response.setHeader('Content-Type', PROBLEM_MEDIA_TYPE)
+  if (error instanceof Unauthenticated) response.setHeader('WWW-Authenticate', error.challenge)
+  if (error.allow !== undefined) response.setHeader('Allow', error.allow.join(', '))
+  if (error.retryAfterSeconds !== undefined) response.setHeader('Retry-After', String(error.retryAfterSeconds))
+  response.end(JSON.stringify(problem))
+}
+
+/**
+ * The same as bytes, for what is no request: there is no response to answer it with.
+ * @param requestId made for it
+ */
+export function rawProblem(error: ServiceError, requestId: string): string {
+  const problem = problemOf(error, requestId)
+  const body = JSON.stringify(problem)
+  return [
+    `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status] ?? ''}`,
+    'Connection: close',
+    'Cache-Control: no-store',
+    ...(error.retryAfterSeconds === undefined ? [] : [`Retry-After: ${error.retryAfterSeconds}`]),
+    `X-Request-Id: ${requestId}`,
+    `Content-Type: ${PROBLEM_MEDIA_TYPE}`,
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    '',
+    body,
+  ].join('\r\n')
+}

@@ -1,0 +1,79 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Outcome, Request } from './command.js'
+import { FairQueue } from './fair-queue.js'
+
+/** A request whose caller waits for its answer. */
+export interface Waiting {
+  readonly request: Request
+  /** When it came, on the clock of `performance.now()`. */
+  readonly since: number
+  /** Until when it is tried again while somebody else keeps its owner locked; undefined as long as nobody does. */
+  lockedOutUntil: number | undefined
+  readonly resolve: (outcome: Outcome) => void
+  readonly reject: (error: unknown) => void
+}
+
+/** Requests that one transaction takes. */
+const LARGEST_BATCH = 500
+/** Requests of one caller that a transaction takes while others use the lane: a long transaction is what the others wait for. */
+const LARGEST_PART = 100
+/** For how long a caller is reckoned to use the lane after a request of its own, in milliseconds. */
+const USES_LANE_MS = 1_000
+
+/**
+ * A queue with at most one transaction at the database. While that is under way requests gather, and the next one takes them together, each
+ * caller's in turn with the others'. No timer: an idle lane takes the first request at once.
+ */
+export class Lane {
+  private readonly queue = new FairQueue<Waiting>()
+  private running: Promise<void> | undefined
+  private lastCaller: string | undefined
+  /** Until when several callers are reckoned to use the lane, on the clock of `performance.now()`. */
+  private sharedUntil = 0
+
+  /**
+   * @param settle answers every request of a batch, or puts it into a lane again; never throws
+   * @param limit requests that may wait
+   * @param pauseMs between two batches; for a lane whose requests wait for somebody else's lock
+   */
+  constructor(
+    private readonly settle: (batch: readonly Waiting[]) => Promise<void>,
+    private readonly limit: number,
+    private readonly pauseMs = 0,
+  ) {}
+
+  /** Is there no room for another request of this caller? A full lane still has room for whoever holds less than an equal part of it. */
+  isFullFor(caller: string): boolean {
+    const { size, parties } = this.queue
+    return size >= this.limit && this.queue.sizeOf(caller) * parties >= this.limit
+  }
+
+  push(waiting: Waiting): void {
+    const { caller } = waiting.request
+    if (this.lastCaller !== undefined && caller !== this.lastCaller) this.sharedUntil = waiting.since + USES_LANE_MS
+    this.lastCaller = caller
+    this.queue.push(caller, waiting)
+    this.running ??= this.run()
+  }
+
+  /** Everything that waits, taken out. */
+  clear(): Waiting[] {
+    return this.queue.take(this.queue.size)
+  }
+
+  /** Resolves when nothing waits and nothing is under way. */
+  async idle(): Promise<void> {
+    await this.running
+  }
+
+  private async run(): Promise<void> {
+    // One turn of the event loop, so that what came in together goes together.
+    await new Promise(setImmediate)
+    while (this.queue.size > 0) {
+      const part = performance.now() < this.sharedUntil ? LARGEST_PART : LARGEST_BATCH
+      await this.settle(this.queue.take(LARGEST_BATCH, part))
+      if (this.pauseMs > 0) await sleep(this.pauseMs * (0.5 + Math.random()))
+    }
+    this.running = undefined
+  }
+}

@@ -1,0 +1,179 @@
+import { Logger } from '@nestjs/common'
+import type { Clock } from '../clock/clock.js'
+import { placeholders, type Scalar } from '../database/row-codec.js'
+import type { Transaction, UnitOfWork } from '../database/unit-of-work.js'
+import type { Instant } from '../quota/instant.js'
+import type { QuotaRow } from './quota.entity.js'
+import { REFUSAL_CODES, type RefusalCode, type RefusalRow } from './refusal.entity.js'
+import type { LedgerStore } from './store.js'
+
+/** Counts are written this often, well within the five seconds for which an instance may keep them to itself (contract, §8). */
+const FLUSH_EVERY_MS = 2_000
+/** Counts kept at most, of an owner, a code and an hour each; a full table is written at once. */
+const MOST_COUNTS = 20_000
+/** Counts that one transaction writes. */
+const STEP = 500
+
+export const HOUR_MS = 3_600_000
+
+/** Told of what is not counted one by one. */
+export interface RefusalObserver {
+  /** Attempts for owners who never had a quota. */
+  unknownOwner(attempts: number): void
+  /** Attempts that found no room, the database being away. */
+  dropped(attempts: number): void
+}
+
+/**
+ * Counts refused attempts in memory and writes the sums in the background, so that a refusal costs its request nothing. A crash loses the counts of
+ * the last seconds; a write whose COMMIT was not answered may count twice. Bounded in memory by MOST_COUNTS, and in the table by owners who exist.
+ */
+export class RefusalCounter<Q extends QuotaRow> {
+  private readonly logger: Logger
+  private counts = new Map<string, RefusalRow>()
+  private timer: NodeJS.Timeout | undefined
+  private writing: Promise<void> | undefined
+  /** Set by whoever wants to count; at most one. */
+  observer: RefusalObserver | undefined
+
+  constructor(
+    channel: string,
+    private readonly store: LedgerStore<Q>,
+    private readonly work: UnitOfWork,
+    private readonly clock: Clock,
+  ) {
+    this.logger = new Logger(`${channel} refusals`)
+  }
+
+  /** Counts one attempt. */
+  count(ownerId: number, code: RefusalCode, amount: number): void {
+    const now = this.clock.now()
+    const hour = hourOf(now)
+    const name = `${hour} ${ownerId} ${code}`
+    const known = this.counts.get(name)
+    if (known !== undefined) {
+      known.count += 1
+      known.requested = saturated(known.requested + amount)
+      known.lastAt = Math.max(known.lastAt, now)
+      return
+    }
+    if (this.counts.size >= MOST_COUNTS) {
+      this.observer?.dropped(1)
+      return
+    }
+    this.counts.set(name, { hour, ownerId, code, count: 1, requested: amount, lastAt: now })
+    if (this.counts.size >= MOST_COUNTS) void this.flush()
+  }
+
+  /** Begins to write regularly. */
+  start(): void {
+    this.timer = setInterval(() => {
+      // While the database is known to be away, that is told once and by others.
+      if (this.work.reach === 'all') void this.flush()
+    }, FLUSH_EVERY_MS)
+    this.timer.unref()
+  }
+
+  /** Writes what is left; what cannot be written is lost. */
+  async close(): Promise<void> {
+    clearInterval(this.timer)
+    await this.flush()
+    if (this.counts.size > 0) await this.flush()
+  }
+
+  /** Writes what has been counted up to now; never rejects. */
+  async flush(): Promise<void> {
+    this.writing ??= this.writeAll().finally(() => {
+      this.writing = undefined
+    })
+    return this.writing
+  }
+
+  private async writeAll(): Promise<void> {
+    // In order of the key, so that instances that write the same rows wait for each other and do not deadlock.
+    const rows = [...this.counts.values()].sort(
+      (a, b) => a.hour - b.hour || a.ownerId - b.ownerId || (a.code < b.code ? -1 : 1),
+    )
+    this.counts = new Map()
+    for (let start = 0; start < rows.length; start += STEP) {
+      const step = rows.slice(start, start + STEP)
+      try {
+        const strangers = await this.work.write(async (transaction) => this.write(transaction, step))
+        if (strangers > 0) this.observer?.unknownOwner(strangers)
+      } catch (error) {
+        this.logger.warn(`counts of refusals were not written, trying again later: ${String(error)}`)
+        this.putBack(rows.slice(start))
+        return
+      }
+    }
+  }
+
+  /** @returns attempts for owners who never had a quota */
+  private async write(transaction: Transaction, rows: readonly RefusalRow[]): Promise<number> {
+    const { owner, quota, refusal } = this.store
+    const ownerIds = [...new Set(rows.map(({ ownerId }) => ownerId))]
+    const found = await transaction.rows(
+      `SELECT o.${owner.column('ownerId')} AS id FROM ${owner.table} o WHERE o.${owner.column('ownerId')} IN (${placeholders(ownerIds)}) ` +
+        `AND (SELECT 1 FROM ${quota.table} q WHERE q.${quota.column('ownerId')} = o.${owner.column('ownerId')} LIMIT 1) = 1`,
+      ownerIds,
+    )
+    const known = new Set(found.map((row) => Number(row['id'])))
+    const [statement] = refusal.inserts(
+      rows.filter(({ ownerId }) => known.has(ownerId)),
+      COLUMNS,
+    )
+    if (statement !== undefined) {
+      const more = this.addition(transaction)
+      await transaction.execute(`${statement.sql} ${more.sql}`, [...statement.values, ...more.values])
+    }
+    return rows.filter(({ ownerId }) => !known.has(ownerId)).reduce((sum, { count }) => sum + count, 0)
+  }
+
+  /** How a count is added to one that another write has left. */
+  private addition({ dialect }: Transaction): { sql: string; values: Scalar[] } {
+    const { refusal } = this.store
+    const [count, requested, lastAt] = [refusal.column('count'), refusal.column('requested'), refusal.column('lastAt')]
+    const fresh = (column: string): string => (dialect === 'mysql' ? `VALUES(${column})` : `excluded.${column}`)
+    const [least, greatest] = dialect === 'mysql' ? ['LEAST', 'GREATEST'] : ['MIN', 'MAX']
+    const sets = [
+      `${count} = ${count} + ${fresh(count)}`,
+      `${requested} = ${least}(?, ${requested} + ${fresh(requested)})`,
+      `${lastAt} = ${greatest}(${lastAt}, ${fresh(lastAt)})`,
+    ].join(', ')
+    const key = (['hour', 'ownerId', 'code'] as const).map((property) => refusal.column(property)).join(', ')
+    return {
+      sql: dialect === 'mysql' ? `ON DUPLICATE KEY UPDATE ${sets}` : `ON CONFLICT (${key}) DO UPDATE SET ${sets}`,
+      values: [Number.MAX_SAFE_INTEGER],
+    }
+  }
+
+  private putBack(rows: readonly RefusalRow[]): void {
+    for (const row of rows) {
+      const name = `${row.hour} ${row.ownerId} ${row.code}`
+      const known = this.counts.get(name)
+      if (known !== undefined) {
+        known.count += row.count
+        known.requested = saturated(known.requested + row.requested)
+        known.lastAt = Math.max(known.lastAt, row.lastAt)
+      } else if (this.counts.size < MOST_COUNTS) this.counts.set(name, row)
+      else this.observer?.dropped(row.count)
+    }
+  }
+}
+
+const COLUMNS = ['hour', 'ownerId', 'code', 'count', 'requested', 'lastAt'] as const
+
+/** Is this a refusal that is counted? */
+export function isCounted(code: string): code is RefusalCode {
+  return (REFUSAL_CODES as readonly string[]).includes(code)
+}
+
+/** The beginning of the UTC hour that holds an instant. */
+export function hourOf(instant: Instant): Instant {
+  return Math.floor(instant / HOUR_MS) * HOUR_MS
+}
+
+/** Attempts have no limit, so their sum stays where a JSON number ends to be exact. */
+function saturated(sum: number): number {
+  return Math.min(sum, Number.MAX_SAFE_INTEGER)
+}

@@ -1,0 +1,99 @@
+import type { DataSource } from 'typeorm'
+import type { Clock } from '../clock/clock.js'
+import { instantFromStore } from '../database/column.js'
+import type { UnitOfWork } from '../database/unit-of-work.js'
+import { formatInstant, type Instant } from '../quota/instant.js'
+import type { Channel } from './channel.js'
+import { isEmpty, type Period } from './period.js'
+import type { QuotaRow } from './quota.entity.js'
+import { HOUR_MS, hourOf } from './refusal-counter.js'
+import type { RefusalCode } from './refusal.entity.js'
+import { LedgerStore } from './store.js'
+
+/** Counts are kept for so long. */
+export const KEPT_MS = 31 * 24 * HOUR_MS
+
+/** How often an owner was refused so, as it is answered; the owner comes first. */
+export interface TopRefusalView {
+  code: RefusalCode
+  count: number
+  requested: number
+  last_at: string
+}
+
+/** How often an owner was refused so within an hour, as it is answered. */
+export interface RefusalView extends TopRefusalView {
+  hour: string
+}
+
+/** Reads the counts of refusals. */
+export class RefusalReader<Q extends QuotaRow> {
+  private readonly store: LedgerStore<Q>
+
+  constructor(
+    private readonly channel: Channel<Q>,
+    dataSource: DataSource,
+    private readonly work: UnitOfWork,
+    private readonly clock: Clock,
+  ) {
+    this.store = new LedgerStore(dataSource, channel)
+  }
+
+  /**
+   * Who was refused most, by count, then owner, then code.
+   * @param hours this hour and so many less one before it, 1 … 168
+   * @param size 1 … 100
+   */
+  async top(hours: number, size: number): Promise<{ items: TopRefusalView[] }> {
+    const { refusal } = this.store
+    const column = (property: 'hour' | 'ownerId' | 'code' | 'count' | 'requested' | 'lastAt'): string =>
+      refusal.column(property)
+    const end = hourOf(this.clock.now()) + HOUR_MS
+    const rows = await this.work.read((transaction) =>
+      transaction.rows(
+        `SELECT ${column('ownerId')} AS owner, ${column('code')} AS reason, SUM(${column('count')}) AS attempts, ` +
+          `SUM(${column('requested')}) AS units, MAX(${column('lastAt')}) AS latest FROM ${refusal.table} ` +
+          `WHERE ${column('hour')} >= ? AND ${column('hour')} < ? GROUP BY ${column('ownerId')}, ${column('code')} ` +
+          `ORDER BY attempts DESC, owner, reason LIMIT ${size}`,
+        [refusal.bind('hour', end - hours * HOUR_MS), refusal.bind('hour', end)],
+      ),
+    )
+    const [{ field }] = this.channel.people
+    return {
+      items: rows.map((row) => ({
+        [field]: Number(row['owner']),
+        code: row['reason'] as RefusalCode,
+        count: Number(row['attempts']),
+        requested: Math.min(Number(row['units']), Number.MAX_SAFE_INTEGER),
+        last_at: formatInstant(instantFromStore(row['latest'] as string)),
+      })),
+    }
+  }
+
+  /** An owner's refusals by hour, newest first; of the last 31 days where the period has no beginning. */
+  async ofOwner(ownerId: number, { from, to }: Period): Promise<{ items: RefusalView[] }> {
+    const period = { from: from ?? oldest(this.clock.now()), to }
+    if (isEmpty(period)) return { items: [] }
+    const { refusal } = this.store
+    const hour = refusal.column('hour')
+    const rows = await this.work.read((transaction) =>
+      transaction.rows(
+        `SELECT ${refusal.columns} FROM ${refusal.readBy(this.work.dialect, ['ownerId', 'hour'])} ` +
+          `WHERE ${refusal.column('ownerId')} = ? AND ${hour} >= ?${to === undefined ? '' : ` AND ${hour} < ?`} ` +
+          `ORDER BY ${hour} DESC, ${refusal.column('code')}`,
+        [ownerId, refusal.bind('hour', period.from), ...(to === undefined ? [] : [refusal.bind('hour', to)])],
+      ),
+    )
+    return {
+      items: rows.map((row) => {
+        const { hour: began, code, count, requested, lastAt } = refusal.decode(row)
+        return { hour: formatInstant(began), code, count, requested, last_at: formatInstant(lastAt) }
+      }),
+    }
+  }
+}
+
+/** Nothing from before this instant is kept. */
+export function oldest(now: Instant): Instant {
+  return now - KEPT_MS
+}

@@ -1,0 +1,34 @@
+import { Column, PrimaryColumn } from 'typeorm'
+import { ascii, INSTANT, INTEGER } from '../database/column.js'
+import type { ErrorCode } from '../error/service-error.js'
+import type { Instant } from '../quota/instant.js'
+
+/** The refusals that are counted. */
+export const REFUSAL_CODES = ['quota_exceeded', 'no_active_quota'] as const satisfies readonly ErrorCode[]
+export type RefusalCode = (typeof REFUSAL_CODES)[number]
+
+/**
+ * How often an owner was refused within an hour, over all instances. In order of the hour, so that the newest hours lie together and the oldest are
+ * dropped from one end.
+ */
+export abstract class RefusalRow {
+  /** The beginning of the UTC hour. */
+  @PrimaryColumn(INSTANT)
+  hour!: Instant
+
+  @PrimaryColumn({ ...INTEGER, name: 'owner_id' })
+  ownerId!: number
+
+  @PrimaryColumn(ascii(16))
+  code!: RefusalCode
+
+  @Column(INTEGER)
+  count!: number
+
+  /** The sum of the amounts asked for; it stays at 2^53-1 where it would pass that. */
+  @Column(INTEGER)
+  requested!: number
+
+  @Column({ ...INSTANT, name: 'last_at' })
+  lastAt!: Instant
+}

@@ -1,0 +1,60 @@
+import { Controller, Get, Query } from '@nestjs/common'
+import { ApiOkResponse, ApiTags } from '@nestjs/swagger'
+import { ServiceAuth } from '../auth/access.decorator.js'
+import { ExpiringQuery, OwnersQuery, RefusalsDto, TopRefusalsQuery } from '../channel-api/office.dto.js'
+import type { ChangesPage } from '../ledger/change-reader.js'
+import type { ExpiringPage } from '../ledger/expiring-reader.js'
+import type { OwnersPage } from '../ledger/owner-reader.js'
+import type { RefusalView, TopRefusalView } from '../ledger/refusal-reader.js'
+import {
+  MailChangesPageDto,
+  MailChangesQuery,
+  MailExpiringPageDto,
+  MailOwnersPageDto,
+  MailRefusalsQuery,
+  MailTopRefusalsDto,
+} from './mail-office.dto.js'
+import { MailOfficeService } from './mail-office.service.js'
+
+/** The quotas of all mail accounts, for those who look after them. */
+@ApiTags('Mail quotas')
+@Controller('api/v1/quotas')
+@ServiceAuth()
+export class MailOfficeController {
+  constructor(private readonly office: MailOfficeService) {}
+
+  /** List everybody who ever had a quota */
+  @Get('owners')
+  @ApiOkResponse({ type: MailOwnersPageDto })
+  async owners(@Query() query: OwnersQuery): Promise<OwnersPage> {
+    return this.office.owners(query)
+  }
+
+  /** List the changes of all quotas, newest first */
+  @Get('changes')
+  @ApiOkResponse({ type: MailChangesPageDto })
+  async changes(@Query() query: MailChangesQuery): Promise<ChangesPage> {
+    return this.office.changes(query.account_id, query)
+  }
+
+  /** Say who was refused most */
+  @Get('refusals/top')
+  @ApiOkResponse({ type: MailTopRefusalsDto })
+  async topRefusals(@Query() query: TopRefusalsQuery): Promise<{ items: TopRefusalView[] }> {
+    return this.office.topRefusals(query)
+  }
+
+  /** Say how often an account was refused, hour by hour, newest first */
+  @Get('refusals')
+  @ApiOkResponse({ type: RefusalsDto })
+  async refusals(@Query() query: MailRefusalsQuery): Promise<{ items: RefusalView[] }> {
+    return this.office.refusals(query.account_id, query)
+  }
+
+  /** List the quotas that end soon, soonest first */
+  @Get('expiring')
+  @ApiOkResponse({ type: MailExpiringPageDto })
+  async expiring(@Query() query: ExpiringQuery): Promise<ExpiringPage> {
+    return this.office.expiring(query)
+  }
+}

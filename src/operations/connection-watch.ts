@@ -1,0 +1,58 @@
+import { Inject, Injectable, Logger } from '@nestjs/common'
+import { Counter, Gauge, Registry } from 'prom-client'
+import { type ConnectionObserver, Connections, type Shed, type Unfit } from '../http/connections.js'
+import { METRICS_REGISTRY } from './metrics.js'
+import { Occasionally } from './occasionally.js'
+
+const SHED: Readonly<Record<Shed, string>> = {
+  refused: 'a connection was refused: MAX_CONNECTIONS are open, and all of them busy',
+  evicted: 'an idle connection was closed to make room for another: MAX_CONNECTIONS are open',
+}
+
+const UNKNOWN = 'an unknown address'
+
+/** Measures and logs what happens to connections and to bytes that are no requests; neither has a line among the requests. */
+@Injectable()
+export class ConnectionWatch implements ConnectionObserver {
+  private readonly logger = new Logger('Connections')
+  private readonly tell = new Occasionally((message) => this.logger.warn(message))
+  private readonly shedding: Counter<'how'>
+  private readonly unfitness: Counter<'why'>
+
+  constructor(@Inject(METRICS_REGISTRY) registry: Registry, connections: Connections) {
+    const registers = [registry]
+    this.shedding = new Counter({
+      name: 'http_connections_shed_total',
+      help: 'Connections that were closed because there were too many: refused where all were busy, evicted where one was idle.',
+      labelNames: ['how'],
+      registers,
+    })
+    this.unfitness = new Counter({
+      name: 'http_connections_broken_off_total',
+      help: 'Connections that were ended because of what came over them: no HTTP, too large a head, a request that did not arrive in time, CONNECT, too many requests sent ahead.',
+      labelNames: ['why'],
+      registers,
+    })
+    new Gauge({
+      name: 'http_connections',
+      help: 'Open connections by what they do: busy with a request, or idle.',
+      labelNames: ['state'],
+      registers,
+      collect() {
+        this.set({ state: 'busy' }, connections.busy)
+        this.set({ state: 'idle' }, connections.idle)
+      },
+    })
+    connections.observer = this
+  }
+
+  unfit(why: Unfit, address: string | undefined): void {
+    this.unfitness.inc({ why })
+    this.tell.happened(why, `a connection was broken off: ${why}; from ${address ?? UNKNOWN}`)
+  }
+
+  shed(how: Shed, address: string | undefined): void {
+    this.shedding.inc({ how })
+    this.tell.happened(how, `${SHED[how]}; from ${address ?? UNKNOWN}`)
+  }
+}

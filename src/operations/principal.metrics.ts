@@ -1,0 +1,34 @@
+import { Inject, Injectable } from '@nestjs/common'
+import { Counter, Gauge, type Registry } from 'prom-client'
+import { Admission } from '../http/admission.js'
+import { METRICS_REGISTRY } from './metrics.js'
+
+/** Shows what of each principal is in hand. Names are those of the configured tokens, a closed set. */
+@Injectable()
+export class PrincipalMetrics {
+  constructor(@Inject(METRICS_REGISTRY) registry: Registry, admission: Admission) {
+    const registers = [registry]
+    new Gauge({
+      name: 'http_principal_requests',
+      help: 'Requests in hand by principal: working, or waiting for their turn with the body unread.',
+      labelNames: ['principal', 'state'],
+      registers,
+      collect() {
+        for (const { principal, requests, waiting } of admission.inHand()) {
+          this.set({ principal, state: 'working' }, requests)
+          this.set({ principal, state: 'waiting' }, waiting)
+        }
+      },
+    })
+    new Counter({
+      name: 'http_principal_refused_total',
+      help: 'Requests answered 503 because too many of the same principal were in hand.',
+      labelNames: ['principal'],
+      registers,
+      collect() {
+        this.reset()
+        for (const { principal, refused } of admission.inHand()) this.inc({ principal }, refused)
+      },
+    })
+  }
+}

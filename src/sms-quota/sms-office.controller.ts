@@ -1,0 +1,60 @@
+import { Controller, Get, Query } from '@nestjs/common'
+import { ApiOkResponse, ApiTags } from '@nestjs/swagger'
+import { AdminAuth } from '../auth/access.decorator.js'
+import { ExpiringQuery, OwnersQuery, RefusalsDto, TopRefusalsQuery } from '../channel-api/office.dto.js'
+import type { ChangesPage } from '../ledger/change-reader.js'
+import type { ExpiringPage } from '../ledger/expiring-reader.js'
+import type { OwnersPage } from '../ledger/owner-reader.js'
+import type { RefusalView, TopRefusalView } from '../ledger/refusal-reader.js'
+import {
+  SmsChangesPageDto,
+  SmsChangesQuery,
+  SmsExpiringPageDto,
+  SmsOwnersPageDto,
+  SmsRefusalsQuery,
+  SmsTopRefusalsDto,
+} from './sms-office.dto.js'
+import { SmsOfficeService } from './sms-office.service.js'
+
+/** The SMS quotas of all users, for those who look after them. */
+@ApiTags('SMS quotas')
+@Controller('api/sms/admin/quota')
+@AdminAuth()
+export class SmsOfficeController {
+  constructor(private readonly office: SmsOfficeService) {}
+
+  /** List everybody who ever had a quota */
+  @Get('owners')
+  @ApiOkResponse({ type: SmsOwnersPageDto })
+  async owners(@Query() query: OwnersQuery): Promise<OwnersPage> {
+    return this.office.owners(query)
+  }
+
+  /** List the changes of all quotas, newest first */
+  @Get('changes')
+  @ApiOkResponse({ type: SmsChangesPageDto })
+  async changes(@Query() query: SmsChangesQuery): Promise<ChangesPage> {
+    return this.office.changes(query.user_id, query)
+  }
+
+  /** Say who was refused most */
+  @Get('refusals/top')
+  @ApiOkResponse({ type: SmsTopRefusalsDto })
+  async topRefusals(@Query() query: TopRefusalsQuery): Promise<{ items: TopRefusalView[] }> {
+    return this.office.topRefusals(query)
+  }
+
+  /** Say how often a user was refused, hour by hour, newest first */
+  @Get('refusals')
+  @ApiOkResponse({ type: RefusalsDto })
+  async refusals(@Query() query: SmsRefusalsQuery): Promise<{ items: RefusalView[] }> {
+    return this.office.refusals(query.user_id, query)
+  }
+
+  /** List the quotas that end soon, soonest first */
+  @Get('expiring')
+  @ApiOkResponse({ type: SmsExpiringPageDto })
+  async expiring(@Query() query: ExpiringQuery): Promise<ExpiringPage> {
+    return this.office.expiring(query)
+  }
+}

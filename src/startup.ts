@@ -1,0 +1,37 @@
+import { resolve } from 'node:path'
+import { ConfigError, type DatabaseConfig } from './config/config.js'
+
+/** Why a process of the service does not start, in words for whoever started it: no stack, since nothing in the code is wrong. */
+export class StartError extends Error {}
+
+/** Runs a reader of the configuration; its mistakes become a StartError. */
+export function configured<T>(read: () => T): T {
+  try {
+    return read()
+  } catch (error) {
+    if (error instanceof ConfigError) throw new StartError(error.message)
+    throw error
+  }
+}
+
+/** Names the database without its password. A file is named from the root on: the same words mean another one elsewhere. */
+export function databaseName(database: DatabaseConfig): string {
+  if (database.kind === 'sqlite') return `sqlite:${resolve(database.path)}`
+  const { protocol, username, host, pathname } = new URL(database.url)
+  return `${protocol}//${username}@${host}${pathname}`
+}
+
+/** What went wrong, in one line. */
+export function reasonOf(error: unknown): string {
+  if (error instanceof AggregateError) return error.errors.map(reasonOf).join('; ')
+  return error instanceof Error ? error.message : String(error)
+}
+
+/** Uses the database; that it cannot be used becomes a StartError which names it. */
+export async function using<T>(database: DatabaseConfig, use: () => Promise<T>): Promise<T> {
+  try {
+    return await use()
+  } catch (error) {
+    throw new StartError(`The database ${databaseName(database)} cannot be used: ${reasonOf(error)}`)
+  }
+}

@@ -1,0 +1,141 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { figure } from './support/figures.js'
+import { guard } from './support/guard.js'
+import { HttpClient } from './support/http-client.js'
+import { ADMIN, Instance, OTHER } from './support/instance.js'
+import { onEveryStore, type Store } from './support/store.js'
+import { Victim } from './support/victim.js'
+import { fresh, MAIL, tally, totalQuota } from './support/wire.js'
+
+const FLOOD = join(process.cwd(), 'test/support/flood.mjs')
+const BEFORE_MS = 3_000
+const ATTACK_SECONDS = 10
+const AFTER_MS = 4_000
+const MINUTES = 120_000
+
+/** What is bearable while somebody attacks, on two busy cores; the least that was seen without a defence was ten times as much. */
+const CONSUME_P99_MS = 1_000
+const PROBE_P90_MS = 500
+/** While hundreds connect at once, who comes behind them waits for them to be let in. */
+const PROBE_WORST_MS = 5_000
+
+onEveryStore('under a flood', (kind) => {
+  let store: Store
+  let client: HttpClient
+  let instance: Instance
+  let owner = 0
+
+  beforeAll(async () => {
+    store = await kind.open()
+    client = new HttpClient()
+    instance = await Instance.start(store.url, client, { MAX_CONNECTIONS: '500' })
+  })
+
+  afterAll(async () => {
+    await instance.terminate()
+    client.close()
+    await store.drop()
+  })
+
+  /** Runs an attacker beside a victim, and notes what the victim got in each second. */
+  async function attack(name: string, ...how: string[]) {
+    const body = { account_id: (owner += 1), amount: 1 }
+    await instance.send('POST', MAIL.quotas, { token: OTHER, body: totalQuota(MAIL, owner, 1_000_000) })
+    const consumes = new Victim(async () =>
+      instance.send('POST', `${MAIL.usage}/consume`, { token: OTHER, key: fresh('victim'), body }),
+    )
+    // Each on a connection of its own: whoever probes is as a rule not connected yet.
+    const probes = new Victim(
+      async () => {
+        const own = new HttpClient()
+        return own.send(instance.url, 'GET', '/health/live', { token: OTHER }).finally(() => own.close())
+      },
+      { callers: 4, pauseMs: 200 },
+    )
+    const began = performance.now()
+    await sleep(BEFORE_MS)
+    for (const victim of [consumes, probes]) victim.mark()
+    const from = Math.round((performance.now() - began) / 1000)
+    const { port } = new URL(instance.url)
+    const [kindOf = '', ...more] = how
+    const flood = spawn(process.execPath, [FLOOD, port, kindOf, String(ATTACK_SECONDS), ...more], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    const release = guard(flood.pid!)
+    const [said] = await Promise.all([text(flood.stdout), once(flood, 'exit')])
+    release()
+    const to = Math.round((performance.now() - began) / 1000)
+    await sleep(AFTER_MS)
+    for (const victim of [consumes, probes]) await victim.stop()
+    const seconds = consumes.perSecond()
+    figure(`${name} on ${kind.name}`, {
+      'answers by second, before': seconds.slice(0, from).join(' '),
+      during: seconds.slice(from, to).join(' '),
+      after: seconds.slice(to).join(' '),
+      'consume p99 ms': consumes.quantile(0.99),
+      'worst ms': consumes.quantile(1),
+      'probe p90 ms': probes.quantile(0.9),
+      'probe p99 ms': probes.quantile(0.99),
+      'worst probe ms': probes.quantile(1),
+      outcomes: JSON.stringify(tally([...consumes.told, ...probes.told].map(({ outcome }) => outcome))),
+      attacker: said.trim(),
+    })
+    return { consumes, probes }
+  }
+
+  const bearable = ({ consumes, probes }: Awaited<ReturnType<typeof attack>>, probeP90 = PROBE_P90_MS) => {
+    for (const { told } of [consumes, probes]) {
+      expect(tally(told.map(({ outcome }) => outcome))).toEqual({ 200: told.length })
+    }
+    expect(consumes.quantile(0.99)).toBeLessThan(CONSUME_P99_MS)
+    expect(probes.quantile(0.9)).toBeLessThan(probeP90)
+    expect(probes.quantile(1)).toBeLessThan(PROBE_WORST_MS)
+  }
+
+  describe('of requests without a token', () => {
+    it(
+      'on one socket, 20,000 pipelined at a time, others are answered',
+      async () => {
+        bearable(await attack('pipelining', 'pipeline', '1', '20000'))
+      },
+      MINUTES,
+    )
+
+    it(
+      'on 20 sockets, 2,000 pipelined at a time, others are answered',
+      async () => {
+        bearable(await attack('pipelining on 20 sockets', 'pipeline', '20', '2000'))
+      },
+      MINUTES,
+    )
+  })
+
+  it(
+    'of probes on 200 connections, others are answered',
+    async () => {
+      bearable(await attack('readiness', 'path', '200', '/health/ready'))
+    },
+    MINUTES,
+  )
+
+  it(
+    'of scrapes on 200 connections, others are answered',
+    async () => {
+      bearable(await attack('metrics', 'path', '200', '/metrics', ADMIN))
+    },
+    MINUTES,
+  )
+
+  it(
+    'of idle connections, twice as many as are let in, others are answered',
+    async () => {
+      bearable(await attack('connections', 'connect', '1000'), PROBE_WORST_MS)
+    },
+    MINUTES,
+  )
+})

@@ -1,0 +1,50 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
+import { type As, TestApp } from './support/app.js'
+import { backOfficeContract } from './support/back-office.contract.js'
+import { MAIL_API, SMS_API, START, stopSweepers } from './support/quota-api.js'
+import { onEveryStore, type Store } from './support/store.js'
+
+onEveryStore('the back office', (kind) => {
+  let store: Store
+  let app: TestApp
+
+  beforeAll(async () => {
+    store = await kind.open()
+    app = await TestApp.start(store)
+    await stopSweepers(app)
+  })
+
+  afterEach(() => {
+    app.clock.set(START)
+  })
+
+  afterAll(async () => {
+    await app.stop()
+    await store.drop()
+  })
+
+  describe('whose token this is', () => {
+    it.each<[As, string]>([
+      ['usage', 'usage'],
+      ['other', 'service'],
+      ['admin', 'admin'],
+    ])('is told to %s', async (name, role) => {
+      const answer = await app.get('/api/v1/me', { as: name })
+      expect([answer.status, answer.body]).toEqual([200, { name, role }])
+    })
+
+    it('is told by GET alone, and takes no parameter', async () => {
+      const posted = await app.post('/api/v1/me', {})
+      expect([posted.status, posted.headers['allow'], posted.body.allow]).toEqual([405, 'GET, HEAD', ['GET', 'HEAD']])
+      expect((await app.get('/api/v1/me?name=boss')).status).toBe(400)
+    })
+  })
+
+  describe('of mail', () => {
+    backOfficeContract(MAIL_API, () => app)
+  })
+
+  describe('of SMS', () => {
+    backOfficeContract(SMS_API, () => app)
+  })
+})

@@ -1,0 +1,77 @@
+import { existsSync, readdirSync } from 'node:fs'
+import { cp, mkdir, mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
+import { type Ended, runNode } from './support/command.js'
+
+// Processes one after the other, on a machine that may be busy.
+jest.setTimeout(120_000)
+
+/** A project of one module, built the way this one is. */
+let project: string
+const at = (path: string): string => join(project, path)
+
+async function build(...args: string[]): Promise<Ended> {
+  return runNode([at('scripts/build.mjs'), ...args], { cwd: project })
+}
+
+async function inodeOf(path: string): Promise<number> {
+  return (await stat(at(path))).ino
+}
+
+beforeAll(async () => {
+  project = await mkdtemp(join(tmpdir(), 'quota-build-'))
+  await mkdir(at('src'))
+  const kept = ['scripts/build.mjs', 'package.json', 'nest-cli.json', 'tsconfig.json', 'tsconfig.build.json']
+  for (const file of [...kept, 'package-lock.json']) await cp(join(process.cwd(), file), at(file))
+  await symlink(join(process.cwd(), 'node_modules'), at('node_modules'))
+  await writeFile(at('ormconfig.ts'), 'export {}\n')
+  await writeFile(at('src/main.ts'), 'export const answer = 1\n')
+})
+
+afterAll(async () => {
+  await rm(project, { recursive: true, force: true })
+})
+
+describe('a build', () => {
+  it('is made where there is none, and left alone while nothing has changed', async () => {
+    expect(await build('--if-changed')).toMatchObject({ code: 0 })
+    const made = await inodeOf('dist/src/main.js')
+    expect(await build('--if-changed')).toMatchObject({ code: 0, stdout: '', stderr: '' })
+    expect(await inodeOf('dist/src/main.js')).toBe(made)
+  })
+
+  it('never takes away what runs, and takes its place when it is whole', async () => {
+    expect(await build('--if-changed')).toMatchObject({ code: 0 })
+    await writeFile(at('src/main.ts'), 'export const answer = 2\n')
+    let ended = false as boolean
+    const building = build('--if-changed').finally(() => {
+      ended = true
+    })
+    let looks = 0
+    let missing = 0
+    while (!ended) {
+      looks += 1
+      if (!existsSync(at('dist/src/main.js'))) missing += 1
+      await sleep(1)
+    }
+    expect((await building).code).toBe(0)
+    expect(looks).toBeGreaterThan(100)
+    // Between two renames there is an instant without; a compiler that empties the folder first leaves seconds.
+    expect(missing).toBeLessThanOrEqual(1)
+    expect(await readFile(at('dist/src/main.js'), 'utf8')).toContain('answer = 2')
+  })
+
+  it('that fails leaves the last one, and no rubbish', async () => {
+    expect(await build('--if-changed')).toMatchObject({ code: 0 })
+    const last = await inodeOf('dist/src/main.js')
+    const good = await readFile(at('src/main.ts'), 'utf8')
+    await writeFile(at('src/main.ts'), 'export const answer: string = 3\n')
+    expect((await build('--if-changed')).code).toBe(1)
+    expect(await inodeOf('dist/src/main.js')).toBe(last)
+    await writeFile(at('src/main.ts'), good)
+    expect(readdirSync(project).filter((name) => name.startsWith('.build-'))).toEqual([])
+  })
+})

@@ -1,0 +1,187 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals'
+import { DataSource } from 'typeorm'
+import { SWEPT_AT_ONCE } from '../src/ledger/holds.js'
+import type { Ledger } from '../src/ledger/ledger.js'
+import type { QuotaReader } from '../src/ledger/quota-reader.js'
+import type { MailQuota } from '../src/mail-quota/mail-quota.entity.js'
+import { MAIL_TOKENS } from '../src/mail-quota/mail.channel.js'
+import { TestApp } from './support/app.js'
+import { audit } from './support/audit.js'
+import { figure } from './support/figures.js'
+import { bodyOf, MAIL_API, stopSweepers, sweeperOf } from './support/quota-api.js'
+import { onEveryStore, type Store } from './support/store.js'
+import { fresh, inParallel, times } from './support/wire.js'
+
+/** As many as one owner may have, and many times as many holds. */
+const QUOTAS = 200
+const HOLDS = 5_000
+const HELD = 3
+const DAY = 86_400
+
+/** Whose holds they are, and others, one of whom shares its lane. */
+const BUSY = 1_000
+const OTHERS = [1_001, 1_002]
+
+/**
+ * What nobody else may wait for one owner's holds. Ten times what it takes here, so that a busy machine does not matter, and still a part of what it
+ * took when every hold was multiplied with quotas and resets.
+ */
+const PATIENCE_MS = 3_000
+
+onEveryStore('200 quotas with 5,000 holds', (kind) => {
+  let store: Store
+  let app: TestApp
+  let ledger: Ledger<MailQuota>
+  let reader: QuotaReader<MailQuota>
+  const caller = { name: 'holder', requestId: 'holds' }
+
+  beforeAll(async () => {
+    store = await kind.open()
+    app = await TestApp.start(store)
+    await stopSweepers(app)
+    ledger = app.app.get<Ledger<MailQuota>>(MAIL_TOKENS.ledger)
+    reader = app.app.get<QuotaReader<MailQuota>>(MAIL_TOKENS.quotas)
+    for (const owner of OTHERS)
+      await create(owner, { quota_type: 1, total: 1_000_000, expire_at: app.clock.after(90 * DAY) })
+    const half = QUOTAS / 2
+    const total = Math.ceil((HOLDS * HELD) / half) + 10
+    for (const n of times(half)) await create(BUSY, { quota_type: 1, total, expire_at: app.clock.after(30 * DAY + n) })
+    await inParallel(500, times(HOLDS), async (n) => {
+      await ledger.reserve(caller, BUSY, HELD, DAY, `hold-${n}`)
+    })
+    // With a reset in every hour of the holds' day, at a time of its own; the first one ends before it could ever help.
+    for (const n of times(half)) {
+      const cycle = { quota_type: 2, total: 10, cycle_unit: 'hour', cycle_reset_at: app.clock.after(30 + 17 * n) }
+      await create(BUSY, n === 0 ? { ...cycle, expire_at: app.clock.after(20) } : cycle)
+    }
+  }, 120_000)
+
+  afterAll(async () => {
+    await app.stop()
+    await store.drop()
+  })
+
+  async function create(owner: number, settings: object): Promise<void> {
+    bodyOf(201, await app.post(MAIL_API.quotas, { account_id: owner, ...settings }))
+  }
+
+  const rows = async <T extends object>(sql: string): Promise<T[]> => app.app.get(DataSource).query(sql)
+  const number = async (sql: string): Promise<number> => Number(Object.values((await rows(sql))[0] ?? {})[0])
+
+  /** How long each of the others waited at most for a consume while `work` was done, in milliseconds. */
+  async function othersWaitDuring(work: () => Promise<void>): Promise<number> {
+    let done = false
+    let longest = 0
+    const waiting = OTHERS.map(async (owner) => {
+      while (!done) {
+        const start = performance.now()
+        const body = { account_id: owner, amount: 1 }
+        bodyOf(200, await app.post(MAIL_API.consume, body, { as: 'usage', key: fresh('other') }))
+        longest = Math.max(longest, performance.now() - start)
+      }
+    })
+    try {
+      await work()
+    } finally {
+      done = true
+      await Promise.all(waiting)
+    }
+    return Math.round(longest)
+  }
+
+  it('say in a moment when more might fit, in a refusal and in a check', async () => {
+    const { total, remaining } = await reader.summary(BUSY)
+    expect(total - remaining).toBe(HOLDS * HELD)
+    let took = 0
+    const waited = await othersWaitDuring(async () => {
+      const start = performance.now()
+      // All that there is together at no time: the search goes to the end.
+      await expect(ledger.consume(caller, BUSY, total, 'too-much')).rejects.toMatchObject({
+        code: 'quota_exceeded',
+        extra: { refills_at: null },
+      })
+      expect((await reader.check(BUSY, total)).refills_at).toBeNull()
+      // With every hold back, and not before.
+      const all = await reader.check(BUSY, total - 10)
+      expect(Date.parse(all.refills_at ?? '')).toBeGreaterThanOrEqual(Date.parse(app.clock.after(DAY)))
+      took = Math.round(performance.now() - start)
+    })
+    figure(`${kind.name}, refills_at of ${QUOTAS} quotas and ${HOLDS} holds`, {
+      'three answers, ms': took,
+      'others waited, ms': waited,
+    })
+    expect(waited).toBeLessThan(PATIENCE_MS)
+    expect(took).toBeLessThan(3 * PATIENCE_MS)
+  })
+
+  it('come back at one instant, and nobody else waits for it', async () => {
+    app.clock.pass(DAY)
+    // At that instant nothing is held, whoever has noticed: the hourly ones but the first have been reset, nothing else was used.
+    const half = QUOTAS / 2
+    const all = half * (Math.ceil((HOLDS * HELD) / half) + 10) + 10 * (half - 1)
+    let took = 0
+    const waited = await othersWaitDuring(async () => {
+      const start = performance.now()
+      const [summary, check, list] = await Promise.all([
+        reader.summary(BUSY),
+        reader.check(BUSY, all),
+        reader.list({ people: { ownerId: BUSY }, status: undefined }, { page: 1, pageSize: 100 }),
+      ])
+      expect(summary).toMatchObject({ used: 0, reserved: 0, remaining: all })
+      expect(check).toMatchObject({ allowed: true, remaining: all })
+      expect(list.items.map(({ reserved }) => reserved)).toEqual(times(100).map(() => 0))
+      expect(await written()).toEqual({ holds: HOLDS, reserved: HOLDS * HELD, expired: 0 })
+      // Writers know it too. One that takes little writes down little, so that whoever is in its batch or behind it does not wait for thousands of rows.
+      await expect(ledger.consume(caller, BUSY, all + 1, 'one-too-many')).rejects.toMatchObject({
+        extra: { remaining: all },
+      })
+      await ledger.consume(caller, BUSY, 1, 'one')
+      took = Math.round(performance.now() - start)
+      const { holds, reserved, expired } = await written()
+      expect(holds).toBeGreaterThanOrEqual(HOLDS - 2 * SWEPT_AT_ONCE)
+      expect(reserved).toBe(holds * HELD)
+      expect(expired).toBe(HOLDS - holds)
+      expect(await reader.summary(BUSY)).toMatchObject({ used: 1, reserved: 0, remaining: all - 1 })
+    })
+    figure(`${kind.name}, ${HOLDS} holds due at once`, { 'five answers, ms': took, 'others waited, ms': waited })
+    expect(waited).toBeLessThan(PATIENCE_MS)
+    await inOrder()
+  })
+
+  it('are all written down before they are spent, so that no slower clock can settle one any more', async () => {
+    const { remaining } = await reader.summary(BUSY)
+    const spent = HOLDS * HELD - 300
+    const { holds: before } = await written()
+    await ledger.consume(caller, BUSY, spent, 'nearly-everything')
+    const { holds, reserved } = await written()
+    expect(holds).toBeLessThan(before)
+    expect(reserved).toBe(holds * HELD)
+    expect(await number('SELECT COUNT(*) AS n FROM mail_quota WHERE used + reserved > total')).toBe(0)
+    expect(await reader.summary(BUSY)).toMatchObject({ used: spent + 1, reserved: 0, remaining: remaining - spent })
+    await inOrder()
+  })
+
+  it('are written down by the sweeper, step by step', async () => {
+    const before = await reader.summary(BUSY)
+    const waited = await othersWaitDuring(async () => sweeperOf(app, MAIL_API).sweep())
+    figure(`${kind.name}, the sweep of what was left`, { 'others waited, ms': waited })
+    expect(waited).toBeLessThan(PATIENCE_MS)
+    expect(await written()).toEqual({ holds: 0, reserved: 0, expired: HOLDS })
+    expect(await number('SELECT COUNT(*) AS n FROM mail_quota WHERE hold_due_at IS NOT NULL')).toBe(0)
+    expect(await reader.summary(BUSY)).toEqual(before)
+    await inOrder()
+  })
+
+  /** What is written down of holds. */
+  async function written(): Promise<{ holds: number; reserved: number; expired: number }> {
+    return {
+      holds: await number('SELECT COUNT(*) AS n FROM mail_hold'),
+      reserved: await number('SELECT SUM(reserved) AS n FROM mail_quota'),
+      expired: await number("SELECT COUNT(*) AS n FROM mail_operation WHERE state = 'expired'"),
+    }
+  }
+
+  async function inOrder(): Promise<void> {
+    if (kind.name !== 'SQLite') expect(await audit({ rows })).toEqual([])
+  }
+})

@@ -1,0 +1,91 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals'
+import fc from 'fast-check'
+import { EARLIEST, formatInstant, type Instant, LATEST } from '../src/quota/instant.js'
+import { TestApp } from './support/app.js'
+import { type Body, bodyOf, fresh, MAIL_API, stopSweepers, sweeperOf } from './support/quota-api.js'
+import { onEveryStore, type Store } from './support/store.js'
+
+/** Where somebody's calendar, format or guess at a century begins or ends. */
+const TIMES = [
+  '0000-01-01T00:00:00.000Z',
+  '0000-12-31T23:59:59.999Z',
+  '0001-01-01T00:00:00.000Z',
+  '0012-11-10T09:08:07.006Z',
+  '0040-01-01T00:00:00.000Z',
+  '0069-12-31T23:59:59.999Z',
+  '0070-01-01T00:00:00.000Z',
+  '0099-12-31T23:59:59.999Z',
+  '0100-01-01T00:00:00.000Z',
+  '0999-12-31T23:59:59.999Z',
+  '1000-01-01T00:00:00.000Z',
+  '1582-10-10T00:00:00.001Z',
+  '1899-12-31T00:00:00.000Z',
+  '1969-12-31T23:59:59.999Z',
+  '1970-01-01T00:00:00.000Z',
+  '2000-02-29T23:59:59.999Z',
+  '2026-03-29T01:30:00.000Z',
+  '2038-01-19T03:14:08.000Z',
+  '9999-12-31T23:59:59.999Z',
+]
+const DRAWN = 60
+
+onEveryStore('times', (kind) => {
+  let store: Store
+  let app: TestApp
+  let id: number
+  const owner = fresh()
+
+  beforeAll(async () => {
+    store = await kind.open()
+    app = await TestApp.start(store)
+    await stopSweepers(app)
+    const settings = { account_id: owner, quota_type: 1, total: 5, expire_at: app.clock.after(60) }
+    id = bodyOf(201, await app.post(MAIL_API.quotas, settings)).id
+  })
+
+  afterAll(async () => {
+    await app.stop()
+    await store.drop()
+  })
+
+  const read = async (): Promise<Body> => bodyOf(200, await app.get(`${MAIL_API.quotas}/${id}`))
+  const update = async (patch: object): Promise<Body> => bodyOf(200, await app.put(`${MAIL_API.quotas}/${id}`, patch))
+
+  /** Writes a time, reads it in every way there is, and has the record written again for another reason. */
+  async function roundTrip(time: string): Promise<void> {
+    const status = time > app.clock.after(0) ? 'active' : 'expired'
+    expect(await update({ expire_at: time })).toMatchObject({ expire_at: time, status })
+    expect(await read()).toMatchObject({ expire_at: time, status })
+    const list: Body = bodyOf(200, await app.get(`${MAIL_API.list}?account_id=${owner}&status=${status}`))
+    expect(list).toMatchObject({ total: 1, items: [{ expire_at: time, status }] })
+    const { total, version } = (await read()) as { total: number; version: number }
+    // The quota is read under its lock, and written with all of its settings.
+    const changed = await update({ total: 1 + (total % 7), version })
+    expect(changed).toMatchObject({ expire_at: time, status, version: version + 1 })
+    expect(await update({ ...changed })).toEqual(changed)
+    await sweeperOf(app, MAIL_API).sweep()
+    expect(await read()).toEqual(changed)
+    const { items }: Body = bodyOf(200, await app.get(`${MAIL_API.quotas}/${id}/changes`))
+    expect(items[0].after).toEqual({ total: changed.total })
+    expect(items[1].after).toMatchObject({ expire_at: time })
+  }
+
+  it.each(TIMES)('come back as they went in: %s', async (time) => {
+    await roundTrip(time)
+  })
+
+  it('come back as they went in, whatever they are', async () => {
+    const anyTime = fc.integer({ min: EARLIEST, max: LATEST })
+    const early = fc.integer({ min: EARLIEST, max: Date.parse('0100-01-01T00:00:00Z') })
+    const times: Instant[] = [...fc.sample(anyTime, DRAWN / 2), ...fc.sample(early, DRAWN / 2)]
+    for (const time of times) await roundTrip(formatInstant(time))
+  })
+
+  it('leave a quota that was over in the year 40 over', async () => {
+    await update({ expire_at: '0040-01-01T00:00:00.000Z', status: 'active' })
+    await update({ total: 5 })
+    expect(bodyOf(200, await app.get(MAIL_API.summary(owner))).quota_count).toBe(0)
+    const consumed = await app.post(MAIL_API.consume, { account_id: owner, amount: 1 }, { key: `late-${owner}` })
+    expect([consumed.status, consumed.body.code]).toEqual([409, 'no_active_quota'])
+  })
+})

@@ -1,0 +1,114 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
+import { createConnection } from 'mysql2/promise'
+import { audit } from './support/audit.js'
+import { HAS_SERVER, TestDatabase } from './support/database.js'
+import { figure } from './support/figures.js'
+import { type Answer, HttpClient } from './support/http-client.js'
+import { Instance } from './support/instance.js'
+import { fresh, MAIL, tally, times, totalQuota } from './support/wire.js'
+
+const onServer = HAS_SERVER ? describe : describe.skip
+
+const PATIENCE_MS = 120_000
+const LOCKED_FOR_MS = 7_000
+
+onServer('one locked owner', () => {
+  let database: TestDatabase
+  let client: HttpClient
+  let instance: Instance
+
+  beforeAll(async () => {
+    database = await TestDatabase.open()
+    client = new HttpClient()
+    instance = await Instance.start(database.url, client)
+    for (const owner of times(60)) await instance.post(MAIL.quotas, totalQuota(MAIL, owner + 1, 1_000_000))
+  }, 90_000)
+
+  afterAll(async () => {
+    const code = await instance.terminate()
+    client.close()
+    await database.drop()
+    expect(code).toBe(0)
+  }, 60_000)
+
+  afterEach(async () => {
+    expect(await audit(database)).toEqual([])
+  })
+
+  /** Keeps rows locked, as a session that hangs would. */
+  async function locked(sql: string): Promise<() => Promise<void>> {
+    const connection = await createConnection(database.url)
+    await connection.query('SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED')
+    await connection.query('START TRANSACTION')
+    await connection.query(sql)
+    return async () => {
+      await connection.query('ROLLBACK')
+      await connection.end()
+    }
+  }
+
+  const consume = (owner: number, on = instance): Promise<Answer> =>
+    on.post(`${MAIL.usage}/consume`, { account_id: owner, amount: 1 }, fresh('locked'))
+
+  it.each([
+    ['lock row', 'SELECT * FROM mail_owner WHERE owner_id = 2 FOR UPDATE'],
+    ['quota', 'SELECT * FROM mail_quota WHERE account_id = 2 FOR UPDATE'],
+  ])(
+    'whose %s somebody keeps locked for 7 s keeps nobody else waiting for long',
+    async (what, sql) => {
+      const release = await locked(sql)
+      const others: { status: number; ms: number }[] = []
+      const own: Promise<Answer>[] = []
+      const began = performance.now()
+      const sent: Promise<void>[] = []
+      for (const n of times(200)) {
+        if (n % 10 === 0) own.push(consume(2))
+        // All in the lane of the locked one: its id is even.
+        const start = performance.now()
+        sent.push(
+          consume(4 + 2 * (n % 25)).then(({ status }) => {
+            others.push({ status, ms: performance.now() - start })
+          }),
+        )
+        await sleep(Math.max(0, (n + 1) * (LOCKED_FOR_MS / 200) - (performance.now() - began)))
+      }
+      await release()
+      await Promise.all(sent)
+      const ownStatuses = tally((await Promise.all(own)).map(({ status }) => status))
+      const slow = others.map(({ ms }) => Math.round(ms)).sort((a, b) => b - a)
+      figure(`one locked ${what} for 7 s`, {
+        'others answered': others.filter(({ status }) => status === 200).length,
+        of: others.length,
+        'slowest ms': slow[0] ?? 0,
+        'median ms': slow[Math.floor(slow.length / 2)] ?? 0,
+        'the locked one': JSON.stringify(ownStatuses),
+      })
+      expect(tally(others.map(({ status }) => status))).toEqual({ 200: 200 })
+      // Afterwards it is an owner like any other.
+      expect((await consume(2)).status).toBe(200)
+      const quick = performance.now()
+      expect((await consume(2)).status).toBe(200)
+      expect(performance.now() - quick).toBeLessThan(2_000)
+    },
+    PATIENCE_MS,
+  )
+
+  it(
+    'fills its own part of the queue and no other lane',
+    async () => {
+      const small = await Instance.start(database.url, client, { QUEUE_LIMIT: '40' })
+      const release = await locked('SELECT * FROM mail_owner WHERE owner_id = 2 FOR UPDATE')
+      const own = times(100).map(async () => consume(2, small))
+      await sleep(200)
+      const others = await Promise.all(times(20).map(async (n) => consume(1 + 2 * n, small)))
+      await release()
+      figure('a stuck lane', { 'answered in the other': others.filter(({ status }) => status === 200).length, of: 20 })
+      expect(tally(others.map(({ status }) => status))).toEqual({ 200: 20 })
+      const ended = tally((await Promise.all(own)).map(({ status }) => status))
+      expect(Object.keys(ended).sort()).toEqual(['200', '503'])
+      expect(await small.terminate()).toBe(0)
+    },
+    PATIENCE_MS,
+  )
+})

@@ -1,0 +1,170 @@
+import { existsSync } from 'node:fs'
+import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
+import { DataSource } from 'typeorm'
+import { freePort } from '../scripts/mariadb.mjs'
+import { dataSourceOptions } from '../src/database/data-source-options.js'
+import { MIGRATIONS } from '../src/database/migrations/index.js'
+import { type Ended, runNode } from './support/command.js'
+import { onEveryStore, type Store } from './support/store.js'
+
+// Processes one after the other, on a machine that may be busy.
+jest.setTimeout(120_000)
+
+// Needs `npm run build` before.
+const ENTRY = join(process.cwd(), 'dist/src/migrate.js')
+const NAMES = MIGRATIONS.map(({ name }) => name)
+
+/** The migrations that a command says it ran. */
+function ranBy({ stdout }: Ended): string[] {
+  return [...stdout.matchAll(/^ran +(\S+)$/gm)].map(([, name]) => name ?? '')
+}
+
+/** The migrations that a store says it has, one for each time. */
+async function recordedIn(store: Store): Promise<string[]> {
+  const dataSource = await new DataSource(dataSourceOptions(store.config, [], 'migration')).initialize()
+  try {
+    const rows: { name: string }[] = await dataSource.query('SELECT name FROM schema_migration ORDER BY id')
+    return rows.map(({ name }) => name)
+  } finally {
+    await dataSource.destroy()
+  }
+}
+
+let folder: string
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'quota-migrate-'))
+})
+
+afterEach(async () => {
+  await rm(folder, { recursive: true, force: true })
+})
+
+onEveryStore('the migrate command', (kind) => {
+  let store: Store
+
+  beforeEach(async () => {
+    store = await kind.open()
+  })
+
+  afterEach(async () => {
+    await store.drop()
+  })
+
+  it('runs each migration once, however many commands start together', async () => {
+    const all = await Promise.all([1, 2, 3].map(async () => runNode([ENTRY], { env: { DATABASE_URL: store.url } })))
+    expect(all.map(({ code, stderr }) => ({ code, stderr }))).toEqual(Array(3).fill({ code: 0, stderr: '' }))
+    expect(all.flatMap(ranBy)).toEqual(NAMES)
+    expect(await recordedIn(store)).toEqual(NAMES)
+  })
+
+  it('works on the database that .env names, as the service does, and says which', async () => {
+    await writeFile(join(folder, '.env'), `NODE_ENV=production\nDATABASE_URL=${store.url}\n`)
+    const ended = await runNode([ENTRY], { cwd: folder })
+    expect(ended).toMatchObject({ code: 0, stderr: '' })
+    expect(ranBy(ended)).toEqual(NAMES)
+    expect(await recordedIn(store)).toEqual(NAMES)
+    const named = store.config.kind === 'sqlite' ? store.config.path : new URL(store.url).pathname
+    expect(ended.stdout.split('\n')[0]).toMatch(new RegExp(`^Database .*${named}$`))
+    expect(existsSync(join(folder, 'data'))).toBe(false)
+  })
+
+  it('lets the environment win over .env', async () => {
+    await writeFile(join(folder, '.env'), 'DATABASE_URL=sqlite:./other.db\n')
+    const ended = await runNode([ENTRY], { cwd: folder, env: { DATABASE_URL: store.url } })
+    expect(ended.code).toBe(0)
+    expect(await recordedIn(store)).toEqual(NAMES)
+    expect(existsSync(join(folder, 'other.db'))).toBe(false)
+  })
+
+  it('says with --status what has run, and changes nothing', async () => {
+    const env = { DATABASE_URL: store.url }
+    const before = await runNode([ENTRY, '--status'], { env })
+    expect(before).toMatchObject({ code: 3, stderr: '' })
+    expect(ranBy(before)).toEqual([])
+    expect(before.stdout).toMatch(new RegExp(`^waiting +${NAMES.at(-1) ?? ''}$`, 'm'))
+    if (store.config.kind === 'sqlite') expect(existsSync(store.config.path)).toBe(false)
+    else await expect(recordedIn(store)).rejects.toThrow(/schema_migration/)
+
+    expect((await runNode([ENTRY], { env })).code).toBe(0)
+    const after = await runNode([ENTRY, '--status'], { env })
+    expect(after).toMatchObject({ code: 0, stderr: '' })
+    expect(ranBy(after)).toEqual(NAMES)
+    const again = await runNode([ENTRY], { env })
+    expect(again.code).toBe(0)
+    expect(again.stdout).toMatch(/nothing to do/)
+  })
+})
+
+describe('the migrate command', () => {
+  it('names a server that does not answer, without the password', async () => {
+    const url = `mysql://someone:geheim@127.0.0.1:${await freePort()}/quota`
+    const { code, stdout, stderr } = await runNode([ENTRY], { env: { DATABASE_URL: url } })
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/^The database mysql:\/\/someone@127\.0\.0\.1:\d+\/quota cannot be used: .*ECONNREFUSED/)
+    expect(stdout + stderr).not.toContain('geheim')
+  })
+
+  it('refuses what it does not know with 2, and a configuration with mistakes with 1', async () => {
+    expect(await runNode([ENTRY, '--dry'], { cwd: folder })).toMatchObject({ code: 2, stdout: '' })
+    const nowhere = await runNode([ENTRY], { cwd: folder, env: { NODE_ENV: 'production' } })
+    expect(nowhere.code).toBe(1)
+    expect(nowhere.stderr).toMatch(/DATABASE_URL is required/)
+    await mkdir(join(folder, '.env'))
+    const unread = await runNode([ENTRY], { cwd: folder })
+    expect(unread.code).toBe(1)
+    expect(unread.stderr).toMatch(/\.env cannot be read/)
+    expect(existsSync(join(folder, 'data'))).toBe(false)
+  })
+})
+
+describe('a SQLite file that may not be written', () => {
+  const NOBODY = 65_534
+
+  /** Looks at the file as one who is not root, whoever runs the tests. @returns why it cannot be used, or '' */
+  async function refusalOf(path: string): Promise<string> {
+    const module = join(process.cwd(), 'dist/src/database/sqlite-file.js')
+    const script = `
+      const { ensureWritable } = await import(${JSON.stringify(module)})
+      if (process.getuid() === 0) { process.setgroups([]); process.setgid(${NOBODY}); process.setuid(${NOBODY}) }
+      try { ensureWritable(process.argv[1]) } catch (error) { process.stdout.write(error.message) }`
+    const { code, stdout } = await runNode(['--input-type=module', '-e', script, path])
+    expect(code).toBe(0)
+    return stdout
+  }
+
+  it('is told at the start: which path, who may not write it, and what to do', async () => {
+    const path = join(folder, 'quota.db')
+    await writeFile(path, '')
+    await chmod(folder, 0o755)
+    // One who owns the folder could still write it; root could in any case.
+    if (process.getuid?.() !== 0) await chmod(folder, 0o555)
+    const folderClosed = await refusalOf(path)
+    expect(folderClosed).toMatch(/runs as \d+:\d+ \(uid:gid\), which may not write/)
+    expect(folderClosed).toContain(`${folder} (`)
+    expect(folderClosed).toMatch(/\(chown \d+:\d+ \S+\)/)
+
+    await chmod(folder, 0o777)
+    await chmod(path, 0o444)
+    expect(await refusalOf(path)).toContain(`may not write ${path} (`)
+    await chmod(path, 0o666)
+    expect(await refusalOf(path)).toBe('')
+    await writeFile(`${path}-wal`, '')
+    await chmod(`${path}-wal`, 0o400)
+    expect(await refusalOf(path)).toContain(`may not write ${path}-wal (`)
+  })
+
+  it('is told also where its folder cannot be made', async () => {
+    await chmod(folder, 0o555)
+    expect(await refusalOf(join(folder, 'a/b/quota.db'))).toContain(
+      `may not make ${join(folder, 'a/b')} in ${folder} (`,
+    )
+    await chmod(folder, 0o777)
+    expect(await refusalOf(join(folder, 'a/b/quota.db'))).toBe('')
+    await mkdir(join(folder, 'folder.db'))
+    expect(await refusalOf(join(folder, 'folder.db'))).toContain('is a folder')
+  })
+})

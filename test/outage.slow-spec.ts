@@ -1,0 +1,328 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
+import { createConnection } from 'mysql2/promise'
+import { audit } from './support/audit.js'
+import { CAN_START_SERVER, TestDatabase } from './support/database.js'
+import { figure } from './support/figures.js'
+import { type Answer, HttpClient } from './support/http-client.js'
+import { Instance } from './support/instance.js'
+import { bodyOf, fresh, inParallel, MAIL, owners, SMS, tally, times, totalQuota } from './support/wire.js'
+
+const onOwnServer = CAN_START_SERVER ? describe : describe.skip
+
+const PATIENCE_MS = 120_000
+/** Much more than an answer takes that waits for nothing, and much less than any wait for the database. */
+const AT_ONCE_MS = 1_000
+
+onOwnServer('the database away', () => {
+  let database: TestDatabase
+  let client: HttpClient
+  let instance: Instance
+  let owner: number
+  let quotaId: number
+  let operationId: string
+
+  beforeAll(async () => {
+    database = await TestDatabase.open({ own: true })
+    client = new HttpClient()
+    instance = await Instance.start(database.url, client)
+    owner = owners(1)[0]!
+    quotaId = bodyOf(await instance.post(MAIL.quotas, totalQuota(MAIL, owner, 1_000_000))).id
+    operationId = bodyOf(await consume()).id
+  }, 90_000)
+
+  afterAll(async () => {
+    const code = await instance.terminate()
+    client.close()
+    await database.drop()
+    expect(code).toBe(0)
+  }, 60_000)
+
+  afterEach(async () => {
+    await back()
+    expect(await audit(database)).toEqual([])
+  })
+
+  async function consume(key = fresh('outage')): Promise<Answer> {
+    return instance.post(`${MAIL.usage}/consume`, { account_id: owner, amount: 1 }, key)
+  }
+
+  /** One request of each kind: writes that begin with a look-up or not, and reads. */
+  function requests(): Record<string, () => Promise<Answer>> {
+    const items = times(3).map(() => ({ account_id: owner, amount: 1, idempotency_key: fresh('item') }))
+    return {
+      consume: () => consume(),
+      batch: () => instance.post(`${MAIL.usage}/consume/batch`, { items }),
+      'of the other channel': () => instance.post(`${SMS.usage}/consume`, { user_id: owner, amount: 1 }, fresh('sms')),
+      update: () => instance.put(`${MAIL.quotas}/${quotaId}`, { total: 1_000_000 }),
+      refund: () => instance.post(`${MAIL.usage}/${operationId}/refund`, { amount: 1 }, fresh('refund')),
+      read: () => instance.get(`${MAIL.quotas}/${quotaId}`),
+      list: () => instance.get(MAIL.quotas),
+      check: () => instance.get(`${MAIL.usage}/check?account_id=${owner}&amount=1`),
+      operation: () => instance.get(`${MAIL.usage}/${operationId}`),
+      ready: () => instance.get('/health/ready'),
+    }
+  }
+
+  interface Timed {
+    readonly answer: Answer
+    readonly took: number
+  }
+
+  async function timed(send: () => Promise<Answer>): Promise<Timed> {
+    const began = performance.now()
+    const answer = await send()
+    return { answer, took: performance.now() - began }
+  }
+
+  /** Waits until a consume is done. @returns milliseconds */
+  async function back(): Promise<number> {
+    const began = performance.now()
+    while ((await consume()).status !== 200) {
+      if (performance.now() - began > 30_000) throw new Error('not back')
+      await sleep(25)
+    }
+    return performance.now() - began
+  }
+
+  async function available(use: 'read' | 'write'): Promise<string | undefined> {
+    const { text } = await instance.get('/metrics')
+    return new RegExp(`^database_available\\{use="${use}"\\} (\\d)`, 'm').exec(text)?.[1]
+  }
+
+  /** All kinds of requests, several rounds, one after the other: how long the refusals took. */
+  async function refusals(kinds = Object.entries(requests())): Promise<number[]> {
+    const took: number[] = []
+    for (const [name, send] of times(5).flatMap(() => kinds)) {
+      const one = await timed(send)
+      expect([name, one.answer.status, bodyOf(one.answer).code]).toEqual([name, 503, 'unavailable'])
+      expect(one.answer.retryAfter).toBeGreaterThanOrEqual(1)
+      took.push(one.took)
+    }
+    return took.sort((a, b) => a - b)
+  }
+
+  const median = (sorted: readonly number[]): number => sorted[Math.floor(sorted.length / 2)]!
+
+  it(
+    'costs the first request its wait and the others nothing, and is over within a second',
+    async () => {
+      await database.server.kill()
+      const first = await timed(() => consume())
+      expect(first.answer.status).toBe(503)
+      const took = await refusals()
+      const flood = await Promise.all(times(100).map(async () => timed(() => consume())))
+      const down = [await available('read'), await available('write')]
+      expect((await instance.get('/health/live')).status).toBe(200)
+      await database.server.start()
+      const returned = await back()
+      figure('the database away', {
+        'first 503 after ms': Math.round(first.took),
+        'further 503: median ms': Math.round(median(took)),
+        'slowest ms': Math.round(took.at(-1)!),
+        'of 100 at once, slowest ms': Math.round(Math.max(...flood.map(({ took }) => took))),
+        'done again after ms': Math.round(returned),
+      })
+      expect(down).toEqual(['0', '0'])
+      expect(median(took)).toBeLessThan(100)
+      expect(took.at(-1)).toBeLessThan(AT_ONCE_MS)
+      expect(tally(flood.map(({ answer }) => answer.status))).toEqual({ 503: 100 })
+      expect(Math.max(...flood.map(({ took }) => took))).toBeLessThan(2 * AT_ONCE_MS)
+      expect(returned).toBeLessThan(2 * AT_ONCE_MS)
+      expect([await available('read'), await available('write')]).toEqual(['1', '1'])
+      expect(instance.log.match(/the database is away/g)).toHaveLength(1)
+    },
+    PATIENCE_MS,
+  )
+
+  it(
+    'is bridged for what is in hand when it goes, if it comes back in time',
+    async () => {
+      await database.server.kill()
+      const inHand = [timed(() => consume()), timed(() => instance.get(`${MAIL.quotas}/${quotaId}`))]
+      await sleep(2_000)
+      await database.server.start()
+      const answers = await Promise.all(inHand)
+      figure('the database away for 2 s', {
+        'in hand, answered after ms': answers.map(({ took }) => Math.round(took)).join(' and '),
+      })
+      expect(answers.map(({ answer }) => answer.status)).toEqual([200, 200])
+    },
+    PATIENCE_MS,
+  )
+
+  it(
+    'does not keep an instance from ending in order',
+    async () => {
+      const leaving = await Instance.start(database.url, client)
+      await database.server.kill()
+      const inHand = leaving.post(`${MAIL.usage}/consume`, { account_id: owner, amount: 1 }, fresh('leaving'))
+      await sleep(500)
+      const began = performance.now()
+      const code = await leaving.terminate()
+      const took = performance.now() - began
+      await database.server.start()
+      expect([code, (await inHand).status]).toEqual([0, 503])
+      expect(took).toBeLessThan(15_000)
+    },
+    PATIENCE_MS,
+  )
+
+  it(
+    'without a word, is known after one wait as well',
+    async () => {
+      const { pid } = database.server
+      process.kill(pid, 'SIGSTOP')
+      let first: Timed[]
+      let took: number[]
+      try {
+        // More reads than the pool has connections: whoever waits for one waits no longer than the others.
+        first = await Promise.all(
+          times(60).map(async (n) => timed(() => (n < 30 ? consume() : instance.get(`${MAIL.quotas}/${quotaId}`)))),
+        )
+        await sleep(2_500)
+        took = await refusals()
+      } finally {
+        process.kill(pid, 'SIGCONT')
+      }
+      const returned = await back()
+      figure('the database frozen', {
+        'first 503 after at most ms': Math.round(Math.max(...first.map(({ took }) => took))),
+        'further 503: median ms': Math.round(median(took)),
+        'slowest ms': Math.round(took.at(-1)!),
+        'done again after ms': Math.round(returned),
+      })
+      expect(tally(first.map(({ answer }) => answer.status))).toEqual({ 503: 60 })
+      expect(Math.max(...first.map(({ took }) => took))).toBeLessThan(9_000)
+      expect(median(took)).toBeLessThan(100)
+      expect(took.at(-1)).toBeLessThan(AT_ONCE_MS)
+      expect(returned).toBeLessThan(3 * AT_ONCE_MS)
+    },
+    PATIENCE_MS,
+  )
+
+  it(
+    'is not what a few killed connections are',
+    async () => {
+      const before = instance.log
+      const statuses: number[] = []
+      for (const _round of times(10)) {
+        const answers = Promise.all(
+          times(20).map(async (n) => (n % 2 ? consume() : instance.get(`${MAIL.quotas}/${quotaId}`))),
+        )
+        const sessions = await database.rows<{ id: number }>(
+          'SELECT id FROM information_schema.processlist WHERE db = DATABASE() AND id <> CONNECTION_ID()',
+        )
+        // The test's own sessions may be among them: its pool replaces them.
+        for (const { id } of sessions.slice(0, 3)) await database.execute(`KILL ${id}`).catch(() => undefined)
+        statuses.push(...(await answers).map(({ status }) => status))
+        expect([await available('read'), await available('write')]).toEqual(['1', '1'])
+      }
+      expect(tally(statuses)).toEqual({ 200: 200 })
+      expect(instance.log).toBe(before)
+    },
+    PATIENCE_MS,
+  )
+
+  describe('for an account of little rights', () => {
+    let limited: Instance
+    let url: URL
+
+    beforeAll(async () => {
+      url = new URL(database.url)
+      const [name, password] = ['limited', 'secret']
+      await database.execute(`CREATE USER '${name}'@'127.0.0.1' IDENTIFIED BY '${password}'`)
+      await database.execute(
+        `GRANT SELECT, INSERT, UPDATE, DELETE ON \`${url.pathname.slice(1)}\`.* TO '${name}'@'127.0.0.1'`,
+      )
+      url.username = name
+      url.password = password
+      limited = await Instance.start(url.toString(), client)
+    }, 60_000)
+
+    afterAll(async () => {
+      expect(await limited.terminate()).toBe(0)
+    }, 60_000)
+
+    const spend = (): Promise<Answer> =>
+      limited.post(`${MAIL.usage}/consume`, { account_id: owner, amount: 1 }, fresh('limited'))
+    const read = (): Promise<Answer> => limited.get(`${MAIL.quotas}/${quotaId}`)
+
+    it(
+      'a server that takes no writes is away for writes, and reads go on',
+      async () => {
+        await database.execute('SET GLOBAL read_only = 1')
+        const first = await timed(spend)
+        const further = await timed(spend)
+        const reads = await Promise.all(times(10).map(read))
+        const ready = await limited.get('/health/ready')
+        await database.execute('SET GLOBAL read_only = 0')
+        const began = performance.now()
+        while ((await spend()).status !== 200) await sleep(25)
+        const returned = performance.now() - began
+        figure('a read-only server', {
+          'first 503 after ms': Math.round(first.took),
+          'further 503 after ms': Math.round(further.took),
+          'reads answered 200': reads.filter(({ status }) => status === 200).length,
+          'done again after ms': Math.round(returned),
+        })
+        expect([first.answer.status, further.answer.status, ready.status]).toEqual([503, 503, 503])
+        expect(further.took).toBeLessThan(AT_ONCE_MS)
+        expect(tally(reads.map(({ status }) => status))).toEqual({ 200: 10 })
+        expect(returned).toBeLessThan(2 * AT_ONCE_MS)
+        // Readiness is read once a second for all who ask.
+        await sleep(1_100)
+        expect((await limited.get('/health/ready')).status).toBe(200)
+      },
+      PATIENCE_MS,
+    )
+
+    it(
+      'an account with too many connections is asked to come later, and the others are served',
+      async () => {
+        // What is idle is given up; then the one connection that is allowed belongs to somebody else.
+        await database.execute("ALTER USER 'limited'@'127.0.0.1' WITH MAX_USER_CONNECTIONS 1")
+        const taken = await takeOnly(url)
+        const refused = await Promise.all([timed(spend), timed(read)])
+        const metrics = await limited.get('/metrics')
+        await taken.end()
+        const began = performance.now()
+        while ((await spend()).status !== 200) await sleep(25)
+        const returned = performance.now() - began
+        figure('too many connections', {
+          statuses: refused.map(({ answer }) => answer.status).join(' and '),
+          'after ms': refused.map(({ took }) => Math.round(took)).join(' and '),
+          'done again after ms': Math.round(returned),
+        })
+        expect(refused.map(({ answer }) => [answer.status, bodyOf(answer).code])).toEqual([
+          [503, 'unavailable'],
+          [503, 'unavailable'],
+        ])
+        expect(refused.every(({ answer }) => (answer.retryAfter ?? 0) >= 1)).toBe(true)
+        expect(metrics.text).toContain('database_available{use="write"} 1')
+        expect(returned).toBeLessThan(2 * AT_ONCE_MS)
+        await inParallel(10, times(40), async () => {
+          // With one connection for all, whoever gets none tries again.
+          expect((await spend()).status).toBe(200)
+        })
+      },
+      PATIENCE_MS,
+    )
+
+    /** Takes the only connection of the account, as soon as the service has none. */
+    async function takeOnly(of: URL): Promise<{ end(): Promise<void> }> {
+      for (;;) {
+        for (const { id } of await database.rows<{ id: number }>(
+          "SELECT id FROM information_schema.processlist WHERE user = 'limited'",
+        )) {
+          await database.execute(`KILL ${id}`).catch(() => undefined)
+        }
+        try {
+          return await createConnection({ uri: of.toString() })
+        } catch {
+          await sleep(5)
+        }
+      }
+    }
+  })
+})

@@ -1,0 +1,99 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { audit } from './support/audit.js'
+import { CAN_START_SERVER, TestDatabase } from './support/database.js'
+import { figure } from './support/figures.js'
+import { HttpClient } from './support/http-client.js'
+import { Instance } from './support/instance.js'
+import { bodyOf, fresh, MAIL, owners, tally, times, totalQuota } from './support/wire.js'
+
+const onOwnServer = CAN_START_SERVER ? describe : describe.skip
+
+/** What an operator, or another program's needs, may have made the default of every session. */
+const HOSTILE: Readonly<Record<string, string>> = {
+  autocommit: '0',
+  completion_type: "'CHAIN'",
+  sql_mode: "'ANSI_QUOTES,PIPES_AS_CONCAT,NO_BACKSLASH_ESCAPES,PAD_CHAR_TO_FULL_LENGTH,ONLY_FULL_GROUP_BY'",
+  time_zone: "'+05:30'",
+  tx_isolation: "'SERIALIZABLE'",
+  tx_read_only: '1',
+  sql_safe_updates: '1',
+  sql_select_limit: '1',
+  sql_big_selects: '0',
+  max_join_size: '1',
+  unique_checks: '0',
+  max_statement_time: '0.001',
+  wait_timeout: '1',
+  default_storage_engine: "'Aria'",
+}
+
+onOwnServer('on a server with settings of its own mind', () => {
+  let database: TestDatabase
+  let client: HttpClient
+  let instance: Instance
+
+  beforeAll(async () => {
+    database = await TestDatabase.open({ own: true })
+    // The test's own sessions are there already, and keep the usual ones.
+    await Promise.all(times(4).map(async () => database.rows('SELECT SLEEP(0.1)')))
+    for (const [name, value] of Object.entries(HOSTILE)) await database.execute(`SET GLOBAL ${name} = ${value}`)
+    client = new HttpClient()
+    instance = await Instance.start(database.url, client, { DATABASE_POOL_SIZE: '8' })
+  }, 90_000)
+
+  afterAll(async () => {
+    await instance.terminate()
+    client.close()
+    await database.drop()
+  }, 60_000)
+
+  it('the migrations are recorded, in tables that know transactions', async () => {
+    expect(await database.rows('SELECT name FROM schema_migration')).not.toEqual([])
+    const engines = await database.rows<{ engine: string }>(
+      'SELECT DISTINCT engine AS engine FROM information_schema.tables WHERE table_schema = DATABASE()',
+    )
+    expect(engines).toEqual([{ engine: 'InnoDB' }])
+  })
+
+  it('requests mean what they mean elsewhere, and leave no transaction open', async () => {
+    const accounts = owners(3)
+    for (const owner of accounts) {
+      const made = await instance.post(MAIL.quotas, {
+        ...totalQuota(MAIL, owner, 100),
+        expire_at: '2031-05-06T07:08:09.123Z',
+      })
+      expect([made.status, bodyOf(made).expire_at]).toEqual([201, '2031-05-06T07:08:09.123Z'])
+    }
+    const key = fresh('it\'s \\ "quoted"')
+    const body = { account_id: accounts[0]!, amount: 3 }
+    const first = await instance.post(`${MAIL.usage}/consume`, body, key)
+    const again = await instance.post(`${MAIL.usage}/consume`, body, key)
+    expect([first.status, again.status, again.replayed, again.text]).toEqual([200, 200, true, first.text])
+    const items = accounts.map((account_id) => ({ account_id, amount: 2, idempotency_key: fresh('item') }))
+    expect((await instance.post(`${MAIL.usage}/consume/batch`, { items })).status).toBe(200)
+    expect(bodyOf(await instance.get(MAIL.quotas)).items).toHaveLength(3)
+    expect(await database.number('SELECT SUM(used) FROM mail_quota')).toBe(9)
+    expect(await audit(database)).toEqual([])
+    // The sweepers' rounds, too.
+    await sleep(2_500)
+    const open = await database.rows(
+      'SELECT trx_state FROM information_schema.innodb_trx WHERE trx_mysql_thread_id <> CONNECTION_ID()',
+    )
+    expect(open).toEqual([])
+  })
+
+  it('connections that are not needed are given up', async () => {
+    const sessions = async (): Promise<number> =>
+      database.number("SELECT COUNT(*) FROM information_schema.processlist WHERE db = DATABASE() AND command = 'Sleep'")
+    const ours = await sessions()
+    const answers = await Promise.all(times(200).map(async () => instance.get(`${MAIL.quotas}?account_id=1`)))
+    expect(tally(answers.map(({ status }) => status))).toEqual({ 200: 200 })
+    const busy = await sessions()
+    const began = performance.now()
+    while ((await sessions()) > ours && performance.now() - began < 20_000) await sleep(200)
+    const took = performance.now() - began
+    figure('idle connections', { 'after a burst': busy, then: await sessions(), 'after ms': Math.round(took) })
+    expect(busy).toBeGreaterThan(ours + 2)
+    expect(took).toBeLessThan(20_000)
+  })
+})

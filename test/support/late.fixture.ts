@@ -1,0 +1,20 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect } from '@jest/globals'
+import { TestClock } from './clock.js'
+import { it } from './scoped.js'
+
+/** Two tests on one clock, the first of which takes longer than it may. Run by harness.e2e-spec.ts alone. */
+describe('late', () => {
+  const clock = new TestClock()
+
+  it('takes too long and goes on running', async () => {
+    await sleep(300)
+    clock.pass(60)
+  }, 100)
+
+  it('has the clock to itself', async () => {
+    const began = clock.now()
+    await sleep(1_000)
+    expect(clock.now()).toBe(began)
+  })
+})

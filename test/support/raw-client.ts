@@ -1,0 +1,105 @@
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+/** One answer as it was written. */
+export interface RawAnswer {
+  readonly status: number
+  /** By name in lower case. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+const PATIENCE_MS = 20_000
+
+/** A connection on which bytes are written as they are, so that what is no good request can be sent. */
+export class RawClient {
+  private text = ''
+  private over = false
+
+  private constructor(
+    private readonly socket: Socket,
+    private readonly began = performance.now(),
+  ) {
+    socket.on('data', (chunk: Buffer) => (this.text += chunk.toString('latin1')))
+    socket.on('error', () => undefined)
+    for (const event of ['end', 'close']) socket.on(event, () => (this.over = true))
+  }
+
+  static async open(port: number): Promise<RawClient> {
+    // Half open: a caller that goes on sending after it was told to stop.
+    const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
+    const client = new RawClient(socket)
+    await once(socket, 'connect')
+    return client
+  }
+
+  /** Milliseconds since it was opened. */
+  get age(): number {
+    return performance.now() - this.began
+  }
+
+  /** Has the other side closed the connection for good? */
+  get closed(): boolean {
+    return this.over
+  }
+
+  write(bytes: string | Buffer): this {
+    this.socket.write(bytes, 'latin1' as BufferEncoding)
+    return this
+  }
+
+  /** All answers so far. */
+  get answers(): RawAnswer[] {
+    const found: RawAnswer[] = []
+    let rest = this.text
+    for (;;) {
+      const end = rest.indexOf('\r\n\r\n')
+      if (end === -1) return found
+      const [first = '', ...lines] = rest.slice(0, end).split('\r\n')
+      const status = Number(first.split(' ')[1])
+      const headers = Object.fromEntries(
+        lines.map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 1).trim()]),
+      )
+      // Without a length the body ends with the connection.
+      const endless = headers['content-length'] === undefined && status >= 200 && status !== 204
+      if (endless && !this.over) return found
+      const length = endless ? rest.length - end - 4 : Number(headers['content-length'] ?? 0)
+      if (rest.length < end + 4 + length) return found
+      found.push({ status, headers, body: rest.slice(end + 4, end + 4 + length) })
+      rest = rest.slice(end + 4 + length)
+    }
+  }
+
+  /** Waits for so many answers. @throws where they do not come */
+  async heard(count = 1): Promise<RawAnswer[]> {
+    await this.until(() => this.answers.length >= count, `${count} answers`)
+    return this.answers
+  }
+
+  /** Waits for so many answers, or for the end of the connection where it comes earlier. */
+  async heardOrEnded(count: number): Promise<RawAnswer[]> {
+    await this.until(() => this.over || this.answers.length >= count, `${count} answers`)
+    return this.answers
+  }
+
+  /** Waits until the other side has closed the connection. @throws where it does not */
+  async end(): Promise<this> {
+    await this.until(() => this.over, 'the end of the connection')
+    return this
+  }
+
+  /** Breaks the connection. */
+  destroy(): void {
+    this.socket.destroy()
+  }
+
+  private async until(met: () => boolean, what: string): Promise<void> {
+    const deadline = performance.now() + PATIENCE_MS
+    while (!met()) {
+      const vain = performance.now() > deadline || this.over
+      if (vain) throw new Error(`no ${what}${this.over ? ' before the end' : ''}; heard: ${this.text.slice(0, 2000)}`)
+      await sleep(5)
+    }
+  }
+}

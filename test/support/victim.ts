@@ -1,0 +1,80 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Answer, type HttpClient, NoAnswer } from './http-client.js'
+
+/** One honest request and how it went. */
+interface Told {
+  /** Milliseconds since the victim began. */
+  readonly at: number
+  readonly ms: number
+  /** The status, or `no answer`. */
+  readonly outcome: string
+}
+
+/** An honest caller beside somebody who means harm: sends one request after the other, and notes how long each took. */
+export class Victim {
+  readonly told: Told[] = []
+  private readonly began = performance.now()
+  private readonly running: Promise<void>
+  private stopped = false
+  private markedAt = 0
+
+  /**
+   * @param send one request
+   * @param callers that send at the same time, each the next when it has its answer
+   * @param pauseMs between an answer and the next request
+   */
+  constructor(send: (turn: number) => Promise<Answer>, { callers = 1, pauseMs = 0 } = {}) {
+    this.running = Promise.all(
+      Array.from({ length: callers }, async (_, caller) => {
+        for (let turn = caller; !this.stopped; turn += callers) {
+          const start = performance.now()
+          const outcome = await send(turn).then(
+            ({ status }) => String(status),
+            (error: unknown) => {
+              if (error instanceof NoAnswer) return 'no answer'
+              throw error
+            },
+          )
+          this.told.push({ at: start - this.began, ms: performance.now() - start, outcome })
+          if (pauseMs > 0) await sleep(pauseMs)
+        }
+      }),
+    ).then(() => undefined)
+    this.running.catch(() => undefined)
+  }
+
+  /** Ends, once what is under way is answered. */
+  async stop(): Promise<void> {
+    this.stopped = true
+    await this.running
+  }
+
+  /** From here on requests count for `quantile`: the attack begins. */
+  mark(): void {
+    this.markedAt = performance.now() - this.began
+  }
+
+  /** How long this share of the requests since `mark` took at most, in milliseconds. */
+  quantile(share: number): number {
+    const marked = this.told.filter(({ at }) => at >= this.markedAt)
+    const sorted = marked.map(({ ms }) => ms).sort((a, b) => a - b)
+    return Math.round(sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? NaN)
+  }
+
+  /** Right answers in each second since the beginning. */
+  perSecond(): number[] {
+    const seconds: number[] = []
+    for (const { at, ms, outcome } of this.told) {
+      if (!outcome.startsWith('2')) continue
+      const second = Math.floor((at + ms) / 1000)
+      while (seconds.length <= second) seconds.push(0)
+      seconds[second] = (seconds[second] ?? 0) + 1
+    }
+    return seconds
+  }
+}
+
+/** A victim that asks whether the service lives. */
+export function healthProbe(client: HttpClient, url: string): Victim {
+  return new Victim(async () => client.send(url, 'GET', '/health/live', { token: 'none' }), { pauseMs: 50 })
+}
