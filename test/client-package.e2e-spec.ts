@@ -193,7 +193,7 @@ describe('the package of the client', () => {
       )
       const said = await run(process.execPath, [TSC, '-p', '.'], { cwd: project }).then(
         () => '',
-        (error: { stdout: string }) => error.stdout,
+        (error: unknown) => (error as { stdout: string }).stdout,
       )
       expect(said).toBe('')
       const { stdout } = await run(process.execPath, ['typed.js', url], { cwd: project })
