@@ -100,6 +100,7 @@ describe('mailRecipients', () => {
     // Case counts before the @, for all that anybody but the receiver knows.
     [{ to: 'Ann@example.org, ann@example.org' }, ['Ann@example.org', 'ann@example.org']],
     [{ to: '"ann"@example.org, ann@example.org' }, ['"ann"@example.org']],
+    [{ to: '"a\\nn"@example.org, ann@example.org' }, ['"a\\nn"@example.org']],
     [{ to: 'ann @ example . org (home)' }, ['ann@example.org']],
     [{ to: 'Undisclosed recipients:;' }, []],
     [
