@@ -66,7 +66,7 @@ const OWN_ENVIRONMENT = [
 ]
 
 export default defineConfig(
-  globalIgnores(['dist/', '.build-*/', 'coverage/', 'data/']),
+  globalIgnores(['**/dist/', '**/.build-*/', 'coverage/', 'data/', 'client/src/schema.ts']),
   {
     linterOptions: { reportUnusedDisableDirectives: 'error' },
   },
@@ -151,8 +151,13 @@ export default defineConfig(
     rules: { 'no-restricted-syntax': ['error', ...OWN_CLOCK, ...OWN_TRANSACTIONS] },
   },
   {
+    // A name of its own, for what the contract calls so: an interface is shown by its name, where an alias would be spelt out.
+    files: ['client/src/types.ts'],
+    rules: { '@typescript-eslint/no-empty-object-type': ['error', { allowInterfaces: 'with-single-extends' }] },
+  },
+  {
     // Tests and measurements look at untyped answers, reach into rows and own their clock.
-    files: ['test/**/*.ts', 'bench/**/*.ts', '**/*.spec.ts'],
+    files: ['test/**/*.ts', 'client/test/**/*.ts', 'bench/**/*.ts', '**/*.spec.ts'],
     rules: {
       'no-restricted-syntax': 'off',
       '@typescript-eslint/no-non-null-assertion': 'off',

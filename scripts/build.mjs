@@ -1,31 +1,85 @@
 /**
- * `npm run build`: compiles into dist. With `--if-changed` only where dist is missing, or was built from other sources.
+ * `npm run build`: compiles the service into dist, and the client into client/dist. `npm run build -- service` only the one. With `--if-changed` only
+ * what is missing, or was built from other sources.
  *
- * The compiler writes into a folder of its own, which takes dist's place when it is whole. So who runs from dist, or starts meanwhile, never meets half
+ * The compiler writes into a folder of its own, which takes the old one's place when it is whole. So who runs from dist, or starts meanwhile, never meets half
  * a build, and a build that fails leaves the last one as it was.
  */
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const at = (...path) => join(root, ...path)
 const IF_CHANGED = '--if-changed'
-/** In dist: what it was built from, as a digest. */
+/** In what is built: what it was built from, as a digest. */
 const STAMP = '.built-from'
 
-process.exitCode = main(process.argv.slice(2))
+/**
+ * What there is to build, in this order: the folder that comes of it, all that its contents depend on, and how it is filled. Such a function gets the new folder's
+ * path and returns whether it worked.
+ */
+const PARTS = {
+  service: {
+    target: at('dist'),
+    sources: () => [
+      'package-lock.json',
+      'nest-cli.json',
+      'tsconfig.json',
+      'tsconfig.build.json',
+      'ormconfig.ts',
+      ...modulesIn('src'),
+    ],
+    fill: buildService,
+  },
+  client: {
+    target: at('client/dist'),
+    sources: () => [
+      'package-lock.json',
+      'tsconfig.json',
+      'client/package.json',
+      'client/tsconfig.json',
+      'client/tsconfig.build.json',
+      ...modulesIn('client/src'),
+    ],
+    fill: buildClient,
+  },
+}
 
-function main(args) {
-  if (args.some((arg) => arg !== IF_CHANGED)) {
-    console.error(`usage: npm run build [-- ${IF_CHANGED}]`)
+process.exitCode = await main(process.argv.slice(2))
+
+async function main(args) {
+  const named = args.filter((arg) => arg !== IF_CHANGED)
+  if (named.some((name) => !Object.hasOwn(PARTS, name))) {
+    console.error(`usage: npm run build [-- ${IF_CHANGED}] [${Object.keys(PARTS).join('] [')}]`)
     return 2
   }
-  const sources = digestOfSources()
-  if (args.includes(IF_CHANGED) && builtFrom() === sources) return 0
-  const next = mkdtempSync(at('.build-'))
+  for (const [name, part] of Object.entries(PARTS)) {
+    if (named.length > 0 && !named.includes(name)) continue
+    const sources = digestOf(part.sources())
+    if (args.includes(IF_CHANGED) && builtFrom(part) === sources) continue
+    if (!(await build(part, sources))) return 1
+  }
+  return 0
+}
+
+async function build({ target, fill }, sources) {
+  const next = mkdtempSync(join(target, '../.build-'))
+  try {
+    if (!(await fill(next))) return false
+    writeFileSync(join(next, STAMP), sources)
+    // Made for this user alone, as a temporary folder is.
+    chmodSync(next, 0o755)
+    takePlace(next, target)
+    return true
+  } finally {
+    rmSync(next, { recursive: true, force: true })
+  }
+}
+
+function buildService(next) {
   // Beside it and not in it, since the compiler empties it first.
   const settings = `${next}.json`
   try {
@@ -33,35 +87,49 @@ function main(args) {
       settings,
       JSON.stringify({ extends: './tsconfig.build.json', compilerOptions: { outDir: basename(next) } }),
     )
-    const { status, error } = spawnSync(
-      process.execPath,
-      [at('node_modules/@nestjs/cli/bin/nest.js'), 'build', '--path', basename(settings)],
-      { cwd: root, stdio: 'inherit' },
-    )
-    if (error !== undefined) throw error
-    if (status !== 0) return status ?? 1
-    writeFileSync(join(next, STAMP), sources)
-    takePlace(next, at('dist'))
-    return 0
+    return run(at('node_modules/@nestjs/cli/bin/nest.js'), 'build', '--path', basename(settings))
   } finally {
-    rmSync(next, { recursive: true, force: true })
     rmSync(settings, { force: true })
   }
 }
 
-/** Of everything that the compiler's output depends on. */
-function digestOfSources() {
-  const files = [
-    'package-lock.json',
-    'nest-cli.json',
-    'tsconfig.json',
-    'tsconfig.build.json',
-    'ormconfig.ts',
-    ...readdirSync(at('src'), { recursive: true, withFileTypes: true })
-      .filter((entry) => entry.isFile() && entry.name.endsWith('.ts') && !entry.name.endsWith('.spec.ts'))
-      .map((entry) => relative(root, join(entry.parentPath, entry.name)))
-      .sort(),
-  ]
+/** Comments are for whoever reads the types; the code goes to browsers without them. */
+async function buildClient(next) {
+  const checked = run(at('node_modules/typescript/bin/tsc'), '-p', at('client/tsconfig.build.json'), '--outDir', next)
+  if (!checked) return false
+  const { default: ts } = await import('typescript')
+  const compilerOptions = {
+    target: ts.ScriptTarget.ES2022,
+    module: ts.ModuleKind.ESNext,
+    verbatimModuleSyntax: true,
+    removeComments: true,
+  }
+  for (const file of modulesIn('client/src')) {
+    const { outputText } = ts.transpileModule(readFileSync(at(file), 'utf8'), { compilerOptions, fileName: file })
+    // Types alone: nobody imports it.
+    if (outputText.trim() === 'export {};') continue
+    writeFileSync(join(next, relative('client/src', file).replace(/\.ts$/, '.js')), outputText)
+  }
+  return true
+}
+
+/** Runs a command of a package in the root of the project. Did it succeed? */
+function run(command, ...args) {
+  const { status, error } = spawnSync(process.execPath, [command, ...args], { cwd: root, stdio: 'inherit' })
+  if (error !== undefined) throw error
+  return status === 0
+}
+
+/** The sources in a folder, tests excepted. */
+function modulesIn(folder) {
+  return readdirSync(at(folder), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts') && !entry.name.endsWith('.spec.ts'))
+    .map((entry) => relative(root, join(entry.parentPath, entry.name)))
+    .sort()
+}
+
+/** Of the names and contents of files. */
+function digestOf(files) {
   const digest = createHash('sha256')
   for (const file of files)
     digest.update(`${file}\n`).update(
@@ -72,9 +140,9 @@ function digestOfSources() {
   return digest.digest('hex')
 }
 
-function builtFrom() {
+function builtFrom({ target }) {
   try {
-    return readFileSync(at('dist', STAMP), 'utf8')
+    return readFileSync(join(target, STAMP), 'utf8')
   } catch {
     return undefined
   }
