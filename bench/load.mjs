@@ -15,7 +15,7 @@ process.once('message', async (job) => {
  * @returns answers by status, requests a second, latencies in milliseconds
  */
 async function run({ kind, options, port, connections, seconds, count = Infinity }) {
-  const make = REQUESTS[kind](options)
+  const makers = REQUESTS[kind]
   const latencies = []
   const statuses = {}
   let sent = 0
@@ -38,12 +38,15 @@ async function run({ kind, options, port, connections, seconds, count = Infinity
     return new Promise((resolve, reject) => {
       const socket = connect({ port, host: '127.0.0.1', noDelay: true })
       let held = ''
+      // What the connection heard last: the second half of a pair names what the first one made.
+      let answer
       let since = 0
+      const make = makers(options)
       const next = () => {
         if (sent >= count || performance.now() >= until) return void socket.end()
         sent += 1
         since = performance.now()
-        socket.write(make())
+        socket.write(make(answer))
       }
       socket.setEncoding('latin1')
       socket.on('connect', next)
@@ -56,6 +59,7 @@ async function run({ kind, options, port, connections, seconds, count = Infinity
         if (held.length < head + 4 + length) return
         const status = held.slice(9, 12)
         statuses[status] = (statuses[status] ?? 0) + 1
+        answer = held.slice(head + 4)
         held = ''
         latencies.push(performance.now() - since)
         next()

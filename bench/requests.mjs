@@ -1,4 +1,4 @@
-/** What the load consists of: each kind makes a maker of requests, as the bytes that go over a connection. */
+/** What the load consists of: each kind makes a maker of requests for one connection, as the bytes that go over it. */
 import { randomUUID } from 'node:crypto'
 
 /** Ids from 1 to `owners`: each as likely as the others, or few much likelier than most (Zipf, exponent 1). */
@@ -37,13 +37,36 @@ export const REQUESTS = {
     return () => write('POST', path, { token, key: key(), body: { account_id: id(), amount: 1 } })
   },
 
-  /** The same keys again and again. */
+  /** One key for each owner, again and again. */
   replay(options) {
+    const id = owner(options)
     const { path, token, run } = options
-    let made = 0
     return () => {
-      made = (made % 1000) + 1
-      return write('POST', path, { token, key: `${run}-${made}`, body: { account_id: made, amount: 1 } })
+      const accountId = id()
+      return write('POST', path, { token, key: `${run}-${accountId}`, body: { account_id: accountId, amount: 1 } })
+    }
+  },
+
+  /** Owners without anything left. */
+  dry(options) {
+    const key = keys()
+    const { path, token, first, count } = options
+    return () => {
+      const accountId = first + Math.floor(Math.random() * count)
+      return write('POST', path, { token, key: key(), body: { account_id: accountId, amount: 1 } })
+    }
+  },
+
+  /** A reserve, and then the commit of what it made. */
+  pair(options) {
+    const [key, id] = [keys(), owner(options)]
+    const { path, token } = options
+    let reserved = false
+    return (answer) => {
+      reserved = !reserved
+      if (reserved)
+        return write('POST', `${path}/reserve`, { token, key: key(), body: { account_id: id(), amount: 1 } })
+      return write('POST', `${path}/${JSON.parse(answer).id}/commit`, { token, body: {} })
     }
   },
 

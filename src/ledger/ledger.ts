@@ -1,5 +1,5 @@
 import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common'
-import DataLoader from 'dataloader'
+import type DataLoader from 'dataloader'
 import type { DataSource } from 'typeorm'
 import type { Clock } from '../clock/clock.js'
 import type { UnitOfWork } from '../database/unit-of-work.js'
@@ -8,6 +8,7 @@ import type { NewSettings, SettingsPatch } from '../quota/settings.js'
 import type { Channel } from './channel.js'
 import { type Command, digestOf, onceForKey, onceForSettling, type Outcome } from './command.js'
 import { Engine, type EngineOptions } from './engine.js'
+import { gatheringLoader } from './gathering-loader.js'
 import { IdSource } from './id-source.js'
 import { keyReused, operationNotFound, quotaNotFound } from './judge.js'
 import type { QuotaRow } from './quota.entity.js'
@@ -50,13 +51,11 @@ export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, Befor
     this.ids = new IdSource(clock)
     const { quota, operation } = this.store
     // Whose a quota or an operation is never changes, so it may be read outside the locks: it says which lock to take.
-    this.ownerOfQuota = new DataLoader(
-      (ids) => ownersOf<number>(work, quota.table, quota.column('id'), quota.column('ownerId'), ids),
-      { cache: false },
+    this.ownerOfQuota = gatheringLoader((ids) =>
+      ownersOf<number>(work, quota.table, quota.column('id'), quota.column('ownerId'), ids),
     )
-    this.ownerOfOperation = new DataLoader(
-      (ids) => ownersOf<string>(work, operation.table, operation.column('id'), operation.column('ownerId'), ids),
-      { cache: false },
+    this.ownerOfOperation = gatheringLoader((ids) =>
+      ownersOf<string>(work, operation.table, operation.column('id'), operation.column('ownerId'), ids),
     )
   }
 

@@ -1,4 +1,4 @@
-import DataLoader from 'dataloader'
+import type DataLoader from 'dataloader'
 import type { DataSource } from 'typeorm'
 import type { Clock } from '../clock/clock.js'
 import { placeholders, type RowCodec, type Scalar } from '../database/row-codec.js'
@@ -9,10 +9,12 @@ import { rangeOf } from '../quota/label.js'
 import { isActive, remaining, roll, type Status, summarise } from '../quota/quota.js'
 import { Refills } from '../quota/refill.js'
 import type { Channel } from './channel.js'
+import { gatheringLoader } from './gathering-loader.js'
 import { quotaNotFound } from './judge.js'
 import type { QuotaRow } from './quota.entity.js'
 import { countedIn, countOf, isThere, readQuotas, type Statement, together } from './quota-rows.js'
 import { RecentCounts } from './recent-count.js'
+import { SharedReads } from './shared-reads.js'
 import { LedgerStore, LIVE_OF_OWNER } from './store.js'
 import { changeView, type ChangeView, quotaView, type QuotaView } from './view.js'
 
@@ -84,14 +86,16 @@ interface OwnerNow<Q> {
 }
 
 /**
- * Reads quotas past the engine: every read shows what is committed, rolled to the present, with due holds taken off `reserved`. Concurrent reads of one
- * turn of the event loop share a statement. What must fit together comes from one statement, so that nothing moves in between: a list's page and its
+ * Reads quotas past the engine: every read shows what is committed, rolled to the present, with due holds taken off `reserved`. Reads that come while others of their kind are at the database
+ * share the next statement. What must fit together comes from one statement, so that nothing moves in between: a list's page and its
  * total with all its sources, and quotas with the units of their due holds.
  */
 export class QuotaReader<Q extends QuotaRow> {
   private readonly store: LedgerStore<Q>
   private readonly one: DataLoader<number, Q | undefined>
   private readonly ofOwner: DataLoader<number, OwnerNow<Q>>
+  /** Pages of quotas, by what was asked for as JSON. */
+  private readonly pages = new SharedReads<Page<QuotaView>>()
   private readonly counts: RecentCounts
 
   constructor(
@@ -103,34 +107,28 @@ export class QuotaReader<Q extends QuotaRow> {
     this.store = new LedgerStore(dataSource, channel)
     this.counts = new RecentCounts(clock)
     const { quota } = this.store
-    this.one = new DataLoader(
-      async (ids) => {
-        const { quotas } = await readQuotas(work, this.store, this.clock.now(), {
-          sql: `SELECT ${quota.columns} FROM ${quota.table} WHERE ${quota.column('id')} IN (${placeholders(ids)})`,
-          values: ids,
-        })
-        const byId = new Map(quotas.map((row) => [row.id, row]))
-        return ids.map((id) => byId.get(id))
-      },
-      { cache: false, maxBatchSize: 500 },
-    )
-    this.ofOwner = new DataLoader(
-      async (ownerIds) => {
-        const unique = [...new Set(ownerIds)]
-        const { quotas } = await readQuotas(work, this.store, this.clock.now(), {
-          sql:
-            `SELECT ${quota.columns} FROM ${quota.readBy(work.dialect, LIVE_OF_OWNER)} ` +
-            `WHERE ${quota.column('ownerId')} IN (${placeholders(unique)}) AND ${quota.column('deletedAt')} IS NULL ` +
-            `AND ${quota.column('state')} = 'active'`,
-          values: unique,
-        })
-        const byOwner = new Map<number, OwnerNow<Q>>()
-        for (const ownerId of unique) byOwner.set(ownerId, { quotas: [], refills: undefined })
-        for (const row of quotas) byOwner.get(row.ownerId)?.quotas.push(row)
-        return ownerIds.map((ownerId) => byOwner.get(ownerId) ?? { quotas: [], refills: undefined })
-      },
-      { cache: false, maxBatchSize: 500 },
-    )
+    this.one = gatheringLoader(async (ids) => {
+      const { quotas } = await readQuotas(work, this.store, this.clock.now(), {
+        sql: `SELECT ${quota.columns} FROM ${quota.table} WHERE ${quota.column('id')} IN (${placeholders(ids)})`,
+        values: ids,
+      })
+      const byId = new Map(quotas.map((row) => [row.id, row]))
+      return ids.map((id) => byId.get(id))
+    })
+    this.ofOwner = gatheringLoader(async (ownerIds) => {
+      const unique = [...new Set(ownerIds)]
+      const { quotas } = await readQuotas(work, this.store, this.clock.now(), {
+        sql:
+          `SELECT ${quota.columns} FROM ${quota.readBy(work.dialect, LIVE_OF_OWNER)} ` +
+          `WHERE ${quota.column('ownerId')} IN (${placeholders(unique)}) AND ${quota.column('deletedAt')} IS NULL ` +
+          `AND ${quota.column('state')} = 'active'`,
+        values: unique,
+      })
+      const byOwner = new Map<number, OwnerNow<Q>>()
+      for (const ownerId of unique) byOwner.set(ownerId, { quotas: [], refills: undefined })
+      for (const row of quotas) byOwner.get(row.ownerId)?.quotas.push(row)
+      return ownerIds.map((ownerId) => byOwner.get(ownerId) ?? { quotas: [], refills: undefined })
+    })
   }
 
   /** One quota. @throws ServiceError quota_not_found where it is absent or deleted */
@@ -175,8 +173,12 @@ export class QuotaReader<Q extends QuotaRow> {
     return { allowed, requested: amount, remaining: left, refills_at: refill === null ? null : formatInstant(refill) }
   }
 
-  /** A page of live quotas, or of deleted ones, newest first. */
+  /** A page of live quotas, or of deleted ones, newest first. Those who ask for the same at the same time share a page. */
   async list(filter: QuotaFilter<Q>, page: PageRequest): Promise<Page<QuotaView>> {
+    return this.pages.get(JSON.stringify([filter, page]), async () => this.readPage(filter, page))
+  }
+
+  private async readPage(filter: QuotaFilter<Q>, page: PageRequest): Promise<Page<QuotaView>> {
     const { quota } = this.store
     const now = this.clock.now()
     const sources = await this.bestSources(filter, now)

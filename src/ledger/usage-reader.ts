@@ -1,4 +1,4 @@
-import DataLoader from 'dataloader'
+import type DataLoader from 'dataloader'
 import type { DataSource } from 'typeorm'
 import type { Clock } from '../clock/clock.js'
 import type { Scalar } from '../database/row-codec.js'
@@ -7,6 +7,7 @@ import type { ActRow } from './act.entity.js'
 import type { OperationEntry } from './book.js'
 import type { Channel } from './channel.js'
 import { onceForKey } from './command.js'
+import { gatheringLoader } from './gathering-loader.js'
 import { operationNotFound } from './judge.js'
 import type { OperationKind, OperationRow, OperationState } from './operation.entity.js'
 import { isEmpty, type Period } from './period.js'
@@ -48,14 +49,11 @@ export class UsageReader<Q extends QuotaRow> {
     private readonly clock: Clock,
   ) {
     this.store = new LedgerStore(dataSource, channel)
-    this.one = new DataLoader(
-      async (ids) => {
-        const entries = await this.work.read((transaction) => this.store.operationsById(transaction, [...new Set(ids)]))
-        const byId = new Map(entries.map((entry) => [entry.row.id, entry]))
-        return ids.map((id) => byId.get(id))
-      },
-      { cache: false, maxBatchSize: 500 },
-    )
+    this.one = gatheringLoader(async (ids) => {
+      const entries = await this.work.read((transaction) => this.store.operationsById(transaction, [...new Set(ids)]))
+      const byId = new Map(entries.map((entry) => [entry.row.id, entry]))
+      return ids.map((id) => byId.get(id))
+    })
   }
 
   /** One operation. @throws ServiceError operation_not_found */

@@ -109,7 +109,7 @@ describe('Shutdown', () => {
     const began = performance.now()
     signals.get('SIGINT')!()
     expect(await exited).toBe(0)
-    expect(performance.now() - began).toBeLessThan(1000)
+    expect(performance.now() - began).toBeLessThan(5_000)
     unused.destroy()
   })
 

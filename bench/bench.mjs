@@ -1,0 +1,280 @@
+/**
+ * `npm run bench`: the service against its references, in turn in one run (A B A B), on one throwaway MariaDB with innodb_flush_log_at_trx_commit=1.
+ * Two figures each: requests a second, as a ratio of medians, and the CPU time of the processes for each right answer, which neighbours hardly touch.
+ * A run in which an answer was wrong or the sums do not match counts for nothing.
+ *
+ *   --quick          one short pair for each figure
+ *   --only NAME      the figures whose name holds this
+ *   --json FILE      writes what was measured
+ *   --compare FILE   shows each ratio beside that of an earlier run
+ */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { parseArgs } from 'node:util'
+import { startMariaDb } from '../scripts/mariadb.mjs'
+import { cpuOf, endAll, load, memoryOf, reference, service } from './processes.mjs'
+import { audit, bytesOf, connect, DRY, fill, OWNERS } from './store.mjs'
+
+const { values: options } = parseArgs({
+  options: {
+    quick: { type: 'boolean', default: false },
+    only: { type: 'string', default: '' },
+    json: { type: 'string' },
+    compare: { type: 'string' },
+  },
+})
+const PAIRS = options.quick ? 1 : 3
+const SECONDS = options.quick ? 2 : 5
+const WARM_UP_REQUESTS = options.quick ? 2_000 : 10_000
+
+const API = '/api/v1/quotas'
+const USAGE = `${API}/usage`
+const CONSUME = { kind: 'consume', path: `${USAGE}/consume`, status: 200 }
+const JSON_BODY = { kind: 'json', path: '/json', status: 200 }
+const NAIVE = { who: 'naive', ...CONSUME, path: '/consume' }
+const PEER = { who: 'peer', ...CONSUME, path: '/consume' }
+const EXPRESS = { who: 'express', ...JSON_BODY }
+
+/**
+ * What is measured: what the service is asked, the references with what they are asked, and the goals. `times` goals are ratios of throughput, at least;
+ * `cpu` and `p99` goals are ratios too, at most. `unit` counts how many operations one answer stands for.
+ */
+const CASES = [
+  frame('frame: empty handler', 'limit', '/limit/http', { cpu: 0.85 }),
+  frame('frame: without access check', 'limit', '/limit/open', {}),
+  { name: 'bare node:http', ask: { who: 'node', ...JSON_BODY }, against: [[EXPRESS, {}]] },
+  consume('consume: one hot owner', 1, 64, { naive: { times: 5, p99: 0.5 }, express: { times: 0.9 } }),
+  consume('consume: one hot owner, 256 connections', 1, 256, {
+    naive: { times: 5, p99: 0.5 },
+    express: { times: 0.9 },
+  }),
+  {
+    ...consume('consume: 10,000 owners', OWNERS, 64, {
+      naive: { times: 3.2, cpu: 0.33, db: 0.25 },
+      peer: { times: 2.5 },
+      express: { times: 0.85 },
+    }),
+    bytes: true,
+  },
+  consume(
+    'consume: 10,000 owners, Zipf',
+    OWNERS,
+    64,
+    { naive: { times: 3.2 }, express: { times: 0.85 } },
+    { skew: true },
+  ),
+  {
+    name: 'refusals: quota dry',
+    ask: { ...CONSUME, kind: 'dry', status: 409, ...DRY },
+    against: [[EXPRESS, { times: 0.9 }]],
+  },
+  { name: 'replays', ask: { ...CONSUME, kind: 'replay', owners: OWNERS }, against: [[EXPRESS, { times: 0.9 }]] },
+  {
+    name: 'reserve, then commit (pairs)',
+    ask: { kind: 'pair', path: USAGE, status: [200, 201], owners: OWNERS },
+    unit: 0.5,
+    against: [[EXPRESS, { times: 0.35 }]],
+  },
+  {
+    name: 'batch of 500 (operations)',
+    ask: { kind: 'batch', path: `${USAGE}/consume/batch`, status: 200, owners: OWNERS },
+    unit: 500,
+    connections: 8,
+    against: [[{ ...NAIVE, owners: OWNERS }, { times: 20 }]],
+  },
+  { name: 'create', ask: { kind: 'create', path: API, status: 201 }, against: [[EXPRESS, {}]] },
+  read('summary', `${API}/summary/{owner}`, { times: 1.2 }),
+  read('check', `${USAGE}/check?account_id={owner}&amount=1`, { times: 1.2 }),
+  read('read one', `${API}/{owner}`, { times: 1.2 }),
+  read('list of one owner', `${API}?account_id={owner}`, { times: 1 }),
+  read('first page by a filter', `${API}?status=active`, { times: 1 }),
+]
+
+function frame(name, who, path, goal) {
+  return { name, ask: { who, ...JSON_BODY, path }, against: [[EXPRESS, goal]] }
+}
+
+function read(name, path, goal) {
+  return { name, ask: { kind: 'get', path, status: 200, owners: OWNERS }, against: [[EXPRESS, goal]] }
+}
+
+function consume(name, owners, connections, goals, more = {}) {
+  const references = { naive: { ...NAIVE, owners, ...more }, peer: { ...PEER, owners, ...more }, express: EXPRESS }
+  return {
+    name,
+    connections,
+    ask: { ...CONSUME, owners, ...more },
+    against: Object.entries(goals).map(([who, goal]) => [references[who], goal]),
+  }
+}
+
+const cases = CASES.filter(({ name }) => name.includes(options.only))
+const earlier = options.compare === undefined ? undefined : JSON.parse(readFileSync(options.compare, 'utf8'))
+const mariadb = await startMariaDb({ args: ['--innodb-flush-log-at-trx-commit=1', '--innodb-buffer-pool-size=1G'] })
+const dbPid = () => [mariadb.pid()]
+let interrupted = false
+for (const signal of ['SIGINT', 'SIGTERM']) {
+  process.once(signal, () => {
+    interrupted = true
+    void endAll()
+  })
+}
+
+try {
+  const admin = await connect(mariadb.url(''))
+  await admin.query('CREATE DATABASE bench; USE bench')
+  const url = mariadb.url('bench')
+  const instance = await service(url)
+  await fill(admin)
+  const targets = { service: instance }
+  // Started when they are first needed: an idle process costs memory alone, but each costs a moment to start.
+  const makers = {
+    limit: () => reference('limit-http.mjs', { DATABASE_URL: url }),
+    node: () => reference('limit-node.mjs'),
+    express: () => reference('express.mjs'),
+    naive: () => reference('naive.mjs', { NAIVE_DATABASE_URL: url }),
+    peer: () => reference('peer.mjs', { NAIVE_DATABASE_URL: url }),
+  }
+  let acknowledged = 0
+  const run = Math.random().toString(36).slice(2)
+
+  const measure = async ({ who = 'service', kind, path, status, ...more }, connections, bound, unit = 1) => {
+    targets[who] ??= await makers[who]()
+    const target = targets[who]
+    const before = { own: cpuOf(target.pids), db: cpuOf(dbPid()) }
+    const options = {
+      path,
+      run,
+      ...more,
+      ...(path.startsWith('/api') || path === '/limit/http' ? { token: target.token } : {}),
+    }
+    const figure = await load({ kind, port: target.port, connections, options, ...bound })
+    for (const [answered, count] of Object.entries(figure.statuses)) {
+      if (![status].flat().includes(Number(answered)) && !interrupted)
+        throw new Error(`${who} answered ${count} requests of ${path} with ${answered}`)
+    }
+    if (who === 'service' && (kind === 'consume' || kind === 'batch')) acknowledged += figure.answered * unit
+    const operations = figure.answered * unit
+    return {
+      perSecond: figure.perSecond * unit,
+      p50: figure.p50,
+      p99: figure.p99,
+      own: (cpuOf(target.pids) - before.own) / operations,
+      db: (cpuOf(dbPid()) - before.db) / operations,
+    }
+  }
+
+  const results = []
+  const began = performance.now()
+  heading()
+  for (const [place, { name, ask, unit = 1, connections = 64, against, bytes }] of cases.entries()) {
+    if (interrupted) break
+    const warm = { count: Math.ceil(WARM_UP_REQUESTS / Math.max(1, unit)) }
+    await measure(ask, connections, warm, unit)
+    for (const [other] of against) await measure(other, 64, warm)
+    const tables = ['mail_act', 'mail_operation', 'mail_allocation', 'mail_hold']
+    const sizeBefore = bytes ? await bytesOf(admin, tables) : 0
+    const rowsBefore = bytes ? await rowsOf(admin) : 0
+    const own = []
+    const others = against.map(() => [])
+    for (let pair = 0; pair < PAIRS; pair += 1) {
+      own.push(await measure(ask, connections, { seconds: SECONDS }, unit))
+      for (const [n, [other]] of against.entries()) {
+        const bound = { seconds: SECONDS }
+        others[n].push(await measure(other, other.kind === 'consume' ? connections : 64, bound))
+      }
+    }
+    const grown = bytes
+      ? ((await bytesOf(admin, tables)) - sizeBefore) / ((await rowsOf(admin)) - rowsBefore)
+      : undefined
+    const result = {
+      name,
+      perSecond: median(own, 'perSecond'),
+      p50: median(own, 'p50'),
+      p99: median(own, 'p99'),
+      cpu: median(own, 'own'),
+      db: median(own, 'db'),
+      ...(grown === undefined ? {} : { bytes: Math.round(grown) }),
+      against: against.map(([{ who }, goal], n) => compared(who, goal, own, others[n])),
+    }
+    results.push(result)
+    show(result, place)
+  }
+  function heading() {
+    console.log('| figure | /s | p50, p99 ms | CPU µs: service, MariaDB | against | throughput | CPU | goal | |')
+    console.log('|---|---|---|---|---|---|---|---|---|')
+  }
+  function show(result, place) {
+    const left = ((performance.now() - began) / (place + 1)) * (cases.length - place - 1)
+    for (const [n, one] of result.against.entries()) {
+      const first = n === 0
+      const before = earlier?.results.find(({ name }) => name === result.name)?.against[n]?.times
+      console.log(
+        `| ${first ? result.name : ''} | ${first ? result.perSecond.toFixed(0) : ''} | ${first ? `${result.p50.toFixed(1)}, ${result.p99.toFixed(1)}` : ''} ` +
+          `| ${first ? `${result.cpu.toFixed(0)}, ${result.db.toFixed(0)}` : ''} | ${one.who} ${one.perSecond.toFixed(0)}/s ` +
+          `| ${one.times.toFixed(2)} × (${one.spread.map((value) => value.toFixed(2)).join('–')})${before === undefined ? '' : `, was ${before.toFixed(2)}`} ` +
+          `| ${one.cpu.toFixed(2)} ×${one.db === undefined ? '' : `, ${one.db.toFixed(2)} ×`} | ${goalText(one.goal)} | ${one.met === undefined ? '' : one.met ? 'met' : 'missed'} |`,
+      )
+    }
+    process.stderr.write(`${place + 1} of ${cases.length}, about ${Math.ceil(left / 60_000)} min left\n`)
+  }
+  if (!interrupted) {
+    const again = await service(url)
+    console.log(
+      `\nstart to ready, schema in place: ${again.readyMs} ms; resident memory after this run: ${memoryOf(instance.pids[0])} MB`,
+    )
+    for (const { name, bytes } of results) if (bytes !== undefined) console.log(`${name}: ${bytes} bytes on disk each`)
+    console.log(`sums: ${await audit(admin, acknowledged)}; MariaDB ${mariadb.version}, Node ${process.version}`)
+    if (options.json !== undefined)
+      writeFileSync(options.json, JSON.stringify({ node: process.version, mariadb: mariadb.version, results }, null, 2))
+  }
+  await admin.end()
+} catch (error) {
+  if (!interrupted) throw error
+} finally {
+  await endAll()
+  await mariadb.stop()
+}
+
+function compared(who, goal, own, others) {
+  const ratios = own.map((figure, pair) => figure.perSecond / others[pair].perSecond).sort((a, b) => a - b)
+  const times = median(own, 'perSecond') / median(others, 'perSecond')
+  const cpu = median(own, 'own') / median(others, 'own')
+  const usesStore = median(others, 'db') > 1
+  const db = usesStore ? median(own, 'db') / median(others, 'db') : undefined
+  const p99 = median(own, 'p99') / median(others, 'p99')
+  const checks = [
+    ...(goal.times === undefined ? [] : [times >= goal.times]),
+    ...(goal.cpu === undefined ? [] : [cpu <= goal.cpu]),
+    ...(goal.db === undefined ? [] : [db <= goal.db]),
+    ...(goal.p99 === undefined ? [] : [p99 <= goal.p99]),
+  ]
+  return {
+    who,
+    goal,
+    perSecond: median(others, 'perSecond'),
+    times,
+    spread: [ratios[0], ratios.at(-1)],
+    cpu,
+    db,
+    p99,
+    ...(checks.length === 0 ? {} : { met: checks.every(Boolean) }),
+  }
+}
+
+function goalText({ times, cpu, db, p99 }) {
+  return [
+    ...(times === undefined ? [] : [`≥ ${times} ×`]),
+    ...(cpu === undefined ? [] : [`CPU ≤ ${cpu} ×`]),
+    ...(db === undefined ? [] : [`MariaDB ≤ ${db} ×`]),
+    ...(p99 === undefined ? [] : [`p99 ≤ ${p99} ×`]),
+  ].join(', ')
+}
+
+async function rowsOf(admin) {
+  const [[{ n }]] = await admin.query('SELECT COUNT(*) AS n FROM mail_operation')
+  return Number(n)
+}
+
+function median(figures, name) {
+  return figures.map((figure) => figure[name]).sort((a, b) => a - b)[Math.floor(figures.length / 2)]
+}

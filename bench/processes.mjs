@@ -1,0 +1,109 @@
+/** The processes that are measured: the service, the references, and what each has cost the processor so far. */
+import { execFileSync, fork, spawn } from 'node:child_process'
+import { createHash, randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+const children = new Set()
+
+/** An administrator's token, and how the service is told of it. */
+export const TOKEN = randomBytes(32).toString('base64url')
+const AUTH_TOKENS = `bench:admin:${createHash('sha256').update(TOKEN).digest('hex')}`
+
+/** The built service, as `npm run start:prod` starts it. */
+export async function service(databaseUrl, env = {}) {
+  const port = await freePort()
+  const began = performance.now()
+  const child = keep(
+    spawn(process.execPath, ['dist/src/main.js'], {
+      env: {
+        ...process.env,
+        NODE_ENV: 'production',
+        PORT: String(port),
+        DATABASE_URL: databaseUrl,
+        AUTH_TOKENS,
+        ...env,
+      },
+      stdio: ['ignore', process.env.BENCH_LOG === undefined ? 'ignore' : 'inherit', 'inherit'],
+    }),
+  )
+  const { readyMs } = await ready(port, began)
+  return { port, pids: [child.pid], readyMs, token: TOKEN, stop: () => end(child) }
+}
+
+/** One of bench/references. */
+export async function reference(file, env = {}) {
+  const child = keep(
+    fork(`bench/references/${file}`, {
+      env: { ...process.env, NODE_ENV: 'production', AUTH_TOKENS, ...env },
+      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    }),
+  )
+  const [{ port }] = await once(child, 'message')
+  return { port, pids: [child.pid], token: TOKEN, stop: () => end(child) }
+}
+
+/** Sends load from a process of its own. @returns what load.mjs found */
+export async function load(job) {
+  const child = keep(fork('bench/load.mjs'))
+  child.send(job)
+  const [figure] = await once(child, 'message')
+  await once(child, 'exit')
+  return figure
+}
+
+/** Ends everything that was started here. */
+export async function endAll() {
+  await Promise.all([...children].map(end))
+}
+
+/** User and system time of processes so far, in microseconds; 0 where /proc does not tell. */
+export function cpuOf(pids) {
+  try {
+    const tick = 1e6 / Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }))
+    return pids.reduce((sum, pid) => {
+      const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ')
+      return sum + (Number(fields[11]) + Number(fields[12])) * tick
+    }, 0)
+  } catch {
+    return 0
+  }
+}
+
+/** Resident memory of a process in megabytes. */
+export function memoryOf(pid) {
+  const line = readFileSync(`/proc/${pid}/status`, 'utf8').match(/VmRSS:\s+(\d+) kB/)
+  return Math.round(Number(line?.[1] ?? 0) / 1000)
+}
+
+function keep(child) {
+  children.add(child)
+  child.once('exit', () => children.delete(child))
+  return child
+}
+
+async function end(child) {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  child.kill('SIGTERM')
+  await Promise.race([once(child, 'exit'), sleep(10_000).then(() => child.kill('SIGKILL'))])
+}
+
+async function ready(port, began) {
+  for (let attempt = 0; attempt < 1_000; attempt += 1) {
+    const answer = await fetch(`http://127.0.0.1:${port}/health/ready`).catch(() => undefined)
+    if (answer?.ok) return { readyMs: Math.round(performance.now() - began) }
+    await sleep(20)
+  }
+  throw new Error('the service does not become ready')
+}
+
+async function freePort() {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address()
+  server.close()
+  await once(server, 'close')
+  return port
+}
