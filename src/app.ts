@@ -9,6 +9,7 @@ import { parseQuery } from './http/query.js'
 import { requestId } from './http/request-id.js'
 import { RouteTable } from './http/route-table.js'
 import { crossOrigin, securityHeaders } from './http/security.js'
+import { Console, CONSOLE_PATH } from './operations/console.js'
 import { Metrics } from './operations/metrics.js'
 import { type RequestLog, requestLog } from './operations/request-log.js'
 import { Shutdown } from './operations/shutdown.js'
@@ -40,6 +41,8 @@ export function configureApp(app: NestExpressApplication, log?: RequestLog): voi
   if (config.corsOrigins.length > 0) app.use(crossOrigin(config.corsOrigins))
   app.use(app.get(Shutdown).middleware)
   app.use(soundHead)
+  const { middleware } = app.get(Console)
+  if (middleware !== undefined) app.use(CONSOLE_PATH, middleware)
 }
 
 /**

@@ -7,6 +7,7 @@ import { loadConfig } from './config/config.js'
 import { readEnvironment } from './config/environment.js'
 import { migrate } from './database/migrate.js'
 import { ENTITIES } from './entities.js'
+import { Console, CONSOLE_PATH } from './operations/console.js'
 import { ServiceLogger } from './operations/service-logger.js'
 import { Shutdown } from './operations/shutdown.js'
 import { welcome } from './operations/welcome.js'
@@ -34,7 +35,8 @@ async function start(): Promise<void> {
   app.get(Shutdown).install(app, server, config)
   const { address, family, port } = server.address() as AddressInfo
   logger.log(`listening on ${family === 'IPv6' ? `[${address}]` : address}:${port}`, 'Main')
-  process.stdout.write(welcome({ address, port }, app.get(Tokens).made, app.get(Clock).now()))
+  const consolePath = app.get(Console).middleware === undefined ? undefined : CONSOLE_PATH
+  process.stdout.write(welcome({ address, port }, app.get(Tokens).made, app.get(Clock).now(), consolePath))
 }
 
 try {

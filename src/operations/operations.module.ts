@@ -1,5 +1,6 @@
 import { Global, Module } from '@nestjs/common'
 import { ConnectionWatch } from './connection-watch.js'
+import { Console } from './console.js'
 import { DocsController } from './docs.controller.js'
 import { HealthController } from './health.controller.js'
 import { MetricsController } from './metrics.controller.js'
@@ -22,7 +23,8 @@ import { Shutdown } from './shutdown.js'
     ConnectionWatch,
     { provide: METRICS_REGISTRY, useFactory: (metrics: Metrics) => metrics.registry, inject: [Metrics] },
     Shutdown,
+    Console,
   ],
-  exports: [Metrics, METRICS_REGISTRY, Shutdown],
+  exports: [Console, Metrics, METRICS_REGISTRY, Shutdown],
 })
 export class OperationsModule {}
