@@ -4,14 +4,16 @@ FROM node:20-bookworm-slim AS build
 ENV SCARF_ANALYTICS=false
 WORKDIR /app
 COPY package.json package-lock.json ./
+# The lock file names the packages beside the service, too.
+COPY client/package.json ./client/
 RUN npm ci --no-audit --no-fund
 COPY nest-cli.json tsconfig.json tsconfig.build.json ormconfig.ts ./
 COPY scripts/build.mjs ./scripts/
 COPY src ./src
 # npm takes TypeScript for a part of @nestjs/swagger, whose compiler plugin alone uses it. The last line starts what is left.
-RUN npm run build \
+RUN npm run build -- service \
   && npm prune --omit=dev --no-audit --no-fund \
-  && rm -rf node_modules/@libsql/*-musl* node_modules/typescript node_modules/.bin \
+  && rm -rf node_modules/@libsql/*-musl* node_modules/typescript node_modules/@quota-service node_modules/.bin \
   && DATABASE_URL=sqlite:/tmp/build/quota.db node dist/src/migrate.js
 
 FROM node:20-bookworm-slim

@@ -66,7 +66,7 @@ const OWN_ENVIRONMENT = [
 ]
 
 export default defineConfig(
-  globalIgnores(['dist/', '.build-*/', 'coverage/', 'data/']),
+  globalIgnores(['**/dist/', '**/.build-*/', 'coverage/', 'data/', 'client/src/schema.ts']),
   {
     linterOptions: { reportUnusedDisableDirectives: 'error' },
   },
@@ -149,6 +149,11 @@ export default defineConfig(
   {
     files: ['src/config/**/*.ts'],
     rules: { 'no-restricted-syntax': ['error', ...OWN_CLOCK, ...OWN_TRANSACTIONS] },
+  },
+  {
+    // A name of its own, for what the contract calls so: an interface is shown by its name, where an alias would be spelt out.
+    files: ['client/src/types.ts'],
+    rules: { '@typescript-eslint/no-empty-object-type': ['error', { allowInterfaces: 'with-single-extends' }] },
   },
   {
     // Tests and measurements look at untyped answers, reach into rows and own their clock.

@@ -2,7 +2,7 @@
 export default {
   testEnvironment: 'node',
   rootDir: '.',
-  roots: ['<rootDir>/src', '<rootDir>/test'],
+  roots: ['<rootDir>/src', '<rootDir>/client/src', '<rootDir>/test'],
   testMatch: testMatch(process.env.QUOTA_SUITES),
   // Three cluster nodes take minutes: only where they are asked for.
   testPathIgnorePatterns: ['/node_modules/', ...(process.env.QUOTA_GALERA === '1' ? [] : ['/galera\\.'])],
@@ -13,7 +13,7 @@ export default {
   maxWorkers: 2,
   restoreMocks: true,
   errorOnDeprecated: true,
-  collectCoverageFrom: ['src/**/*.ts', '!src/main.ts', '!src/**/*.spec.ts'],
+  collectCoverageFrom: ['src/**/*.ts', 'client/src/**/*.ts', '!src/main.ts', '!**/*.spec.ts'],
   coverageDirectory: 'coverage',
   coverageProvider: 'v8',
   // To end what hangs, not to measure: with other work on the machine a test takes ten times as long.

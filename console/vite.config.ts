@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url'
 import react from '@vitejs/plugin-react'
 import { defineConfig } from 'vite'
 
@@ -5,6 +6,8 @@ export default defineConfig({
   // Where the service serves it (src/operations/console.ts).
   base: '/admin/',
   plugins: [react()],
+  // From its sources: so the console is built without waiting for the client.
+  resolve: { alias: { '@quota-service/client': fileURLToPath(new URL('../client/src/index.ts', import.meta.url)) } },
   build: {
     target: 'es2022',
     // The content security policy takes no data: URLs.

@@ -1,115 +1,157 @@
 /**
- * `npm run build`: compiles into dist. With `--if-changed` only where dist is missing, or was built from other sources.
+ * `npm run build`: compiles the service into dist, the client into client/dist, and the console into console/dist, all at the same time.
+ * `npm run build -- service` only the one. With `--if-changed` only what is missing, or was built from other sources.
  *
- * The compiler writes into a folder of its own, which takes dist's place when it is whole. So who runs from dist, or starts meanwhile, never meets half
+ * The compiler writes into a folder of its own, which takes the old one's place when it is whole. So who runs from dist, or starts meanwhile, never meets half
  * a build, and a build that fails leaves the last one as it was.
- *
- * The service and the console are built beside each other, and each has a stamp of its own: whoever changes the one does not wait for the other.
  */
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const at = (...path) => join(root, ...path)
 const IF_CHANGED = '--if-changed'
-/** In dist, and in the console's folder there: what it was built from, as a digest. */
+/** In what is built: what it was built from, as a digest. */
 const STAMP = '.built-from'
-const DIST = 'dist'
-const PAGES = join(DIST, 'console')
-/** Below the packages' folders: what is installed or made there, and is no source. */
-const MADE = /[\\/](?:node_modules|dist)[\\/]/
+
+/**
+ * What there is to build: the folder that comes of it, all that its contents depend on, and how it is filled. Such a function gets the new folder's
+ * path and returns whether it worked.
+ */
+const PARTS = {
+  service: {
+    target: at('dist'),
+    sources: () => [
+      'package-lock.json',
+      'nest-cli.json',
+      'tsconfig.json',
+      'tsconfig.build.json',
+      'ormconfig.ts',
+      ...modulesIn('src'),
+    ],
+    fill: buildService,
+  },
+  client: {
+    target: at('client/dist'),
+    sources: () => [
+      'package-lock.json',
+      'tsconfig.json',
+      'client/package.json',
+      'client/tsconfig.json',
+      'client/tsconfig.build.json',
+      ...modulesIn('client/src'),
+    ],
+    fill: buildClient,
+  },
+  console: {
+    target: at('console/dist'),
+    // The client's sources and not what is built of them, so that neither waits for the other.
+    sources: () => [
+      'package-lock.json',
+      ...['package.json', 'index.html', 'tsconfig.json', 'vite.config.ts'].map((file) => `console/${file}`),
+      ...filesIn('console/src'),
+      ...modulesIn('client/src'),
+    ],
+    fill: buildConsole,
+  },
+}
 
 process.exitCode = await main(process.argv.slice(2))
 
 async function main(args) {
-  if (args.some((arg) => arg !== IF_CHANGED)) {
-    console.error(`usage: npm run build [-- ${IF_CHANGED}]`)
+  const named = args.filter((arg) => arg !== IF_CHANGED)
+  if (named.some((name) => !Object.hasOwn(PARTS, name))) {
+    console.error(`usage: npm run build [-- ${IF_CHANGED}] [${Object.keys(PARTS).join('] [')}]`)
     return 2
   }
-  const service = digestOf(serviceSources())
-  const pages = digestOf(consoleSources())
-  const keeps = (folder, sources) => args.includes(IF_CHANGED) && builtFrom(folder) === sources
-  const keepsService = keeps(DIST, service)
-  const keepsPages = keeps(PAGES, pages) || !existsSync(at('console'))
-  if (keepsService && keepsPages) return 0
-  const next = mkdtempSync(at('.build-'))
+  const wanted = Object.entries(PARTS).filter(([name]) => named.length === 0 || named.includes(name))
+  const built = await Promise.all(
+    wanted.map(async ([, part]) => {
+      const sources = digestOf(part.sources())
+      return (args.includes(IF_CHANGED) && builtFrom(part) === sources) || build(part, sources)
+    }),
+  )
+  return built.includes(false) ? 1 : 0
+}
+
+async function build({ target, fill }, sources) {
+  const next = mkdtempSync(join(target, '../.build-'))
+  try {
+    if (!(await fill(next))) return false
+    writeFileSync(join(next, STAMP), sources)
+    // Made for this user alone, as a temporary folder is.
+    chmodSync(next, 0o755)
+    takePlace(next, target)
+    return true
+  } finally {
+    rmSync(next, { recursive: true, force: true })
+  }
+}
+
+async function buildService(next) {
   // Beside it and not in it, since the compiler empties it first.
   const settings = `${next}.json`
-  const nextPages = `${next}-console`
   try {
     writeFileSync(
       settings,
       JSON.stringify({ extends: './tsconfig.build.json', compilerOptions: { outDir: basename(next) } }),
     )
-    const codes = await Promise.all([
-      keepsService ? take(DIST, next) : run('@nestjs/cli/bin/nest.js', 'build', '--path', basename(settings)),
-      keepsPages ? take(PAGES, nextPages) : buildConsole(nextPages),
-    ])
-    const failed = codes.find((code) => code !== 0)
-    if (failed !== undefined) return failed
-    writeFileSync(join(next, STAMP), service)
-    if (existsSync(nextPages)) {
-      writeFileSync(join(nextPages, STAMP), pages)
-      renameSync(nextPages, join(next, basename(PAGES)))
-    }
-    takePlace(next, at(DIST))
-    return 0
+    return await run(at('node_modules/@nestjs/cli/bin/nest.js'), 'build', '--path', basename(settings))
   } finally {
-    for (const made of [next, nextPages, settings]) rmSync(made, { recursive: true, force: true })
+    rmSync(settings, { force: true })
   }
 }
 
-/** Compiles and packs the console. */
-function buildConsole(folder) {
-  return run('vite/bin/vite.js', 'build', 'console', '--outDir', folder, '--emptyOutDir', '--logLevel', 'warn')
+/** Comments are for whoever reads the types; the code goes to browsers without them. */
+async function buildClient(next) {
+  const checked = await run(at('node_modules/typescript/bin/tsc'), '-p', at('client/tsconfig.build.json'), '--outDir', next)
+  if (!checked) return false
+  const { default: ts } = await import('typescript')
+  const compilerOptions = {
+    target: ts.ScriptTarget.ES2022,
+    module: ts.ModuleKind.ESNext,
+    verbatimModuleSyntax: true,
+    removeComments: true,
+  }
+  for (const file of modulesIn('client/src')) {
+    const { outputText } = ts.transpileModule(readFileSync(at(file), 'utf8'), { compilerOptions, fileName: file })
+    // Types alone: nobody imports it.
+    if (outputText.trim() === 'export {};') continue
+    writeFileSync(join(next, relative('client/src', file).replace(/\.ts$/, '.js')), outputText)
+  }
+  return true
 }
 
-/** Takes over what need not be built again, if it is there: a checkout may go without the console. The console goes its own way. */
-function take(folder, to) {
-  if (!existsSync(at(folder))) return 0
-  const filter = (source) => folder === PAGES || source !== at(PAGES)
-  cpSync(at(folder), to, { recursive: true, filter })
-  return 0
+/** Types are looked at by `npm run typecheck` alone. */
+async function buildConsole(next) {
+  const options = ['--outDir', next, '--emptyOutDir', '--logLevel', 'warn']
+  return run(at('node_modules/vite/bin/vite.js'), 'build', at('console'), ...options)
 }
 
-/** Runs a program of a package; its exit code. */
-async function run(program, ...args) {
-  const child = spawn(process.execPath, [at('node_modules', program), ...args], { cwd: root, stdio: 'inherit' })
+/** Runs a command of a package in the root of the project. Did it succeed? */
+async function run(command, ...args) {
+  const child = spawn(process.execPath, [command, ...args], { cwd: root, stdio: 'inherit' })
   const [code] = await once(child, 'close')
-  return code ?? 1
+  return code === 0
 }
 
-/** Everything that the compiler's output depends on. */
-function serviceSources() {
-  return [
-    'package-lock.json',
-    'nest-cli.json',
-    'tsconfig.json',
-    'tsconfig.build.json',
-    'ormconfig.ts',
-    ...filesBelow('src').filter((file) => file.endsWith('.ts') && !file.endsWith('.spec.ts')),
-  ]
+/** The sources in a folder, tests excepted. */
+function modulesIn(folder) {
+  return filesIn(folder).filter((file) => file.endsWith('.ts') && !file.endsWith('.spec.ts'))
 }
 
-/** Everything that the console is made of; the client is part of it. */
-function consoleSources() {
-  const folders = ['console', 'client']
-  return ['package-lock.json', ...folders.flatMap(filesBelow).filter((file) => !MADE.test(file))]
-}
-
-/** None where there is no such folder. */
-function filesBelow(folder) {
-  if (!existsSync(at(folder))) return []
+function filesIn(folder) {
   return readdirSync(at(folder), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => relative(root, join(entry.parentPath, entry.name)))
     .sort()
 }
 
+/** Of the names and contents of files. */
 function digestOf(files) {
   const digest = createHash('sha256')
   for (const file of files)
@@ -121,9 +163,9 @@ function digestOf(files) {
   return digest.digest('hex')
 }
 
-function builtFrom(folder) {
+function builtFrom({ target }) {
   try {
-    return readFileSync(at(folder, STAMP), 'utf8')
+    return readFileSync(join(target, STAMP), 'utf8')
   } catch {
     return undefined
   }

@@ -8,7 +8,7 @@ import { refusal } from './support/quota-api.js'
 import { RawClient } from './support/raw-client.js'
 import { type Store, STORES } from './support/store.js'
 
-const BUILT = join(process.cwd(), 'dist/console')
+const BUILT = join(process.cwd(), 'console/dist')
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 /** What a browser has to fetch before it can show anything, compressed. */

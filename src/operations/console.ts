@@ -57,12 +57,12 @@ interface Content {
 
 const zip = promisify(gzip)
 
-/** Where the build puts the console (scripts/build.mjs), seen from dist/src/operations or from src/operations. */
+/** Where the build puts the console (scripts/build.mjs), seen from src/operations or from dist/src/operations. */
 function builtConsole(): string | undefined {
   const here = dirname(fileURLToPath(import.meta.url))
-  return ['../../console', '../../dist/console']
-    .map((path) => join(here, path))
-    .find((folder) => existsSync(join(folder, ASSETS)))
+  return ['../..', '../../..']
+    .map((up) => join(here, up, 'console/dist'))
+    .find((folder) => existsSync(join(folder, PAGE)))
 }
 
 /**

@@ -1,0 +1,136 @@
+import { type BatchResult, consumeInBatches } from './batch.js'
+import { Listing } from './listing.js'
+import { HoldSettled } from './problem.js'
+import { given, type Paths, Quotas } from './quotas.js'
+import type { Call, CallOptions, KeyedOptions, Transport } from './transport.js'
+import type { Act, AnyChannel, Check, Commit, Refund } from './types.js'
+
+/** A hold while the work under it is done. */
+export type Hold<Channel extends AnyChannel> = Channel['operation'] & {
+  /** Says how much of the hold to commit in the end, 0 for nothing; else all of it is. */
+  spend(amount: number): void
+}
+
+/** The usage of a channel: what senders call. */
+export class ChannelClient<Channel extends AnyChannel> {
+  /** Quotas, their settings and their history. */
+  readonly quotas: Quotas<Channel>
+
+  constructor(
+    private readonly transport: Transport,
+    private readonly paths: Paths,
+  ) {
+    this.quotas = new Quotas(transport, paths)
+  }
+
+  /**
+   * Spends units, all of them or none.
+   * @throws Problem `quota_exceeded` with `remaining`, `refillsAt` and `quotas`; `no_active_quota`; …
+   * @throws OutcomeUnknown no answer until the deadline; call again later with the same key
+   */
+  consume(consume: Channel['consume'], options: KeyedOptions): Promise<Channel['operation']> {
+    return this.call({ ...options, method: 'POST', path: this.at('consume'), body: consume })
+  }
+
+  /**
+   * Spends for many at once, each with a key of its own and for itself: one that is refused stops no other. Any number of items; they go in requests of 1,000 and 1 MB, one
+   * after the other, each with a deadline of its own. Items that meet `unavailable` are sent again, and only these.
+   * @returns one result for each item, in order: `status` 200, that of a refusal, or `'unknown'`
+   * @throws Problem where a request is refused as a whole (`unauthenticated`); send all again, then what took effect is `replayed`
+   */
+  consumeBatch(items: readonly Channel['item'][], options: CallOptions = {}): Promise<BatchResult<Channel>[]> {
+    return consumeInBatches<Channel>(this.transport, this.at('consume', 'batch'), items, options)
+  }
+
+  /** Holds units until they are committed, released, or `expiresAt` comes. @throws like consume */
+  reserve(reserve: Channel['reserve'], options: KeyedOptions): Promise<Channel['operation']> {
+    return this.call({ ...options, method: 'POST', path: this.at('reserve'), body: reserve })
+  }
+
+  /** Spends what is held, or `amount` of it; the rest returns. @throws Problem `operation_already_settled`, `commit_exceeds_hold` */
+  commit(operationId: string, commit: Commit = {}, options: CallOptions = {}): Promise<Channel['operation']> {
+    return this.call({
+      ...options,
+      method: 'POST',
+      path: this.at(operationId, 'commit'),
+      body: commit,
+      repeatable: true,
+    })
+  }
+
+  /** Returns all that is held. @throws Problem `operation_already_settled` */
+  release(operationId: string, options: CallOptions = {}): Promise<Channel['operation']> {
+    return this.call({ ...options, method: 'POST', path: this.at(operationId, 'release'), repeatable: true })
+  }
+
+  /** Gives back what was spent, or `amount` of it. @throws Problem `refund_exceeds_charge`, `operation_already_settled` */
+  refund(operationId: string, refund: Refund, options: KeyedOptions): Promise<Channel['operation']> {
+    return this.call({ ...options, method: 'POST', path: this.at(operationId, 'refund'), body: refund })
+  }
+
+  /**
+   * Holds units, does the work, and commits; releases where the work throws, and throws the same. What the work returns is returned.
+   *
+   * Called again with the same key, as after a crash, it goes on with the same hold while that is open; once it is settled or expired it throws instead of doing the work
+   * again. An aborted signal is the work's to look at; the hold is settled all the same.
+   * @throws HoldSettled the key's hold is not open any more; the work was not begun
+   * @throws Problem like reserve and commit: `operation_already_settled` where the hold has expired during the work
+   */
+  async withHold<Result>(
+    reserve: Channel['reserve'],
+    options: KeyedOptions,
+    work: (hold: Hold<Channel>) => Promise<Result>,
+  ): Promise<Result> {
+    const answer = await this.transport.send({ ...options, method: 'POST', path: this.at('reserve'), body: reserve })
+    const operation = answer.body as Channel['operation']
+    if (answer.replayed) {
+      // The answer is that of then; the hold may be over.
+      const now = await this.operation(operation.id, { ...options, requestId: undefined })
+      if (now.state !== 'reserved') throw new HoldSettled(options.key, now)
+    }
+    const after: CallOptions = { timeoutMs: options.timeoutMs, deadlineMs: options.deadlineMs }
+    let amount = operation.amount
+    let result: Result
+    try {
+      result = await work({ ...operation, spend: (units) => (amount = units) })
+    } catch (error) {
+      // Where the release fails, the hold ends by itself.
+      await this.release(operation.id, after).catch(() => undefined)
+      throw error
+    }
+    if (amount === 0) await this.release(operation.id, after)
+    else await this.commit(operation.id, { amount }, after)
+    return result
+  }
+
+  /** Would an amount fit now? It takes nothing and promises nothing: consuming is the check. */
+  check(question: Channel['check'], options: CallOptions = {}): Promise<Check> {
+    return this.call({ ...options, method: 'GET', path: this.at('check'), query: question })
+  }
+
+  /** @throws Problem `operation_not_found` */
+  operation(operationId: string, options: CallOptions = {}): Promise<Channel['operation']> {
+    return this.call({ ...options, method: 'GET', path: this.at(operationId) })
+  }
+
+  /** The ledger of an owner or of a quota, newest first; or the one operation of an `idempotencyKey`. */
+  operations(filter: Channel['ledger'], options: CallOptions = {}): Listing<Channel['ledgerPage']> {
+    return new Listing<Channel['ledgerPage']>(
+      (more) => this.call({ ...options, method: 'GET', path: this.paths.usage, query: { ...filter, ...more } }),
+      ({ nextBefore }) => given({ before: nextBefore }),
+    )
+  }
+
+  /** What was done with an operation, oldest first. @throws Problem `operation_not_found` */
+  async acts(operationId: string, options: CallOptions = {}): Promise<Act[]> {
+    return (await this.call<{ items: Act[] }>({ ...options, method: 'GET', path: this.at(operationId, 'acts') })).items
+  }
+
+  private async call<Body>(call: Call): Promise<Body> {
+    return (await this.transport.send(call)).body as Body
+  }
+
+  private at(...parts: string[]): string {
+    return [this.paths.usage, ...parts.map((part) => encodeURIComponent(part))].join('/')
+  }
+}

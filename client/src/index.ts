@@ -1,0 +1,8 @@
+export { QuotaClient } from './client.js'
+export type { ChannelClient, Hold } from './channel.js'
+export type { Quotas } from './quotas.js'
+export type { Listing } from './listing.js'
+export type { BatchResult, BatchUnknown } from './batch.js'
+export { HoldSettled, isProblem, OutcomeUnknown, Problem, type ProblemCode } from './problem.js'
+export type { Attempt, CallOptions, ClientOptions, KeyedOptions, MaybeKeyedOptions, Timing } from './transport.js'
+export type * from './types.js'

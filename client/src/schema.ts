@@ -1,0 +1,4299 @@
+// Written by `npm run client:types` from openapi.json. Change nothing here.
+
+export interface paths {
+    "/api/sms/admin/quota": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Make a quota */
+        post: operations["smsQuotaCreate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sms/admin/quota/changes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the changes of all quotas, newest first */
+        get: operations["smsOfficeChanges"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sms/admin/quota/expiring": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the quotas that end soon, soonest first */
+        get: operations["smsOfficeExpiring"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sms/admin/quota/list": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List quotas, newest first */
+        get: operations["smsQuotaList"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sms/admin/quota/owners": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List everybody who ever had a quota */
+        get: operations["smsOfficeOwners"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sms/admin/quota/refusals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Say how often a user was refused, hour by hour, newest first */
+        get: operations["smsOfficeRefusals"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sms/admin/quota/refusals/top": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Say who was refused most */
+        get: operations["smsOfficeTopRefusals"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sms/admin/quota/summary": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Add up a user's active quotas */
+        get: operations["smsQuotaSummary"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sms/admin/quota/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read one quota */
+        get: operations["smsQuotaGet"];
+        /** Change a quota's settings */
+        put: operations["smsQuotaUpdate"];
+        post?: never;
+        /** Delete a quota softly */
+        delete: operations["smsQuotaRemove"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sms/admin/quota/{id}/changes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the changes of a quota's settings, newest first */
+        get: operations["smsQuotaChanges"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sms/admin/quota/{id}/reset": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Begin a new count: used and reserved 0, the next reset as it was */
+        post: operations["smsQuotaReset"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sms/admin/quota/{id}/restore": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Undo a delete */
+        post: operations["smsQuotaRestore"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sms/quota/usage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List operations, newest first */
+        get: operations["smsUsageList"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sms/quota/usage/check": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Ask whether an amount would fit */
+        get: operations["smsUsageCheck"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sms/quota/usage/consume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Spend units */
+        post: operations["smsUsageConsume"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sms/quota/usage/consume/batch": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Spend units, many at a time */
+        post: operations["smsUsageConsumeBatch"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sms/quota/usage/reserve": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Hold units for a while */
+        post: operations["smsUsageReserve"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sms/quota/usage/{operationId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read one operation */
+        get: operations["smsUsageGet"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sms/quota/usage/{operationId}/acts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List what was done with an operation, oldest first */
+        get: operations["smsUsageActs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sms/quota/usage/{operationId}/commit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Spend what a hold keeps */
+        post: operations["smsUsageCommit"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sms/quota/usage/{operationId}/refund": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Return what was charged */
+        post: operations["smsUsageRefund"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sms/quota/usage/{operationId}/release": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Return a whole hold */
+        post: operations["smsUsageRelease"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/me": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Whose token this is */
+        get: operations["meShow"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/quotas": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List quotas, newest first */
+        get: operations["mailQuotaList"];
+        put?: never;
+        /** Make a quota */
+        post: operations["mailQuotaCreate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/quotas/changes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the changes of all quotas, newest first */
+        get: operations["mailOfficeChanges"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/quotas/expiring": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the quotas that end soon, soonest first */
+        get: operations["mailOfficeExpiring"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/quotas/owners": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List everybody who ever had a quota */
+        get: operations["mailOfficeOwners"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/quotas/refusals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Say how often an account was refused, hour by hour, newest first */
+        get: operations["mailOfficeRefusals"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/quotas/refusals/top": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Say who was refused most */
+        get: operations["mailOfficeTopRefusals"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/quotas/summary/{accountID}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Add up an account's active quotas */
+        get: operations["mailQuotaSummary"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/quotas/usage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List operations, newest first */
+        get: operations["mailUsageList"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/quotas/usage/check": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Ask whether an amount would fit */
+        get: operations["mailUsageCheck"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/quotas/usage/consume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Spend units */
+        post: operations["mailUsageConsume"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/quotas/usage/consume/batch": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Spend units, many at a time */
+        post: operations["mailUsageConsumeBatch"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/quotas/usage/reserve": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Hold units for a while */
+        post: operations["mailUsageReserve"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/quotas/usage/{operationId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read one operation */
+        get: operations["mailUsageGet"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/quotas/usage/{operationId}/acts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List what was done with an operation, oldest first */
+        get: operations["mailUsageActs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/quotas/usage/{operationId}/commit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Spend what a hold keeps */
+        post: operations["mailUsageCommit"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/quotas/usage/{operationId}/refund": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Return what was charged */
+        post: operations["mailUsageRefund"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/quotas/usage/{operationId}/release": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Return a whole hold */
+        post: operations["mailUsageRelease"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/quotas/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read one quota */
+        get: operations["mailQuotaGet"];
+        /** Change a quota's settings */
+        put: operations["mailQuotaUpdate"];
+        post?: never;
+        /** Delete a quota softly */
+        delete: operations["mailQuotaRemove"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/quotas/{id}/changes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the changes of a quota's settings, newest first */
+        get: operations["mailQuotaChanges"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/quotas/{id}/reset": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Begin a new count: used and reserved 0, the next reset as it was */
+        post: operations["mailQuotaReset"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/quotas/{id}/restore": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Undo a delete */
+        post: operations["mailQuotaRestore"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+}
+export type webhooks = Record<string, never>;
+export interface components {
+    schemas: {
+        Act: {
+            /**
+             * @description What was done.
+             * @example reserve
+             * @enum {string}
+             */
+            kind: "consume" | "reserve" | "commit" | "release" | "refund";
+            /**
+             * @description The name of the principal who did it.
+             * @example mailer
+             */
+            actor: string;
+            /**
+             * Format: int64
+             * @description Units spent, held, charged, or returned.
+             * @example 5
+             */
+            amount: number;
+            /**
+             * @description The key it was sent with; null for commit and release.
+             * @example msg-8841
+             */
+            idempotency_key: string | null;
+            /**
+             * @description The X-Request-Id of the request that did it.
+             * @example 01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d
+             */
+            request_id: string;
+            /**
+             * Format: date-time
+             * @description When it was done.
+             * @example 2026-12-01T00:00:00.000Z
+             */
+            at: string;
+        };
+        Acts: {
+            /** @description The acts, oldest first. */
+            items: components["schemas"]["Act"][];
+        };
+        Allocation: {
+            /**
+             * Format: int64
+             * @description The quota.
+             * @example 12
+             */
+            quota_id: number;
+            /**
+             * Format: int64
+             * @description Units drawn from it; what returned later is not taken off here.
+             * @example 5
+             */
+            amount: number;
+        };
+        BatchRefused: {
+            /**
+             * @description The status that the item would have had as a request of its own.
+             * @example 400
+             * @enum {integer}
+             */
+            status: 400 | 409 | 422 | 500 | 503;
+            /** @description Why. */
+            problem: components["schemas"]["ValidationFailedProblem"] | components["schemas"]["QuotaExceededProblem"] | components["schemas"]["NoActiveQuotaProblem"] | components["schemas"]["IdempotencyKeyReusedProblem"] | components["schemas"]["InternalErrorProblem"] | components["schemas"]["UnavailableProblem"];
+        };
+        ChangedSettings: {
+            /**
+             * Format: int64
+             * @description The allowance.
+             * @example 1000
+             */
+            total?: number;
+            /**
+             * @description The administrator's switch.
+             * @example active
+             * @enum {string}
+             */
+            status?: "active" | "disabled";
+            /**
+             * Format: date-time
+             * @description The end.
+             * @example 2026-12-01T00:00:00.000Z
+             */
+            expire_at?: string | null;
+            /**
+             * @description The length of a cycle.
+             * @example month
+             * @enum {string|null}
+             */
+            cycle_unit?: "hour" | "day" | "week" | "month" | "year" | null;
+            /**
+             * Format: date-time
+             * @description The next reset.
+             * @example 2026-12-01T00:00:00.000Z
+             */
+            cycle_reset_at?: string | null;
+            /**
+             * @description The zone of the calendar.
+             * @example UTC
+             */
+            cycle_time_zone?: string | null;
+            /**
+             * @description The name.
+             * @example Spring campaign
+             */
+            label?: string | null;
+            /**
+             * Format: date-time
+             * @description When the quota was deleted; null where it is not.
+             * @example 2026-12-01T00:00:00.000Z
+             */
+            deleted_at?: string | null;
+            /**
+             * Format: int64
+             * @description Units spent, at a reset.
+             * @example 20
+             */
+            used?: number;
+            /**
+             * Format: int64
+             * @description Units held, at a reset.
+             * @example 5
+             */
+            reserved?: number;
+        };
+        Check: {
+            /**
+             * @description Whether the owner's active quotas could pay it together at this moment.
+             * @example true
+             */
+            allowed: boolean;
+            /**
+             * Format: int64
+             * @description Units asked about.
+             * @example 5
+             */
+            requested: number;
+            /**
+             * Format: int64
+             * @description What the owner has left.
+             * @example 975
+             */
+            remaining: number;
+            /**
+             * Format: date-time
+             * @description The earliest reset from which the amount could fit if nobody else took anything; null where allowed or where there is none.
+             * @example null
+             */
+            refills_at: string | null;
+        };
+        Commit: {
+            /**
+             * Format: int64
+             * @description Units to spend of those held; absent: all. The rest returns.
+             * @example 5
+             */
+            amount?: number;
+        };
+        /** @description The hold is smaller. */
+        CommitExceedsHoldProblem: {
+            /**
+             * Format: uri
+             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @constant
+             */
+            type: "about:blank";
+            /** @description The kind in words; the same for every problem of that code. */
+            title: string;
+            /**
+             * @description The HTTP status.
+             * @constant
+             */
+            status: 409;
+            /** @description What went wrong this time. */
+            detail: string;
+            /**
+             * @description The kind, for machines; stable.
+             * @constant
+             */
+            code: "commit_exceeds_hold";
+            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            request_id: string;
+            /**
+             * Format: int64
+             * @description What the hold holds.
+             */
+            held: number;
+        };
+        CreateMailQuota: {
+            /**
+             * @description 1: total units until `expire_at`. 2: total units per cycle.
+             * @example 2
+             * @enum {integer}
+             */
+            quota_type: 1 | 2;
+            /**
+             * Format: int64
+             * @description The allowance, in the caller's unit; 0 … 10^12.
+             * @example 1000
+             */
+            total: number;
+            /**
+             * Format: date-time
+             * @description From this instant on the quota pays nothing; in the future. Required for type 1; for type 2 absent or null means never.
+             * @example null
+             */
+            expire_at?: string | null;
+            /**
+             * @description How long a cycle lasts; type 2 alone, required there. An hour is elapsed time, the others follow the calendar in the quota's zone.
+             * @example month
+             * @enum {string|null}
+             */
+            cycle_unit?: "hour" | "day" | "week" | "month" | "year" | null;
+            /**
+             * Format: date-time
+             * @description The first reset, in the future, and the anchor that all later ones are counted from; type 2 alone, required there.
+             * @example 2099-12-01T00:00:00.000Z
+             */
+            cycle_reset_at?: string | null;
+            /**
+             * @description The IANA zone whose calendar the cycle follows; type 2 alone, `UTC` where absent.
+             * @example UTC
+             */
+            cycle_time_zone?: string | null;
+            /**
+             * @description What people call it, of both types; kept as given. Absent or null: nothing.
+             * @example Spring campaign
+             */
+            label?: string | null;
+            /**
+             * Format: int64
+             * @description The mail account that the quota limits.
+             * @example 7
+             */
+            account_id: number;
+            /**
+             * Format: int64
+             * @description The user who owns the account.
+             * @example 3
+             */
+            user_id?: number | null;
+        };
+        CreateSmsQuota: {
+            /**
+             * @description 1: total units until `expire_at`. 2: total units per cycle.
+             * @example 2
+             * @enum {integer}
+             */
+            quota_type: 1 | 2;
+            /**
+             * Format: int64
+             * @description The allowance, in the caller's unit; 0 … 10^12.
+             * @example 1000
+             */
+            total: number;
+            /**
+             * Format: date-time
+             * @description From this instant on the quota pays nothing; in the future. Required for type 1; for type 2 absent or null means never.
+             * @example null
+             */
+            expire_at?: string | null;
+            /**
+             * @description How long a cycle lasts; type 2 alone, required there. An hour is elapsed time, the others follow the calendar in the quota's zone.
+             * @example month
+             * @enum {string|null}
+             */
+            cycle_unit?: "hour" | "day" | "week" | "month" | "year" | null;
+            /**
+             * Format: date-time
+             * @description The first reset, in the future, and the anchor that all later ones are counted from; type 2 alone, required there.
+             * @example 2099-12-01T00:00:00.000Z
+             */
+            cycle_reset_at?: string | null;
+            /**
+             * @description The IANA zone whose calendar the cycle follows; type 2 alone, `UTC` where absent.
+             * @example UTC
+             */
+            cycle_time_zone?: string | null;
+            /**
+             * @description What people call it, of both types; kept as given. Absent or null: nothing.
+             * @example Spring campaign
+             */
+            label?: string | null;
+            /**
+             * Format: int64
+             * @description The user whom the quota limits.
+             * @example 7
+             */
+            user_id: number;
+        };
+        FieldError: {
+            /**
+             * @description The field's name on the wire, `items[3].amount` inside a batch, `body` for the body as a whole.
+             * @example cycle_unit
+             */
+            field: string;
+            /**
+             * @description What is wrong with it, or what would be right.
+             * @example must be one of hour, day, week, month, year
+             */
+            message: string;
+        };
+        /** @description The token may not do this. */
+        ForbiddenProblem: {
+            /**
+             * Format: uri
+             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @constant
+             */
+            type: "about:blank";
+            /** @description The kind in words; the same for every problem of that code. */
+            title: string;
+            /**
+             * @description The HTTP status.
+             * @constant
+             */
+            status: 403;
+            /** @description What went wrong this time. */
+            detail: string;
+            /**
+             * @description The kind, for machines; stable.
+             * @constant
+             */
+            code: "forbidden";
+            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            request_id: string;
+        };
+        /** @description The Idempotency-Key is not valid. */
+        IdempotencyKeyInvalidProblem: {
+            /**
+             * Format: uri
+             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @constant
+             */
+            type: "about:blank";
+            /** @description The kind in words; the same for every problem of that code. */
+            title: string;
+            /**
+             * @description The HTTP status.
+             * @constant
+             */
+            status: 400;
+            /** @description What went wrong this time. */
+            detail: string;
+            /**
+             * @description The kind, for machines; stable.
+             * @constant
+             */
+            code: "idempotency_key_invalid";
+            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            request_id: string;
+        };
+        /** @description An Idempotency-Key is needed. */
+        IdempotencyKeyMissingProblem: {
+            /**
+             * Format: uri
+             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @constant
+             */
+            type: "about:blank";
+            /** @description The kind in words; the same for every problem of that code. */
+            title: string;
+            /**
+             * @description The HTTP status.
+             * @constant
+             */
+            status: 400;
+            /** @description What went wrong this time. */
+            detail: string;
+            /**
+             * @description The kind, for machines; stable.
+             * @constant
+             */
+            code: "idempotency_key_missing";
+            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            request_id: string;
+        };
+        /** @description The Idempotency-Key belongs to another request. */
+        IdempotencyKeyReusedProblem: {
+            /**
+             * Format: uri
+             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @constant
+             */
+            type: "about:blank";
+            /** @description The kind in words; the same for every problem of that code. */
+            title: string;
+            /**
+             * @description The HTTP status.
+             * @constant
+             */
+            status: 422;
+            /** @description What went wrong this time. */
+            detail: string;
+            /**
+             * @description The kind, for machines; stable.
+             * @constant
+             */
+            code: "idempotency_key_reused";
+            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            request_id: string;
+        };
+        /** @description The service has failed. */
+        InternalErrorProblem: {
+            /**
+             * Format: uri
+             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @constant
+             */
+            type: "about:blank";
+            /** @description The kind in words; the same for every problem of that code. */
+            title: string;
+            /**
+             * @description The HTTP status.
+             * @constant
+             */
+            status: 500;
+            /** @description What went wrong this time. */
+            detail: string;
+            /**
+             * @description The kind, for machines; stable.
+             * @constant
+             */
+            code: "internal_error";
+            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            request_id: string;
+        };
+        Live: {
+            /**
+             * @description Always `ok`.
+             * @example ok
+             * @enum {string}
+             */
+            status: "ok";
+        };
+        MailBatch: {
+            /** @description 1 … 1000 consumes, decided in order. */
+            items: components["schemas"]["MailBatchItem"][];
+        };
+        MailBatchAnswer: {
+            /** @description The results. */
+            results: (components["schemas"]["MailBatchDone"] | components["schemas"]["BatchRefused"])[];
+        };
+        MailBatchDone: {
+            /**
+             * @description The status that the item would have had as a request of its own.
+             * @example 200
+             * @enum {integer}
+             */
+            status: 200;
+            /**
+             * @description Whether this repeats an earlier answer.
+             * @example false
+             */
+            replayed: boolean;
+            /** @description What it made. */
+            operation: components["schemas"]["MailOperation"];
+        };
+        MailBatchItem: {
+            /**
+             * Format: int64
+             * @description Units to spend; all of them or none.
+             * @example 5
+             */
+            amount: number;
+            /**
+             * @description The item's own Idempotency-Key.
+             * @example msg-8841
+             */
+            idempotency_key: string;
+            /**
+             * Format: int64
+             * @description Who spends.
+             * @example 7
+             */
+            account_id: number;
+        };
+        MailChange: {
+            /**
+             * Format: int64
+             * @description Rises with time.
+             * @example 31
+             */
+            id: number;
+            /**
+             * Format: int64
+             * @description The quota that was changed.
+             * @example 12
+             */
+            quota_id: number;
+            /**
+             * @description What was done.
+             * @example update
+             * @enum {string}
+             */
+            action: "create" | "update" | "delete" | "restore" | "reset";
+            /**
+             * @description The name of the principal who did it.
+             * @example back-office
+             */
+            actor: string;
+            /**
+             * @description The X-Request-Id of the request that did it.
+             * @example 01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d
+             */
+            request_id: string;
+            /**
+             * Format: date-time
+             * @description When it was done.
+             * @example 2026-12-01T00:00:00.000Z
+             */
+            at: string;
+            /** @description What changed, as it was; empty for a create. */
+            before: components["schemas"]["ChangedSettings"];
+            /** @description The same, as it became. */
+            after: components["schemas"]["ChangedSettings"];
+            /**
+             * Format: int64
+             * @description Whose quota it is.
+             * @example 7
+             */
+            account_id: number;
+        };
+        MailChangePage: {
+            /**
+             * Format: int64
+             * @description The page shown, from 1.
+             * @example 1
+             */
+            page: number;
+            /**
+             * @description The size asked for, 1 … 100.
+             * @example 20
+             */
+            page_size: number;
+            /**
+             * Format: int64
+             * @description How long the whole list is.
+             * @example 57
+             */
+            total: number;
+            /**
+             * @description `exact` up to 10,000 items; above, the total is a count at most 60 seconds old.
+             * @example exact
+             * @enum {string}
+             */
+            total_relation: "exact" | "recent";
+            /** @description The changes. */
+            items: components["schemas"]["MailChange"][];
+        };
+        MailChangesPage: {
+            /**
+             * Format: int64
+             * @description Hand it in as `before` for the next page; null at the end.
+             * @example 31
+             */
+            next_before: number | null;
+            /** @description The changes. */
+            items: components["schemas"]["MailChange"][];
+        };
+        MailConsume: {
+            /**
+             * Format: int64
+             * @description Units to spend; all of them or none.
+             * @example 5
+             */
+            amount: number;
+            /**
+             * Format: int64
+             * @description Who spends.
+             * @example 7
+             */
+            account_id: number;
+        };
+        MailExpiringPage: {
+            /**
+             * @description Hand it in as `cursor` for the next page; null at the end.
+             * @example 1798761600000.12
+             */
+            next_cursor: string | null;
+            /** @description The quotas. */
+            items: components["schemas"]["MailQuota"][];
+        };
+        MailLedgerPage: {
+            /**
+             * Format: uuid
+             * @description Hand it in as `before` for the next page; null at the end.
+             * @example 01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d
+             */
+            next_before: string | null;
+            /** @description The operations. */
+            items: components["schemas"]["MailOperation"][];
+        };
+        MailListedQuota: {
+            /**
+             * Format: int64
+             * @description The quota's identifier.
+             * @example 12
+             */
+            id: number;
+            /**
+             * @description 1: total units until `expire_at`. 2: total units per cycle.
+             * @example 2
+             * @enum {integer}
+             */
+            quota_type: 1 | 2;
+            /**
+             * Format: int64
+             * @description The allowance, in the caller's unit.
+             * @example 1000
+             */
+            total: number;
+            /**
+             * Format: int64
+             * @description Units spent, of a cycle quota in the running cycle.
+             * @example 20
+             */
+            used: number;
+            /**
+             * Format: int64
+             * @description Units held by open reservations.
+             * @example 5
+             */
+            reserved: number;
+            /**
+             * Format: int64
+             * @description max(0, total - used - reserved)
+             * @example 975
+             */
+            remaining: number;
+            /**
+             * @description Derived at the moment of reading: `disabled` by an administrator, else `expired` once `expire_at` has come, else `active`.
+             * @example active
+             * @enum {string}
+             */
+            status: "active" | "disabled" | "expired";
+            /**
+             * Format: date-time
+             * @description From this instant on the quota is over; null: never.
+             * @example null
+             */
+            expire_at: string | null;
+            /**
+             * @description How long a cycle lasts; null for type 1.
+             * @example month
+             * @enum {string|null}
+             */
+            cycle_unit: "hour" | "day" | "week" | "month" | "year" | null;
+            /**
+             * Format: date-time
+             * @description The next reset by the calendar, even where `expire_at` comes first; null for type 1.
+             * @example 2026-12-01T00:00:00.000Z
+             */
+            cycle_reset_at: string | null;
+            /**
+             * Format: date-time
+             * @description Reset number 0, which all others are counted from; null for type 1.
+             * @example 2026-12-01T00:00:00.000Z
+             */
+            cycle_anchor_at: string | null;
+            /**
+             * @description The IANA zone whose calendar the cycle follows, as given; null for type 1.
+             * @example UTC
+             */
+            cycle_time_zone: string | null;
+            /**
+             * @description What people call it, as given; null where nobody named it.
+             * @example Spring campaign
+             */
+            label: string | null;
+            /**
+             * Format: int64
+             * @description Starts at 1 and counts edits of the settings, not usage.
+             * @example 3
+             */
+            version: number;
+            /**
+             * Format: date-time
+             * @description When the quota was made.
+             * @example 2026-12-01T00:00:00.000Z
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description When it was edited, deleted, restored or reset last; usage leaves it alone.
+             * @example 2026-12-01T00:00:00.000Z
+             */
+            updated_at: string;
+            /**
+             * Format: int64
+             * @description The mail account that the quota limits.
+             * @example 7
+             */
+            account_id: number;
+            /**
+             * Format: int64
+             * @description The user who owns the account; null where the create named none.
+             * @example 3
+             */
+            user_id: number | null;
+            /**
+             * Format: date-time
+             * @description When it was deleted; there with `deleted=true` alone.
+             * @example 2026-12-01T00:00:00.000Z
+             */
+            deleted_at?: string;
+        };
+        MailOperation: {
+            /**
+             * Format: uuid
+             * @description UUIDv7; rises with time.
+             * @example 01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d
+             */
+            id: string;
+            /**
+             * @description How it began.
+             * @example consume
+             * @enum {string}
+             */
+            kind: "consume" | "reserve";
+            /**
+             * @description What has become of it.
+             * @example consumed
+             * @enum {string}
+             */
+            state: "consumed" | "reserved" | "committed" | "released" | "expired";
+            /**
+             * Format: int64
+             * @description Units asked for.
+             * @example 5
+             */
+            amount: number;
+            /**
+             * Format: int64
+             * @description Units spent, gross; 0 while a hold is open.
+             * @example 5
+             */
+            charged: number;
+            /**
+             * Format: int64
+             * @description Units of `charged` that came back.
+             * @example 0
+             */
+            refunded: number;
+            /** @description Which quotas paid, as drawn, in draw-down order. */
+            allocations: components["schemas"]["Allocation"][];
+            /**
+             * Format: int64
+             * @description What the owner had left right after the operation's last act.
+             * @example 970
+             */
+            owner_remaining: number;
+            /**
+             * Format: date-time
+             * @description When the hold ends by itself; null for a consume.
+             * @example null
+             */
+            expires_at: string | null;
+            /**
+             * Format: date-time
+             * @description When it was made.
+             * @example 2026-12-01T00:00:00.000Z
+             */
+            created_at: string;
+            /**
+             * Format: int64
+             * @description Who spends.
+             * @example 7
+             */
+            account_id: number;
+        };
+        MailOwnersPage: {
+            /**
+             * Format: int64
+             * @description Hand it in as `after` for the next page; null at the end.
+             * @example 7
+             */
+            next_after: number | null;
+            /** @description Each with what its active quotas add up to. */
+            items: components["schemas"]["MailSummary"][];
+        };
+        MailQuota: {
+            /**
+             * Format: int64
+             * @description The quota's identifier.
+             * @example 12
+             */
+            id: number;
+            /**
+             * @description 1: total units until `expire_at`. 2: total units per cycle.
+             * @example 2
+             * @enum {integer}
+             */
+            quota_type: 1 | 2;
+            /**
+             * Format: int64
+             * @description The allowance, in the caller's unit.
+             * @example 1000
+             */
+            total: number;
+            /**
+             * Format: int64
+             * @description Units spent, of a cycle quota in the running cycle.
+             * @example 20
+             */
+            used: number;
+            /**
+             * Format: int64
+             * @description Units held by open reservations.
+             * @example 5
+             */
+            reserved: number;
+            /**
+             * Format: int64
+             * @description max(0, total - used - reserved)
+             * @example 975
+             */
+            remaining: number;
+            /**
+             * @description Derived at the moment of reading: `disabled` by an administrator, else `expired` once `expire_at` has come, else `active`.
+             * @example active
+             * @enum {string}
+             */
+            status: "active" | "disabled" | "expired";
+            /**
+             * Format: date-time
+             * @description From this instant on the quota is over; null: never.
+             * @example null
+             */
+            expire_at: string | null;
+            /**
+             * @description How long a cycle lasts; null for type 1.
+             * @example month
+             * @enum {string|null}
+             */
+            cycle_unit: "hour" | "day" | "week" | "month" | "year" | null;
+            /**
+             * Format: date-time
+             * @description The next reset by the calendar, even where `expire_at` comes first; null for type 1.
+             * @example 2026-12-01T00:00:00.000Z
+             */
+            cycle_reset_at: string | null;
+            /**
+             * Format: date-time
+             * @description Reset number 0, which all others are counted from; null for type 1.
+             * @example 2026-12-01T00:00:00.000Z
+             */
+            cycle_anchor_at: string | null;
+            /**
+             * @description The IANA zone whose calendar the cycle follows, as given; null for type 1.
+             * @example UTC
+             */
+            cycle_time_zone: string | null;
+            /**
+             * @description What people call it, as given; null where nobody named it.
+             * @example Spring campaign
+             */
+            label: string | null;
+            /**
+             * Format: int64
+             * @description Starts at 1 and counts edits of the settings, not usage.
+             * @example 3
+             */
+            version: number;
+            /**
+             * Format: date-time
+             * @description When the quota was made.
+             * @example 2026-12-01T00:00:00.000Z
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description When it was edited, deleted, restored or reset last; usage leaves it alone.
+             * @example 2026-12-01T00:00:00.000Z
+             */
+            updated_at: string;
+            /**
+             * Format: int64
+             * @description The mail account that the quota limits.
+             * @example 7
+             */
+            account_id: number;
+            /**
+             * Format: int64
+             * @description The user who owns the account; null where the create named none.
+             * @example 3
+             */
+            user_id: number | null;
+        };
+        MailQuotaPage: {
+            /**
+             * Format: int64
+             * @description The page shown, from 1.
+             * @example 1
+             */
+            page: number;
+            /**
+             * @description The size asked for, 1 … 100.
+             * @example 20
+             */
+            page_size: number;
+            /**
+             * Format: int64
+             * @description How long the whole list is.
+             * @example 57
+             */
+            total: number;
+            /**
+             * @description `exact` up to 10,000 items; above, the total is a count at most 60 seconds old.
+             * @example exact
+             * @enum {string}
+             */
+            total_relation: "exact" | "recent";
+            /** @description The quotas. */
+            items: components["schemas"]["MailListedQuota"][];
+        };
+        MailReserve: {
+            /**
+             * Format: int64
+             * @description Units to hold; all of them or none.
+             * @example 5
+             */
+            amount: number;
+            /**
+             * @description How long the hold lasts unless it is settled before, in seconds.
+             * @default 600
+             * @example 600
+             */
+            ttl_seconds?: number;
+            /**
+             * Format: int64
+             * @description For whom they are held.
+             * @example 7
+             */
+            account_id: number;
+        };
+        MailSummary: {
+            /**
+             * Format: int64
+             * @description The sum of the active quotas' totals.
+             * @example 1500
+             */
+            total: number;
+            /**
+             * Format: int64
+             * @description The sum of what they have spent.
+             * @example 20
+             */
+            used: number;
+            /**
+             * Format: int64
+             * @description The sum of what their open reservations hold.
+             * @example 5
+             */
+            reserved: number;
+            /**
+             * Format: int64
+             * @description The sum of the quotas' own remaining; after a lowered total it may exceed total - used - reserved.
+             * @example 1475
+             */
+            remaining: number;
+            /**
+             * @description How many quotas are active.
+             * @example 2
+             */
+            quota_count: number;
+            /**
+             * Format: int64
+             * @description The account.
+             * @example 7
+             */
+            account_id: number;
+        };
+        MailTopRefusal: {
+            /**
+             * @description Why.
+             * @example quota_exceeded
+             * @enum {string}
+             */
+            code: "quota_exceeded" | "no_active_quota";
+            /**
+             * Format: int64
+             * @description Attempts, repeated ones too.
+             * @example 41
+             */
+            count: number;
+            /**
+             * Format: int64
+             * @description The sum of what they asked for.
+             * @example 120
+             */
+            requested: number;
+            /**
+             * Format: date-time
+             * @description The last one.
+             * @example 2026-12-01T00:00:00.000Z
+             */
+            last_at: string;
+            /**
+             * Format: int64
+             * @description Who was refused.
+             * @example 7
+             */
+            account_id: number;
+        };
+        MailTopRefusals: {
+            /** @description One for each account and reason. */
+            items: components["schemas"]["MailTopRefusal"][];
+        };
+        /** @description The body is not JSON. */
+        MalformedJsonProblem: {
+            /**
+             * Format: uri
+             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @constant
+             */
+            type: "about:blank";
+            /** @description The kind in words; the same for every problem of that code. */
+            title: string;
+            /**
+             * @description The HTTP status.
+             * @constant
+             */
+            status: 400;
+            /** @description What went wrong this time. */
+            detail: string;
+            /**
+             * @description The kind, for machines; stable.
+             * @constant
+             */
+            code: "malformed_json";
+            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            request_id: string;
+        };
+        Me: {
+            /**
+             * @description The token's name: what a change calls its actor, and whom idempotency keys belong to.
+             * @example boss
+             */
+            name: string;
+            /**
+             * @description What it may do.
+             * @example admin
+             * @enum {string}
+             */
+            role: "usage" | "service" | "admin";
+        };
+        /** @description The route does not take this method. */
+        MethodNotAllowedProblem: {
+            /**
+             * Format: uri
+             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @constant
+             */
+            type: "about:blank";
+            /** @description The kind in words; the same for every problem of that code. */
+            title: string;
+            /**
+             * @description The HTTP status.
+             * @constant
+             */
+            status: 405;
+            /** @description What went wrong this time. */
+            detail: string;
+            /**
+             * @description The kind, for machines; stable.
+             * @constant
+             */
+            code: "method_not_allowed";
+            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            request_id: string;
+            /** @description The methods that the path takes. */
+            allow: string[];
+        };
+        /** @description The owner has no active quota. */
+        NoActiveQuotaProblem: {
+            /**
+             * Format: uri
+             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @constant
+             */
+            type: "about:blank";
+            /** @description The kind in words; the same for every problem of that code. */
+            title: string;
+            /**
+             * @description The HTTP status.
+             * @constant
+             */
+            status: 409;
+            /** @description What went wrong this time. */
+            detail: string;
+            /**
+             * @description The kind, for machines; stable.
+             * @constant
+             */
+            code: "no_active_quota";
+            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            request_id: string;
+        };
+        /** @description The operation is settled. */
+        OperationAlreadySettledProblem: {
+            /**
+             * Format: uri
+             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @constant
+             */
+            type: "about:blank";
+            /** @description The kind in words; the same for every problem of that code. */
+            title: string;
+            /**
+             * @description The HTTP status.
+             * @constant
+             */
+            status: 409;
+            /** @description What went wrong this time. */
+            detail: string;
+            /**
+             * @description The kind, for machines; stable.
+             * @constant
+             */
+            code: "operation_already_settled";
+            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            request_id: string;
+            /**
+             * @description What the operation has become.
+             * @enum {string}
+             */
+            state: "consumed" | "committed" | "released" | "expired";
+        };
+        /** @description There is no such operation. */
+        OperationNotFoundProblem: {
+            /**
+             * Format: uri
+             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @constant
+             */
+            type: "about:blank";
+            /** @description The kind in words; the same for every problem of that code. */
+            title: string;
+            /**
+             * @description The HTTP status.
+             * @constant
+             */
+            status: 404;
+            /** @description What went wrong this time. */
+            detail: string;
+            /**
+             * @description The kind, for machines; stable.
+             * @constant
+             */
+            code: "operation_not_found";
+            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            request_id: string;
+        };
+        /** @description The body is too large. */
+        PayloadTooLargeProblem: {
+            /**
+             * Format: uri
+             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @constant
+             */
+            type: "about:blank";
+            /** @description The kind in words; the same for every problem of that code. */
+            title: string;
+            /**
+             * @description The HTTP status.
+             * @constant
+             */
+            status: 413;
+            /** @description What went wrong this time. */
+            detail: string;
+            /**
+             * @description The kind, for machines; stable.
+             * @constant
+             */
+            code: "payload_too_large";
+            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            request_id: string;
+        };
+        /** @description The quota is exceeded. */
+        QuotaExceededProblem: {
+            /**
+             * Format: uri
+             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @constant
+             */
+            type: "https://iana.org/assignments/http-problem-types#quota-exceeded";
+            /** @description The kind in words; the same for every problem of that code. */
+            title: string;
+            /**
+             * @description The HTTP status.
+             * @constant
+             */
+            status: 409;
+            /** @description What went wrong this time. */
+            detail: string;
+            /**
+             * @description The kind, for machines; stable.
+             * @constant
+             */
+            code: "quota_exceeded";
+            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            request_id: string;
+            /**
+             * Format: int64
+             * @description Units asked for.
+             */
+            requested: number;
+            /**
+             * Format: int64
+             * @description What the active quotas could pay together.
+             */
+            remaining: number;
+            /**
+             * Format: date-time
+             * @description The earliest reset from which the request could fit if nobody else took anything; null if none.
+             */
+            refills_at: string | null;
+            /** @description The first quotas in the order in which they would pay. */
+            quotas: components["schemas"]["RefusingQuota"][];
+        };
+        /** @description There is no such quota. */
+        QuotaNotFoundProblem: {
+            /**
+             * Format: uri
+             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @constant
+             */
+            type: "about:blank";
+            /** @description The kind in words; the same for every problem of that code. */
+            title: string;
+            /**
+             * @description The HTTP status.
+             * @constant
+             */
+            status: 404;
+            /** @description What went wrong this time. */
+            detail: string;
+            /**
+             * @description The kind, for machines; stable.
+             * @constant
+             */
+            code: "quota_not_found";
+            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            request_id: string;
+        };
+        Ready: {
+            /**
+             * @description Always `ready`; a service that is not answers 503.
+             * @example ready
+             * @enum {string}
+             */
+            status: "ready";
+        };
+        Refund: {
+            /**
+             * Format: int64
+             * @description Units to return of those charged; absent: all that is left to refund.
+             * @example 5
+             */
+            amount?: number;
+        };
+        /** @description The charge is smaller. */
+        RefundExceedsChargeProblem: {
+            /**
+             * Format: uri
+             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @constant
+             */
+            type: "about:blank";
+            /** @description The kind in words; the same for every problem of that code. */
+            title: string;
+            /**
+             * @description The HTTP status.
+             * @constant
+             */
+            status: 409;
+            /** @description What went wrong this time. */
+            detail: string;
+            /**
+             * @description The kind, for machines; stable.
+             * @constant
+             */
+            code: "refund_exceeds_charge";
+            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            request_id: string;
+            /**
+             * Format: int64
+             * @description What is left to refund.
+             */
+            refundable: number;
+        };
+        Refusal: {
+            /**
+             * Format: date-time
+             * @description The beginning of the UTC hour.
+             * @example 2026-12-01T00:00:00.000Z
+             */
+            hour: string;
+            /**
+             * @description Why.
+             * @example quota_exceeded
+             * @enum {string}
+             */
+            code: "quota_exceeded" | "no_active_quota";
+            /**
+             * Format: int64
+             * @description Attempts, repeated ones too.
+             * @example 41
+             */
+            count: number;
+            /**
+             * Format: int64
+             * @description The sum of what they asked for.
+             * @example 120
+             */
+            requested: number;
+            /**
+             * Format: date-time
+             * @description The last one.
+             * @example 2026-12-01T00:00:00.000Z
+             */
+            last_at: string;
+        };
+        Refusals: {
+            /** @description The counts. */
+            items: components["schemas"]["Refusal"][];
+        };
+        RefusingQuota: {
+            /**
+             * Format: int64
+             * @description The quota.
+             * @example 12
+             */
+            id: number;
+            /**
+             * Format: int64
+             * @description Its allowance.
+             * @example 1000
+             */
+            total: number;
+            /**
+             * Format: int64
+             * @description Units spent.
+             * @example 997
+             */
+            used: number;
+            /**
+             * Format: int64
+             * @description Units held.
+             * @example 0
+             */
+            reserved: number;
+            /**
+             * Format: int64
+             * @description What is left of it.
+             * @example 3
+             */
+            remaining: number;
+            /**
+             * Format: date-time
+             * @description Its next reset before its end; null where there is none.
+             * @example 2026-12-01T00:00:00.000Z
+             */
+            refills_at: string | null;
+        };
+        Reset: {
+            /**
+             * Format: int64
+             * @description The version the caller read; where it is no longer the current one, nothing is reset.
+             * @example 3
+             */
+            version?: number;
+        };
+        /** @description There is no such route. */
+        RouteNotFoundProblem: {
+            /**
+             * Format: uri
+             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @constant
+             */
+            type: "about:blank";
+            /** @description The kind in words; the same for every problem of that code. */
+            title: string;
+            /**
+             * @description The HTTP status.
+             * @constant
+             */
+            status: 404;
+            /** @description What went wrong this time. */
+            detail: string;
+            /**
+             * @description The kind, for machines; stable.
+             * @constant
+             */
+            code: "route_not_found";
+            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            request_id: string;
+        };
+        SmsBatch: {
+            /** @description 1 … 1000 consumes, decided in order. */
+            items: components["schemas"]["SmsBatchItem"][];
+        };
+        SmsBatchAnswer: {
+            /** @description The results. */
+            results: (components["schemas"]["SmsBatchDone"] | components["schemas"]["BatchRefused"])[];
+        };
+        SmsBatchDone: {
+            /**
+             * @description The status that the item would have had as a request of its own.
+             * @example 200
+             * @enum {integer}
+             */
+            status: 200;
+            /**
+             * @description Whether this repeats an earlier answer.
+             * @example false
+             */
+            replayed: boolean;
+            /** @description What it made. */
+            operation: components["schemas"]["SmsOperation"];
+        };
+        SmsBatchItem: {
+            /**
+             * Format: int64
+             * @description Units to spend; all of them or none.
+             * @example 5
+             */
+            amount: number;
+            /**
+             * @description The item's own Idempotency-Key.
+             * @example msg-8841
+             */
+            idempotency_key: string;
+            /**
+             * Format: int64
+             * @description Who spends.
+             * @example 7
+             */
+            user_id: number;
+        };
+        SmsChange: {
+            /**
+             * Format: int64
+             * @description Rises with time.
+             * @example 31
+             */
+            id: number;
+            /**
+             * Format: int64
+             * @description The quota that was changed.
+             * @example 12
+             */
+            quota_id: number;
+            /**
+             * @description What was done.
+             * @example update
+             * @enum {string}
+             */
+            action: "create" | "update" | "delete" | "restore" | "reset";
+            /**
+             * @description The name of the principal who did it.
+             * @example back-office
+             */
+            actor: string;
+            /**
+             * @description The X-Request-Id of the request that did it.
+             * @example 01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d
+             */
+            request_id: string;
+            /**
+             * Format: date-time
+             * @description When it was done.
+             * @example 2026-12-01T00:00:00.000Z
+             */
+            at: string;
+            /** @description What changed, as it was; empty for a create. */
+            before: components["schemas"]["ChangedSettings"];
+            /** @description The same, as it became. */
+            after: components["schemas"]["ChangedSettings"];
+            /**
+             * Format: int64
+             * @description Whose quota it is.
+             * @example 7
+             */
+            user_id: number;
+        };
+        SmsChangePage: {
+            /**
+             * Format: int64
+             * @description The page shown, from 1.
+             * @example 1
+             */
+            page: number;
+            /**
+             * @description The size asked for, 1 … 100.
+             * @example 20
+             */
+            page_size: number;
+            /**
+             * Format: int64
+             * @description How long the whole list is.
+             * @example 57
+             */
+            total: number;
+            /**
+             * @description `exact` up to 10,000 items; above, the total is a count at most 60 seconds old.
+             * @example exact
+             * @enum {string}
+             */
+            total_relation: "exact" | "recent";
+            /** @description The changes. */
+            items: components["schemas"]["SmsChange"][];
+        };
+        SmsChangesPage: {
+            /**
+             * Format: int64
+             * @description Hand it in as `before` for the next page; null at the end.
+             * @example 31
+             */
+            next_before: number | null;
+            /** @description The changes. */
+            items: components["schemas"]["SmsChange"][];
+        };
+        SmsConsume: {
+            /**
+             * Format: int64
+             * @description Units to spend; all of them or none.
+             * @example 5
+             */
+            amount: number;
+            /**
+             * Format: int64
+             * @description Who spends.
+             * @example 7
+             */
+            user_id: number;
+        };
+        SmsExpiringPage: {
+            /**
+             * @description Hand it in as `cursor` for the next page; null at the end.
+             * @example 1798761600000.12
+             */
+            next_cursor: string | null;
+            /** @description The quotas. */
+            items: components["schemas"]["SmsQuota"][];
+        };
+        SmsLedgerPage: {
+            /**
+             * Format: uuid
+             * @description Hand it in as `before` for the next page; null at the end.
+             * @example 01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d
+             */
+            next_before: string | null;
+            /** @description The operations. */
+            items: components["schemas"]["SmsOperation"][];
+        };
+        SmsListedQuota: {
+            /**
+             * Format: int64
+             * @description The quota's identifier.
+             * @example 12
+             */
+            id: number;
+            /**
+             * @description 1: total units until `expire_at`. 2: total units per cycle.
+             * @example 2
+             * @enum {integer}
+             */
+            quota_type: 1 | 2;
+            /**
+             * Format: int64
+             * @description The allowance, in the caller's unit.
+             * @example 1000
+             */
+            total: number;
+            /**
+             * Format: int64
+             * @description Units spent, of a cycle quota in the running cycle.
+             * @example 20
+             */
+            used: number;
+            /**
+             * Format: int64
+             * @description Units held by open reservations.
+             * @example 5
+             */
+            reserved: number;
+            /**
+             * Format: int64
+             * @description max(0, total - used - reserved)
+             * @example 975
+             */
+            remaining: number;
+            /**
+             * @description Derived at the moment of reading: `disabled` by an administrator, else `expired` once `expire_at` has come, else `active`.
+             * @example active
+             * @enum {string}
+             */
+            status: "active" | "disabled" | "expired";
+            /**
+             * Format: date-time
+             * @description From this instant on the quota is over; null: never.
+             * @example null
+             */
+            expire_at: string | null;
+            /**
+             * @description How long a cycle lasts; null for type 1.
+             * @example month
+             * @enum {string|null}
+             */
+            cycle_unit: "hour" | "day" | "week" | "month" | "year" | null;
+            /**
+             * Format: date-time
+             * @description The next reset by the calendar, even where `expire_at` comes first; null for type 1.
+             * @example 2026-12-01T00:00:00.000Z
+             */
+            cycle_reset_at: string | null;
+            /**
+             * Format: date-time
+             * @description Reset number 0, which all others are counted from; null for type 1.
+             * @example 2026-12-01T00:00:00.000Z
+             */
+            cycle_anchor_at: string | null;
+            /**
+             * @description The IANA zone whose calendar the cycle follows, as given; null for type 1.
+             * @example UTC
+             */
+            cycle_time_zone: string | null;
+            /**
+             * @description What people call it, as given; null where nobody named it.
+             * @example Spring campaign
+             */
+            label: string | null;
+            /**
+             * Format: int64
+             * @description Starts at 1 and counts edits of the settings, not usage.
+             * @example 3
+             */
+            version: number;
+            /**
+             * Format: date-time
+             * @description When the quota was made.
+             * @example 2026-12-01T00:00:00.000Z
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description When it was edited, deleted, restored or reset last; usage leaves it alone.
+             * @example 2026-12-01T00:00:00.000Z
+             */
+            updated_at: string;
+            /**
+             * Format: int64
+             * @description The user whom the quota limits.
+             * @example 7
+             */
+            user_id: number;
+            /**
+             * Format: date-time
+             * @description When it was deleted; there with `deleted=true` alone.
+             * @example 2026-12-01T00:00:00.000Z
+             */
+            deleted_at?: string;
+        };
+        SmsOperation: {
+            /**
+             * Format: uuid
+             * @description UUIDv7; rises with time.
+             * @example 01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d
+             */
+            id: string;
+            /**
+             * @description How it began.
+             * @example consume
+             * @enum {string}
+             */
+            kind: "consume" | "reserve";
+            /**
+             * @description What has become of it.
+             * @example consumed
+             * @enum {string}
+             */
+            state: "consumed" | "reserved" | "committed" | "released" | "expired";
+            /**
+             * Format: int64
+             * @description Units asked for.
+             * @example 5
+             */
+            amount: number;
+            /**
+             * Format: int64
+             * @description Units spent, gross; 0 while a hold is open.
+             * @example 5
+             */
+            charged: number;
+            /**
+             * Format: int64
+             * @description Units of `charged` that came back.
+             * @example 0
+             */
+            refunded: number;
+            /** @description Which quotas paid, as drawn, in draw-down order. */
+            allocations: components["schemas"]["Allocation"][];
+            /**
+             * Format: int64
+             * @description What the owner had left right after the operation's last act.
+             * @example 970
+             */
+            owner_remaining: number;
+            /**
+             * Format: date-time
+             * @description When the hold ends by itself; null for a consume.
+             * @example null
+             */
+            expires_at: string | null;
+            /**
+             * Format: date-time
+             * @description When it was made.
+             * @example 2026-12-01T00:00:00.000Z
+             */
+            created_at: string;
+            /**
+             * Format: int64
+             * @description Who spends.
+             * @example 7
+             */
+            user_id: number;
+        };
+        SmsOwnersPage: {
+            /**
+             * Format: int64
+             * @description Hand it in as `after` for the next page; null at the end.
+             * @example 7
+             */
+            next_after: number | null;
+            /** @description Each with what its active quotas add up to. */
+            items: components["schemas"]["SmsSummary"][];
+        };
+        SmsQuota: {
+            /**
+             * Format: int64
+             * @description The quota's identifier.
+             * @example 12
+             */
+            id: number;
+            /**
+             * @description 1: total units until `expire_at`. 2: total units per cycle.
+             * @example 2
+             * @enum {integer}
+             */
+            quota_type: 1 | 2;
+            /**
+             * Format: int64
+             * @description The allowance, in the caller's unit.
+             * @example 1000
+             */
+            total: number;
+            /**
+             * Format: int64
+             * @description Units spent, of a cycle quota in the running cycle.
+             * @example 20
+             */
+            used: number;
+            /**
+             * Format: int64
+             * @description Units held by open reservations.
+             * @example 5
+             */
+            reserved: number;
+            /**
+             * Format: int64
+             * @description max(0, total - used - reserved)
+             * @example 975
+             */
+            remaining: number;
+            /**
+             * @description Derived at the moment of reading: `disabled` by an administrator, else `expired` once `expire_at` has come, else `active`.
+             * @example active
+             * @enum {string}
+             */
+            status: "active" | "disabled" | "expired";
+            /**
+             * Format: date-time
+             * @description From this instant on the quota is over; null: never.
+             * @example null
+             */
+            expire_at: string | null;
+            /**
+             * @description How long a cycle lasts; null for type 1.
+             * @example month
+             * @enum {string|null}
+             */
+            cycle_unit: "hour" | "day" | "week" | "month" | "year" | null;
+            /**
+             * Format: date-time
+             * @description The next reset by the calendar, even where `expire_at` comes first; null for type 1.
+             * @example 2026-12-01T00:00:00.000Z
+             */
+            cycle_reset_at: string | null;
+            /**
+             * Format: date-time
+             * @description Reset number 0, which all others are counted from; null for type 1.
+             * @example 2026-12-01T00:00:00.000Z
+             */
+            cycle_anchor_at: string | null;
+            /**
+             * @description The IANA zone whose calendar the cycle follows, as given; null for type 1.
+             * @example UTC
+             */
+            cycle_time_zone: string | null;
+            /**
+             * @description What people call it, as given; null where nobody named it.
+             * @example Spring campaign
+             */
+            label: string | null;
+            /**
+             * Format: int64
+             * @description Starts at 1 and counts edits of the settings, not usage.
+             * @example 3
+             */
+            version: number;
+            /**
+             * Format: date-time
+             * @description When the quota was made.
+             * @example 2026-12-01T00:00:00.000Z
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description When it was edited, deleted, restored or reset last; usage leaves it alone.
+             * @example 2026-12-01T00:00:00.000Z
+             */
+            updated_at: string;
+            /**
+             * Format: int64
+             * @description The user whom the quota limits.
+             * @example 7
+             */
+            user_id: number;
+        };
+        SmsQuotaPage: {
+            /**
+             * Format: int64
+             * @description The page shown, from 1.
+             * @example 1
+             */
+            page: number;
+            /**
+             * @description The size asked for, 1 … 100.
+             * @example 20
+             */
+            page_size: number;
+            /**
+             * Format: int64
+             * @description How long the whole list is.
+             * @example 57
+             */
+            total: number;
+            /**
+             * @description `exact` up to 10,000 items; above, the total is a count at most 60 seconds old.
+             * @example exact
+             * @enum {string}
+             */
+            total_relation: "exact" | "recent";
+            /** @description The quotas. */
+            items: components["schemas"]["SmsListedQuota"][];
+        };
+        SmsReserve: {
+            /**
+             * Format: int64
+             * @description Units to hold; all of them or none.
+             * @example 5
+             */
+            amount: number;
+            /**
+             * @description How long the hold lasts unless it is settled before, in seconds.
+             * @default 600
+             * @example 600
+             */
+            ttl_seconds?: number;
+            /**
+             * Format: int64
+             * @description For whom they are held.
+             * @example 7
+             */
+            user_id: number;
+        };
+        SmsSummary: {
+            /**
+             * Format: int64
+             * @description The sum of the active quotas' totals.
+             * @example 1500
+             */
+            total: number;
+            /**
+             * Format: int64
+             * @description The sum of what they have spent.
+             * @example 20
+             */
+            used: number;
+            /**
+             * Format: int64
+             * @description The sum of what their open reservations hold.
+             * @example 5
+             */
+            reserved: number;
+            /**
+             * Format: int64
+             * @description The sum of the quotas' own remaining; after a lowered total it may exceed total - used - reserved.
+             * @example 1475
+             */
+            remaining: number;
+            /**
+             * @description How many quotas are active.
+             * @example 2
+             */
+            quota_count: number;
+            /**
+             * Format: int64
+             * @description The user.
+             * @example 7
+             */
+            user_id: number;
+        };
+        SmsTopRefusal: {
+            /**
+             * @description Why.
+             * @example quota_exceeded
+             * @enum {string}
+             */
+            code: "quota_exceeded" | "no_active_quota";
+            /**
+             * Format: int64
+             * @description Attempts, repeated ones too.
+             * @example 41
+             */
+            count: number;
+            /**
+             * Format: int64
+             * @description The sum of what they asked for.
+             * @example 120
+             */
+            requested: number;
+            /**
+             * Format: date-time
+             * @description The last one.
+             * @example 2026-12-01T00:00:00.000Z
+             */
+            last_at: string;
+            /**
+             * Format: int64
+             * @description Who was refused.
+             * @example 7
+             */
+            user_id: number;
+        };
+        SmsTopRefusals: {
+            /** @description One for each user and reason. */
+            items: components["schemas"]["SmsTopRefusal"][];
+        };
+        /** @description The owner has too many quotas. */
+        TooManyQuotasProblem: {
+            /**
+             * Format: uri
+             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @constant
+             */
+            type: "about:blank";
+            /** @description The kind in words; the same for every problem of that code. */
+            title: string;
+            /**
+             * @description The HTTP status.
+             * @constant
+             */
+            status: 409;
+            /** @description What went wrong this time. */
+            detail: string;
+            /**
+             * @description The kind, for machines; stable.
+             * @constant
+             */
+            code: "too_many_quotas";
+            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            request_id: string;
+        };
+        /** @description A bearer token is needed. */
+        UnauthenticatedProblem: {
+            /**
+             * Format: uri
+             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @constant
+             */
+            type: "about:blank";
+            /** @description The kind in words; the same for every problem of that code. */
+            title: string;
+            /**
+             * @description The HTTP status.
+             * @constant
+             */
+            status: 401;
+            /** @description What went wrong this time. */
+            detail: string;
+            /**
+             * @description The kind, for machines; stable.
+             * @constant
+             */
+            code: "unauthenticated";
+            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            request_id: string;
+        };
+        /** @description The service is not available. */
+        UnavailableProblem: {
+            /**
+             * Format: uri
+             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @constant
+             */
+            type: "about:blank";
+            /** @description The kind in words; the same for every problem of that code. */
+            title: string;
+            /**
+             * @description The HTTP status.
+             * @constant
+             */
+            status: 503;
+            /** @description What went wrong this time. */
+            detail: string;
+            /**
+             * @description The kind, for machines; stable.
+             * @constant
+             */
+            code: "unavailable";
+            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            request_id: string;
+        };
+        /** @description The body is in a form that is not supported. */
+        UnsupportedMediaTypeProblem: {
+            /**
+             * Format: uri
+             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @constant
+             */
+            type: "about:blank";
+            /** @description The kind in words; the same for every problem of that code. */
+            title: string;
+            /**
+             * @description The HTTP status.
+             * @constant
+             */
+            status: 415;
+            /** @description What went wrong this time. */
+            detail: string;
+            /**
+             * @description The kind, for machines; stable.
+             * @constant
+             */
+            code: "unsupported_media_type";
+            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            request_id: string;
+        };
+        UpdateMailQuota: {
+            /**
+             * Format: int64
+             * @description The allowance; may go below what is used, `remaining` is then 0.
+             * @example 1000
+             */
+            total?: number;
+            /**
+             * @description `active` or `disabled`; `expired` only as the echo of a record that is.
+             * @example active
+             * @enum {string}
+             */
+            status?: "active" | "disabled" | "expired";
+            /**
+             * Format: date-time
+             * @description May lie in the past: the quota is over at once. Null: never ends (type 2).
+             * @example null
+             */
+            expire_at?: string | null;
+            /**
+             * @description Type 2. A change keeps the next reset and steps by the new unit from there.
+             * @example month
+             * @enum {string|null}
+             */
+            cycle_unit?: "hour" | "day" | "week" | "month" | "year" | null;
+            /**
+             * Format: date-time
+             * @description Type 2. Where it changes it lies in the future, is the new anchor, and ends the running cycle then.
+             * @example 2099-12-01T00:00:00.000Z
+             */
+            cycle_reset_at?: string | null;
+            /**
+             * @description Type 2. A change keeps the next reset and follows the new zone from there.
+             * @example UTC
+             */
+            cycle_time_zone?: string | null;
+            /**
+             * @description What people call it; null takes the name away.
+             * @example Spring campaign
+             */
+            label?: string | null;
+            /**
+             * Format: int64
+             * @description The version the caller read; where it is no longer the current one, nothing changes and the answer is `version_mismatch`.
+             * @example 3
+             */
+            version?: number;
+            /** @description Accepted and ignored. */
+            id?: unknown;
+            /** @description Accepted and ignored. */
+            account_id?: unknown;
+            /** @description Accepted and ignored. */
+            user_id?: unknown;
+            /** @description Accepted and ignored. */
+            quota_type?: unknown;
+            /** @description Accepted and ignored. */
+            used?: unknown;
+            /** @description Accepted and ignored. */
+            reserved?: unknown;
+            /** @description Accepted and ignored. */
+            remaining?: unknown;
+            /** @description Accepted and ignored. */
+            cycle_anchor_at?: unknown;
+            /** @description Accepted and ignored. */
+            created_at?: unknown;
+            /** @description Accepted and ignored. */
+            updated_at?: unknown;
+            /** @description Accepted and ignored. */
+            deleted_at?: unknown;
+        };
+        UpdateSmsQuota: {
+            /**
+             * Format: int64
+             * @description The allowance; may go below what is used, `remaining` is then 0.
+             * @example 1000
+             */
+            total?: number;
+            /**
+             * @description `active` or `disabled`; `expired` only as the echo of a record that is.
+             * @example active
+             * @enum {string}
+             */
+            status?: "active" | "disabled" | "expired";
+            /**
+             * Format: date-time
+             * @description May lie in the past: the quota is over at once. Null: never ends (type 2).
+             * @example null
+             */
+            expire_at?: string | null;
+            /**
+             * @description Type 2. A change keeps the next reset and steps by the new unit from there.
+             * @example month
+             * @enum {string|null}
+             */
+            cycle_unit?: "hour" | "day" | "week" | "month" | "year" | null;
+            /**
+             * Format: date-time
+             * @description Type 2. Where it changes it lies in the future, is the new anchor, and ends the running cycle then.
+             * @example 2099-12-01T00:00:00.000Z
+             */
+            cycle_reset_at?: string | null;
+            /**
+             * @description Type 2. A change keeps the next reset and follows the new zone from there.
+             * @example UTC
+             */
+            cycle_time_zone?: string | null;
+            /**
+             * @description What people call it; null takes the name away.
+             * @example Spring campaign
+             */
+            label?: string | null;
+            /**
+             * Format: int64
+             * @description The version the caller read; where it is no longer the current one, nothing changes and the answer is `version_mismatch`.
+             * @example 3
+             */
+            version?: number;
+            /** @description Accepted and ignored. */
+            id?: unknown;
+            /** @description Accepted and ignored. */
+            user_id?: unknown;
+            /** @description Accepted and ignored. */
+            quota_type?: unknown;
+            /** @description Accepted and ignored. */
+            used?: unknown;
+            /** @description Accepted and ignored. */
+            reserved?: unknown;
+            /** @description Accepted and ignored. */
+            remaining?: unknown;
+            /** @description Accepted and ignored. */
+            cycle_anchor_at?: unknown;
+            /** @description Accepted and ignored. */
+            created_at?: unknown;
+            /** @description Accepted and ignored. */
+            updated_at?: unknown;
+            /** @description Accepted and ignored. */
+            deleted_at?: unknown;
+        };
+        /** @description The request is not valid. */
+        ValidationFailedProblem: {
+            /**
+             * Format: uri
+             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @constant
+             */
+            type: "about:blank";
+            /** @description The kind in words; the same for every problem of that code. */
+            title: string;
+            /**
+             * @description The HTTP status.
+             * @constant
+             */
+            status: 400;
+            /** @description What went wrong this time. */
+            detail: string;
+            /**
+             * @description The kind, for machines; stable.
+             * @constant
+             */
+            code: "validation_failed";
+            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            request_id: string;
+            /** @description Every broken field. */
+            errors: components["schemas"]["FieldError"][];
+        };
+        /** @description The quota has changed. */
+        VersionMismatchProblem: {
+            /**
+             * Format: uri
+             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @constant
+             */
+            type: "about:blank";
+            /** @description The kind in words; the same for every problem of that code. */
+            title: string;
+            /**
+             * @description The HTTP status.
+             * @constant
+             */
+            status: 409;
+            /** @description What went wrong this time. */
+            detail: string;
+            /**
+             * @description The kind, for machines; stable.
+             * @constant
+             */
+            code: "version_mismatch";
+            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            request_id: string;
+            /**
+             * Format: int64
+             * @description The current version.
+             */
+            version: number;
+        };
+    };
+    responses: never;
+    parameters: never;
+    requestBodies: never;
+    headers: never;
+    pathItems: never;
+}
+export type $defs = Record<string, never>;
+export interface operations {
+    smsQuotaCreate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateSmsQuota"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SmsQuota"];
+                };
+            };
+        };
+    };
+    smsOfficeChanges: {
+        parameters: {
+            query?: {
+                /** @description Only what this principal did, by its name. */
+                actor?: string;
+                /** @description Only what was done so. */
+                action?: "create" | "update" | "delete" | "restore" | "reset";
+                /** @description Only of this quota. */
+                quota_id?: number;
+                /** @description Only what the request with this X-Request-Id did. */
+                request_id?: string;
+                /** @description Only from this instant on. */
+                from?: string;
+                /** @description Only before this instant. */
+                to?: string;
+                /** @description Only changes with a smaller id: the `next_before` of the page before. */
+                before?: number;
+                /** @description Changes on a page. */
+                page_size?: number;
+                /** @description Only of this user's quotas. */
+                user_id?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SmsChangesPage"];
+                };
+            };
+        };
+    };
+    smsOfficeExpiring: {
+        parameters: {
+            query?: {
+                /** @description Only those that end within so many days of 24 hours. */
+                days?: number;
+                /** @description The `next_cursor` of the page before; `days` is to be sent again. */
+                cursor?: string;
+                /** @description Quotas on a page. */
+                page_size?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SmsExpiringPage"];
+                };
+            };
+        };
+    };
+    smsQuotaList: {
+        parameters: {
+            query?: {
+                /** @description Page of the list, from 1. */
+                page?: number;
+                /** @description Rows on a page. */
+                page_size?: number;
+                /** @description Only rows with a smaller id: the way to walk a list of any length. Not together with `page`. */
+                before_id?: number;
+                /** @description Only those that are so at this instant. */
+                status?: "active" | "disabled" | "expired";
+                /** @description Only soft-deleted ones, which are in no list else; each then says when it was deleted. */
+                deleted?: "true";
+                /** @description Only those whose label begins so, whatever the case; accents count, and nothing is a wildcard. */
+                label?: string;
+                /** @description Only this user's. */
+                user_id?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SmsQuotaPage"];
+                };
+            };
+        };
+    };
+    smsOfficeOwners: {
+        parameters: {
+            query?: {
+                /** @description Only owners with a larger id: the `next_after` of the page before. */
+                after?: number;
+                /** @description Owners on a page. */
+                page_size?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SmsOwnersPage"];
+                };
+            };
+        };
+    };
+    smsOfficeRefusals: {
+        parameters: {
+            query: {
+                /** @description Only hours that began at this instant or later, at most 31 days ago; absent: 31 days ago. */
+                from?: string;
+                /** @description Only hours that began before this instant. */
+                to?: string;
+                /** @description The user. */
+                user_id: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusals"];
+                };
+            };
+        };
+    };
+    smsOfficeTopRefusals: {
+        parameters: {
+            query?: {
+                /** @description The hour that is running, and so many less one before it. */
+                hours?: number;
+                /** @description Items shown. */
+                page_size?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SmsTopRefusals"];
+                };
+            };
+        };
+    };
+    smsQuotaSummary: {
+        parameters: {
+            query: {
+                /** @description The user. */
+                user_id: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SmsSummary"];
+                };
+            };
+        };
+    };
+    smsQuotaGet: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SmsQuota"];
+                };
+            };
+        };
+    };
+    smsQuotaUpdate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UpdateSmsQuota"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SmsQuota"];
+                };
+            };
+        };
+    };
+    smsQuotaRemove: {
+        parameters: {
+            query?: {
+                /** @description The version the caller read; where it is no longer the current one, nothing is deleted. */
+                version?: number;
+            };
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Deleted. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    smsQuotaChanges: {
+        parameters: {
+            query?: {
+                /** @description Page of the list, from 1. */
+                page?: number;
+                /** @description Rows on a page. */
+                page_size?: number;
+            };
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SmsChangePage"];
+                };
+            };
+        };
+    };
+    smsQuotaReset: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["Reset"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SmsQuota"];
+                };
+            };
+        };
+    };
+    smsQuotaRestore: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SmsQuota"];
+                };
+            };
+        };
+    };
+    smsUsageList: {
+        parameters: {
+            query?: {
+                /** @description Only operations that this quota paid a part of; a deleted quota's too. */
+                quota_id?: number;
+                /** @description Only the operation that this key made or refunded. */
+                idempotency_key?: string;
+                /** @description Whose key it is, by the principal's name; without it, the asking one's. Another's needs the role that the quotas need. */
+                caller?: string;
+                /** @description Only operations that have become so. */
+                state?: "consumed" | "reserved" | "committed" | "released" | "expired";
+                /** @description Only operations that began so. */
+                kind?: "consume" | "reserve";
+                /** @description Only operations made at this instant or later. */
+                from?: string;
+                /** @description Only operations made before this instant. */
+                to?: string;
+                /** @description Only operations older than this one: the `next_before` of the page before. */
+                before?: string;
+                /** @description Operations on a page. */
+                page_size?: number;
+                /** @description Only operations of this owner. */
+                user_id?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SmsLedgerPage"];
+                };
+            };
+        };
+    };
+    smsUsageCheck: {
+        parameters: {
+            query: {
+                /** @description Units that would be asked for. */
+                amount: number;
+                /** @description Who would spend. */
+                user_id: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Check"];
+                };
+            };
+        };
+    };
+    smsUsageConsume: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SmsConsume"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SmsOperation"];
+                };
+            };
+        };
+    };
+    smsUsageConsumeBatch: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SmsBatch"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SmsBatchAnswer"];
+                };
+            };
+        };
+    };
+    smsUsageReserve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SmsReserve"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SmsOperation"];
+                };
+            };
+        };
+    };
+    smsUsageGet: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                operationId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SmsOperation"];
+                };
+            };
+        };
+    };
+    smsUsageActs: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                operationId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Acts"];
+                };
+            };
+        };
+    };
+    smsUsageCommit: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                operationId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["Commit"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SmsOperation"];
+                };
+            };
+        };
+    };
+    smsUsageRefund: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                operationId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["Refund"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SmsOperation"];
+                };
+            };
+        };
+    };
+    smsUsageRelease: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                operationId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SmsOperation"];
+                };
+            };
+        };
+    };
+    meShow: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Me"];
+                };
+            };
+        };
+    };
+    mailQuotaList: {
+        parameters: {
+            query?: {
+                /** @description Page of the list, from 1. */
+                page?: number;
+                /** @description Rows on a page. */
+                page_size?: number;
+                /** @description Only rows with a smaller id: the way to walk a list of any length. Not together with `page`. */
+                before_id?: number;
+                /** @description Only those that are so at this instant. */
+                status?: "active" | "disabled" | "expired";
+                /** @description Only soft-deleted ones, which are in no list else; each then says when it was deleted. */
+                deleted?: "true";
+                /** @description Only those whose label begins so, whatever the case; accents count, and nothing is a wildcard. */
+                label?: string;
+                /** @description Only this account's. */
+                account_id?: number;
+                /** @description Only those that name this user. */
+                user_id?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MailQuotaPage"];
+                };
+            };
+        };
+    };
+    mailQuotaCreate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateMailQuota"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MailQuota"];
+                };
+            };
+        };
+    };
+    mailOfficeChanges: {
+        parameters: {
+            query?: {
+                /** @description Only what this principal did, by its name. */
+                actor?: string;
+                /** @description Only what was done so. */
+                action?: "create" | "update" | "delete" | "restore" | "reset";
+                /** @description Only of this quota. */
+                quota_id?: number;
+                /** @description Only what the request with this X-Request-Id did. */
+                request_id?: string;
+                /** @description Only from this instant on. */
+                from?: string;
+                /** @description Only before this instant. */
+                to?: string;
+                /** @description Only changes with a smaller id: the `next_before` of the page before. */
+                before?: number;
+                /** @description Changes on a page. */
+                page_size?: number;
+                /** @description Only of this account's quotas. */
+                account_id?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MailChangesPage"];
+                };
+            };
+        };
+    };
+    mailOfficeExpiring: {
+        parameters: {
+            query?: {
+                /** @description Only those that end within so many days of 24 hours. */
+                days?: number;
+                /** @description The `next_cursor` of the page before; `days` is to be sent again. */
+                cursor?: string;
+                /** @description Quotas on a page. */
+                page_size?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MailExpiringPage"];
+                };
+            };
+        };
+    };
+    mailOfficeOwners: {
+        parameters: {
+            query?: {
+                /** @description Only owners with a larger id: the `next_after` of the page before. */
+                after?: number;
+                /** @description Owners on a page. */
+                page_size?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MailOwnersPage"];
+                };
+            };
+        };
+    };
+    mailOfficeRefusals: {
+        parameters: {
+            query: {
+                /** @description Only hours that began at this instant or later, at most 31 days ago; absent: 31 days ago. */
+                from?: string;
+                /** @description Only hours that began before this instant. */
+                to?: string;
+                /** @description The account. */
+                account_id: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusals"];
+                };
+            };
+        };
+    };
+    mailOfficeTopRefusals: {
+        parameters: {
+            query?: {
+                /** @description The hour that is running, and so many less one before it. */
+                hours?: number;
+                /** @description Items shown. */
+                page_size?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MailTopRefusals"];
+                };
+            };
+        };
+    };
+    mailQuotaSummary: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                accountID: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MailSummary"];
+                };
+            };
+        };
+    };
+    mailUsageList: {
+        parameters: {
+            query?: {
+                /** @description Only operations that this quota paid a part of; a deleted quota's too. */
+                quota_id?: number;
+                /** @description Only the operation that this key made or refunded. */
+                idempotency_key?: string;
+                /** @description Whose key it is, by the principal's name; without it, the asking one's. Another's needs the role that the quotas need. */
+                caller?: string;
+                /** @description Only operations that have become so. */
+                state?: "consumed" | "reserved" | "committed" | "released" | "expired";
+                /** @description Only operations that began so. */
+                kind?: "consume" | "reserve";
+                /** @description Only operations made at this instant or later. */
+                from?: string;
+                /** @description Only operations made before this instant. */
+                to?: string;
+                /** @description Only operations older than this one: the `next_before` of the page before. */
+                before?: string;
+                /** @description Operations on a page. */
+                page_size?: number;
+                /** @description Only operations of this owner. */
+                account_id?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MailLedgerPage"];
+                };
+            };
+        };
+    };
+    mailUsageCheck: {
+        parameters: {
+            query: {
+                /** @description Units that would be asked for. */
+                amount: number;
+                /** @description Who would spend. */
+                account_id: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Check"];
+                };
+            };
+        };
+    };
+    mailUsageConsume: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MailConsume"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MailOperation"];
+                };
+            };
+        };
+    };
+    mailUsageConsumeBatch: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MailBatch"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MailBatchAnswer"];
+                };
+            };
+        };
+    };
+    mailUsageReserve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MailReserve"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MailOperation"];
+                };
+            };
+        };
+    };
+    mailUsageGet: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                operationId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MailOperation"];
+                };
+            };
+        };
+    };
+    mailUsageActs: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                operationId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Acts"];
+                };
+            };
+        };
+    };
+    mailUsageCommit: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                operationId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["Commit"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MailOperation"];
+                };
+            };
+        };
+    };
+    mailUsageRefund: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                operationId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["Refund"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MailOperation"];
+                };
+            };
+        };
+    };
+    mailUsageRelease: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                operationId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MailOperation"];
+                };
+            };
+        };
+    };
+    mailQuotaGet: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MailQuota"];
+                };
+            };
+        };
+    };
+    mailQuotaUpdate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UpdateMailQuota"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MailQuota"];
+                };
+            };
+        };
+    };
+    mailQuotaRemove: {
+        parameters: {
+            query?: {
+                /** @description The version the caller read; where it is no longer the current one, nothing is deleted. */
+                version?: number;
+            };
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Deleted. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    mailQuotaChanges: {
+        parameters: {
+            query?: {
+                /** @description Page of the list, from 1. */
+                page?: number;
+                /** @description Rows on a page. */
+                page_size?: number;
+            };
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MailChangePage"];
+                };
+            };
+        };
+    };
+    mailQuotaReset: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["Reset"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MailQuota"];
+                };
+            };
+        };
+    };
+    mailQuotaRestore: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MailQuota"];
+                };
+            };
+        };
+    };
+}

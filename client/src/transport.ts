@@ -1,0 +1,373 @@
+import { OutcomeUnknown, Problem } from './problem.js'
+import type { ProblemBody } from './types.js'
+import { camelName, renamed, wireName } from './wire.js'
+
+/** How the client reaches the service. */
+export interface ClientOptions {
+  /** Where the service is, such as `https://quota.example`; a path is kept. In a browser it may be relative to the page. */
+  readonly baseUrl: string
+  /** The bearer token, or what gives it: asked before each attempt; where it rejects, so does the call. */
+  readonly token: string | (() => Promise<string>)
+  /** How long one attempt may take, in milliseconds. Default 15,000: the service itself tries for six seconds and more. */
+  readonly timeoutMs?: number
+  /** How long a call may take with all its attempts, in milliseconds, from its first one on. Default 60,000. */
+  readonly deadlineMs?: number
+  /** In place of the global `fetch`. */
+  readonly fetch?: (url: string, init: RequestInit) => Promise<Response>
+  /** Told about each attempt when it is over; what it throws is ignored. */
+  readonly onAttempt?: (attempt: Attempt) => void
+  /** In place of the real time and chance, for tests. */
+  readonly timing?: Timing
+}
+
+/** Time and chance. */
+export interface Timing {
+  /** Milliseconds since some moment; never goes back. */
+  now(): number
+  /** Ends after so many milliseconds, or at once when the signal is aborted; never rejects. */
+  sleep(ms: number, signal: AbortSignal): Promise<void>
+  /** From 0 to below 1. */
+  random(): number
+}
+
+/** One request that was sent, and what came of it. */
+export interface Attempt {
+  readonly method: string
+  /** Without the query. */
+  readonly path: string
+  /** From 1. */
+  readonly number: number
+  readonly key: string | undefined
+  /** The same for all attempts of a call. */
+  readonly requestId: string
+  /** Of the answer; undefined where none came. */
+  readonly status: number | undefined
+  /** Was it the repeated answer of an earlier attempt, or call, with this key? */
+  readonly replayed: boolean
+  /** Why it is no success; undefined where it is one. */
+  readonly error: unknown
+  readonly durationMs: number
+  /** How long the client waits until the next attempt, in milliseconds; undefined where this was the last. */
+  readonly waitMs: number | undefined
+}
+
+/** What any call takes. */
+export interface CallOptions {
+  /** Ends the call: it rejects with the signal's reason. Whether it took effect is unknown then. */
+  readonly signal?: AbortSignal | undefined
+  /** In place of the client's. */
+  readonly timeoutMs?: number | undefined
+  /** In place of the client's. */
+  readonly deadlineMs?: number | undefined
+  /** Sent as `X-Request-Id`: 1 to 128 characters of `A-Za-z0-9._-`. Default: made for the call. */
+  readonly requestId?: string | undefined
+}
+
+/** A call that needs a key. */
+export interface KeyedOptions extends CallOptions {
+  /**
+   * Names the intention: 1 to 255 printable ASCII characters. The same key takes effect once, however often it is sent, so it must be known before the call and survive
+   * a crash: the id of the message, of the job, of the order.
+   */
+  readonly key: string
+}
+
+/** A call that may have a key. */
+export interface MaybeKeyedOptions extends CallOptions {
+  /** As where it is required. Without one, the call is not tried again once it may have taken effect. */
+  readonly key?: string | undefined
+}
+
+/** A request of the contract. */
+export interface Call extends MaybeKeyedOptions {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
+  /** Without the query. */
+  readonly path: string
+  readonly query?: object | undefined
+  readonly body?: object | undefined
+  /** May it be sent again when nobody knows whether it took effect? Reads and calls with a key always may. */
+  readonly repeatable?: boolean
+  /**
+   * Asked where the call is refused after an attempt that may have taken effect: was that refusal only because it had? @returns then what to answer, in place of the
+   * refusal; else undefined
+   */
+  readonly confirm?: (problem: Problem, requestId: string) => Promise<object | undefined>
+}
+
+/** An answer that is a success. */
+export interface Answer {
+  readonly body: unknown
+  readonly replayed: boolean
+  /** Which attempt it answers, from 1. */
+  readonly attempts: number
+}
+
+const TIMEOUT_MS = 15_000
+const DEADLINE_MS = 60_000
+/** The longest pause before the second attempt; each further one may take twice as long. */
+const FIRST_PAUSE_MS = 200
+const LONGEST_PAUSE_MS = 10_000
+/** How often an `internal_error` is tried again. */
+const RETRIES_OF_500 = 2
+const KEY = /^[!-~](?:[ -~]{0,253}[!-~])?$/
+const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/
+
+const realTiming: Timing = {
+  now: () => performance.now(),
+  random: () => Math.random(),
+  sleep: (ms, signal) =>
+    new Promise((resolve) => {
+      const end = (): void => {
+        clearTimeout(timer)
+        signal.removeEventListener('abort', end)
+        resolve()
+      }
+      const timer = setTimeout(end, ms)
+      if (signal.aborted) end()
+      else signal.addEventListener('abort', end)
+    }),
+}
+
+/** What came of one attempt. */
+type Outcome =
+  | { readonly kind: 'done'; readonly status: number; readonly body: unknown; readonly replayed: boolean }
+  /** The answer is final. */
+  | { readonly kind: 'refused'; readonly status: number; readonly error: Problem }
+  /** It is worth another try. */
+  | {
+      readonly kind: 'again'
+      readonly status: number | undefined
+      readonly error: unknown
+      /** Did it certainly not take effect? */
+      readonly harmless: boolean
+      readonly retryAfterSeconds: number | undefined
+    }
+  /** Something answered that is not the service. */
+  | { readonly kind: 'strange'; readonly status: number; readonly error: Error }
+
+/** Sends calls and tries again: the one place that knows of attempts. */
+export class Transport {
+  readonly timing: Timing
+  readonly deadlineMs: number
+  private readonly base: string
+  private readonly fetch: (url: string, init: RequestInit) => Promise<Response>
+
+  /** @throws TypeError where `baseUrl` is none */
+  constructor(private readonly options: ClientOptions) {
+    const page = (globalThis as { location?: { href: string } }).location
+    this.base = new URL(options.baseUrl, page?.href).href.replace(/[?#].*$/, '').replace(/\/$/, '')
+    this.fetch = options.fetch ?? ((url, init) => fetch(url, init))
+    this.timing = options.timing ?? realTiming
+    this.deadlineMs = options.deadlineMs ?? DEADLINE_MS
+  }
+
+  /**
+   * Sends a call until there is an answer.
+   * @throws Problem the service says no
+   * @throws OutcomeUnknown no answer until the deadline, or none to a call that must not be sent twice
+   * @throws TypeError the key, or the request id, is none
+   */
+  async send(call: Call): Promise<Answer> {
+    const { key, signal } = call
+    if (key !== undefined && !KEY.test(key))
+      throw new TypeError('a key is 1 to 255 printable ASCII characters, without blanks around it')
+    const requestId = call.requestId ?? newRequestId()
+    if (!REQUEST_ID.test(requestId)) throw new TypeError('a request id is 1 to 128 characters of A-Za-z0-9._-')
+    const deadline = this.timing.now() + (call.deadlineMs ?? this.deadlineMs)
+    const repeatable = key !== undefined || call.method === 'GET' || call.repeatable === true
+    let failures = 0
+    /** May an attempt have taken effect? */
+    let doubt = false
+    for (let number = 1; ; number += 1) {
+      signal?.throwIfAborted()
+      const begun = this.timing.now()
+      const outcome = await this.attempt(
+        call,
+        requestId,
+        Math.min(call.timeoutMs ?? this.options.timeoutMs ?? TIMEOUT_MS, deadline - begun),
+      )
+      let waitMs: number | undefined
+      if (outcome.kind === 'again' && signal?.aborted !== true) {
+        if (outcome.status === 500) failures += 1
+        doubt ||= !outcome.harmless
+        const enough = outcome.status === 500 && failures > RETRIES_OF_500
+        waitMs = enough || !(repeatable || outcome.harmless) ? undefined : this.pause(number, outcome.retryAfterSeconds)
+        if (waitMs !== undefined && this.timing.now() + waitMs >= deadline) waitMs = undefined
+      }
+      this.tell(call, requestId, number, outcome, this.timing.now() - begun, waitMs)
+      if (outcome.kind === 'done') return { body: outcome.body, replayed: outcome.replayed, attempts: number }
+      if (outcome.kind === 'refused') {
+        const body = doubt ? await call.confirm?.(outcome.error, requestId) : undefined
+        if (body === undefined) throw outcome.error
+        return { body, replayed: true, attempts: number }
+      }
+      signal?.throwIfAborted()
+      if (waitMs === undefined) {
+        const conclusive = outcome.status === 500 || call.method === 'GET' || !doubt
+        throw conclusive && outcome.error instanceof Problem
+          ? outcome.error
+          : new OutcomeUnknown(key, requestId, outcome.error)
+      }
+      await this.sleep(waitMs, signal)
+    }
+  }
+
+  /** Waits; less long where the signal is aborted. */
+  async sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
+    await this.timing.sleep(ms, signal ?? new AbortController().signal)
+  }
+
+  /** How long to wait after an attempt: full jitter, on top of what the service asks for. */
+  pause(attempt: number, retryAfterSeconds = 0): number {
+    const most = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (attempt - 1))
+    return retryAfterSeconds * 1000 + this.timing.random() * most
+  }
+
+  private async attempt(call: Call, requestId: string, timeoutMs: number): Promise<Outcome> {
+    const { signal } = call
+    const ending = new AbortController()
+    const over = new AbortController()
+    const abort = (): void => ending.abort(signal?.reason)
+    signal?.addEventListener('abort', abort)
+    const timeout = this.timing.sleep(timeoutMs, over.signal).then(() => {
+      if (!over.signal.aborted)
+        ending.abort(new DOMException(`no answer within ${Math.round(timeoutMs)} ms`, 'TimeoutError'))
+    })
+    const ended = new Promise<never>((_, reject) => {
+      ending.signal.addEventListener('abort', () => reject(ending.signal.reason as Error))
+    })
+    try {
+      return await Promise.race([this.exchange(call, requestId, ending.signal), ended])
+    } catch (error) {
+      if (!ending.signal.aborted) throw error
+      return { kind: 'again', status: undefined, error, harmless: false, retryAfterSeconds: undefined }
+    } finally {
+      over.abort()
+      signal?.removeEventListener('abort', abort)
+      await timeout
+    }
+  }
+
+  private async exchange(call: Call, requestId: string, signal: AbortSignal): Promise<Outcome> {
+    const { token } = this.options
+    const bearer = typeof token === 'string' ? token : await token()
+    // Not in the try: a token that no header can hold is a mistake, not a lost connection.
+    const headers = new Headers({
+      authorization: `Bearer ${bearer}`,
+      accept: 'application/json',
+      'x-request-id': requestId,
+    })
+    if (call.key !== undefined) headers.set('idempotency-key', call.key)
+    if (call.body !== undefined) headers.set('content-type', 'application/json')
+    let response: Response
+    let text: string
+    try {
+      response = await this.fetch(this.base + call.path + queryOf(call.query), {
+        method: call.method,
+        headers,
+        body: call.body === undefined ? null : JSON.stringify(renamed(call.body, wireName)),
+        // A redirect may turn a POST into a GET, and the service sends none.
+        redirect: 'manual',
+        signal,
+      })
+      text = await response.text()
+    } catch (error) {
+      return { kind: 'again', status: undefined, error, harmless: false, retryAfterSeconds: undefined }
+    }
+    return read(response, text, requestId)
+  }
+
+  private tell(
+    call: Call,
+    requestId: string,
+    number: number,
+    outcome: Outcome,
+    durationMs: number,
+    waitMs: number | undefined,
+  ): void {
+    try {
+      this.options.onAttempt?.({
+        method: call.method,
+        path: call.path,
+        number,
+        key: call.key,
+        requestId,
+        status: outcome.status,
+        replayed: outcome.kind === 'done' && outcome.replayed,
+        error: outcome.kind === 'done' ? undefined : outcome.error,
+        durationMs,
+        waitMs,
+      })
+    } catch {
+      // Who watches a call must not be able to fail it.
+    }
+  }
+}
+
+/** What an answer means. */
+function read(response: Response, text: string, requestId: string): Outcome {
+  const { status, headers } = response
+  const body = parsed(text)
+  if (response.ok) {
+    if (text !== '' && body === undefined)
+      return { kind: 'strange', status, error: new Error(`the answer is not JSON (${status})`) }
+    return {
+      kind: 'done',
+      status,
+      body: renamed(body, camelName),
+      replayed: headers.get('idempotency-replayed') === 'true',
+    }
+  }
+  const retryAfterSeconds = secondsOf(headers)
+  const error = new Problem(problemOf(status, body, headers.get('x-request-id') ?? requestId), retryAfterSeconds)
+  const again = status === 429 || (status >= 500 && status <= 504 && status !== 501)
+  return again
+    ? { kind: 'again', status, error, harmless: status === 429, retryAfterSeconds }
+    : { kind: 'refused', status, error }
+}
+
+function problemOf(status: number, body: unknown, requestId: string): ProblemBody {
+  if (typeof body === 'object' && body !== null && 'code' in body && 'detail' in body) {
+    const problem = renamed(body, camelName) as ProblemBody
+    if ('errors' in problem) for (const error of problem.errors) error.field = camelName(error.field)
+    return problem
+  }
+  const foreign = {
+    type: 'about:blank',
+    title: 'Not an answer of the service',
+    status,
+    detail: `something before the service answered ${status}`,
+    code: 'foreign_answer',
+    requestId,
+  }
+  return foreign as unknown as ProblemBody
+}
+
+/** `Retry-After` in seconds, whether it says seconds or a time. */
+function secondsOf(headers: Headers): number | undefined {
+  const value = headers.get('retry-after')
+  if (value === null) return undefined
+  if (/^\d+$/.test(value)) return Number(value)
+  // A time of the sender's clock: to be compared with that clock alone.
+  const seconds = (Date.parse(value) - Date.parse(headers.get('date') ?? '')) / 1000
+  return Number.isNaN(seconds) ? undefined : Math.max(0, seconds)
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+function queryOf(query: object = {}): string {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== null)
+  const text = new URLSearchParams(given.map(([name, value]) => [wireName(name), String(value)])).toString()
+  return text === '' ? '' : `?${text}`
+}
+
+/** 128 bits at random. Not `crypto.randomUUID`, which pages without TLS lack. */
+function newRequestId(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('')
+}

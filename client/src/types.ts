@@ -1,0 +1,148 @@
+import type { components, operations } from './schema.js'
+import type { Camel } from './wire.js'
+
+type Schemas = components['schemas']
+type Body<Name extends keyof Schemas> = Camel<Schemas[Name]>
+type Query<Name extends keyof operations> = Camel<NonNullable<operations[Name]['parameters']['query']>>
+/** A list's filters; `deleted` is a switch here. */
+type Filter<Name extends 'mailQuotaList' | 'smsQuotaList'> = Omit<Query<Name>, 'deleted'> & {
+  /** Only soft-deleted ones, which are in no list else; each then says when it was deleted. */
+  deleted?: true
+}
+
+/* What both channels share. */
+
+/** Whose token it is that the client calls with. */
+export interface Me extends Body<'Me'> {}
+/** Would an amount fit now? It takes nothing and promises nothing. */
+export interface Check extends Body<'Check'> {}
+/** The part of an operation that one quota paid. */
+export interface Allocation extends Body<'Allocation'> {}
+/** One thing that was done with an operation. */
+export interface Act extends Body<'Act'> {}
+/** How often an owner was refused in one hour, by code. */
+export interface Refusal extends Body<'Refusal'> {}
+/** The settings that one change changed. */
+export interface ChangedSettings extends Body<'ChangedSettings'> {}
+/** A quota as a refusal tells of it. */
+export interface RefusingQuota extends Body<'RefusingQuota'> {}
+/** A broken field of a request, by the name that it has here (`cycleUnit`, `items[3].amount`). */
+export interface FieldError extends Body<'FieldError'> {}
+/** How much of a hold to spend. */
+export interface Commit extends Body<'Commit'> {}
+/** How much of an operation to give back. */
+export interface Refund extends Body<'Refund'> {}
+/** Which version of the quota is to be reset. */
+export interface Reset extends Body<'Reset'> {}
+/** What a problem tells beside its words, by its code. */
+export type ProblemBody = Camel<Extract<Schemas[keyof Schemas], { code: string; detail: string; request_id: string }>>
+
+/** What a batch says of an item that the service refused. */
+export interface BatchRefused extends Body<'BatchRefused'> {}
+
+/* Mail: an account's quotas. */
+
+export interface MailQuota extends Body<'MailQuota'> {}
+export interface MailListedQuota extends Body<'MailListedQuota'> {}
+export interface MailOperation extends Body<'MailOperation'> {}
+export interface MailSummary extends Body<'MailSummary'> {}
+export interface MailChange extends Body<'MailChange'> {}
+export interface MailTopRefusal extends Body<'MailTopRefusal'> {}
+export interface MailConsume extends Body<'MailConsume'> {}
+export interface MailReserve extends Body<'MailReserve'> {}
+export interface MailBatchItem extends Body<'MailBatchItem'> {}
+export interface MailBatchDone extends Body<'MailBatchDone'> {}
+export interface CreateMailQuota extends Body<'CreateMailQuota'> {}
+export interface UpdateMailQuota extends Body<'UpdateMailQuota'> {}
+export interface MailQuotaPage extends Body<'MailQuotaPage'> {}
+export interface MailChangePage extends Body<'MailChangePage'> {}
+export interface MailChangesPage extends Body<'MailChangesPage'> {}
+export interface MailOwnersPage extends Body<'MailOwnersPage'> {}
+export interface MailExpiringPage extends Body<'MailExpiringPage'> {}
+export interface MailLedgerPage extends Body<'MailLedgerPage'> {}
+
+/** What the calls of the mail channel take and give. */
+export interface Mail {
+  owner: { accountId: number }
+  consume: MailConsume
+  reserve: MailReserve
+  item: MailBatchItem
+  done: MailBatchDone
+  check: Query<'mailUsageCheck'>
+  operation: MailOperation
+  ledger: Query<'mailUsageList'>
+  ledgerPage: MailLedgerPage
+  quota: MailQuota
+  listedQuota: MailListedQuota
+  create: CreateMailQuota
+  update: UpdateMailQuota
+  list: Filter<'mailQuotaList'>
+  quotaPage: MailQuotaPage
+  summary: MailSummary
+  change: MailChange
+  changePage: MailChangePage
+  changes: Query<'mailOfficeChanges'>
+  changesPage: MailChangesPage
+  ownersPage: MailOwnersPage
+  expiringPage: MailExpiringPage
+  refusals: Query<'mailOfficeRefusals'>
+  topRefusal: MailTopRefusal
+}
+
+/* SMS: a user's quotas. */
+
+export interface SmsQuota extends Body<'SmsQuota'> {}
+export interface SmsListedQuota extends Body<'SmsListedQuota'> {}
+export interface SmsOperation extends Body<'SmsOperation'> {}
+export interface SmsSummary extends Body<'SmsSummary'> {}
+export interface SmsChange extends Body<'SmsChange'> {}
+export interface SmsTopRefusal extends Body<'SmsTopRefusal'> {}
+export interface SmsConsume extends Body<'SmsConsume'> {}
+export interface SmsReserve extends Body<'SmsReserve'> {}
+export interface SmsBatchItem extends Body<'SmsBatchItem'> {}
+export interface SmsBatchDone extends Body<'SmsBatchDone'> {}
+export interface CreateSmsQuota extends Body<'CreateSmsQuota'> {}
+export interface UpdateSmsQuota extends Body<'UpdateSmsQuota'> {}
+export interface SmsQuotaPage extends Body<'SmsQuotaPage'> {}
+export interface SmsChangePage extends Body<'SmsChangePage'> {}
+export interface SmsChangesPage extends Body<'SmsChangesPage'> {}
+export interface SmsOwnersPage extends Body<'SmsOwnersPage'> {}
+export interface SmsExpiringPage extends Body<'SmsExpiringPage'> {}
+export interface SmsLedgerPage extends Body<'SmsLedgerPage'> {}
+
+/** What the calls of the SMS channel take and give. */
+export interface Sms {
+  owner: { userId: number }
+  consume: SmsConsume
+  reserve: SmsReserve
+  item: SmsBatchItem
+  done: SmsBatchDone
+  check: Query<'smsUsageCheck'>
+  operation: SmsOperation
+  ledger: Query<'smsUsageList'>
+  ledgerPage: SmsLedgerPage
+  quota: SmsQuota
+  listedQuota: SmsListedQuota
+  create: CreateSmsQuota
+  update: UpdateSmsQuota
+  list: Filter<'smsQuotaList'>
+  quotaPage: SmsQuotaPage
+  summary: SmsSummary
+  change: SmsChange
+  changePage: SmsChangePage
+  changes: Query<'smsOfficeChanges'>
+  changesPage: SmsChangesPage
+  ownersPage: SmsOwnersPage
+  expiringPage: SmsExpiringPage
+  refusals: Query<'smsOfficeRefusals'>
+  topRefusal: SmsTopRefusal
+}
+
+/** Of one channel. */
+export type AnyChannel = Mail | Sms
+
+/** The filters of `expiring` and of `topRefusals`, the same in both channels. */
+export type ExpiringFilter = Query<'mailOfficeExpiring'>
+export type TopRefusalsFilter = Query<'mailOfficeTopRefusals'>
+export type OwnersFilter = Query<'mailOfficeOwners'>
+export type ChangesOfFilter = Query<'mailQuotaChanges'>
