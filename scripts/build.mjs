@@ -108,7 +108,13 @@ async function buildService(next) {
 
 /** Comments are for whoever reads the types; the code goes to browsers without them. */
 async function buildClient(next) {
-  const checked = await run(at('node_modules/typescript/bin/tsc'), '-p', at('client/tsconfig.build.json'), '--outDir', next)
+  const checked = await run(
+    at('node_modules/typescript/bin/tsc'),
+    '-p',
+    at('client/tsconfig.build.json'),
+    '--outDir',
+    next,
+  )
   if (!checked) return false
   const { default: ts } = await import('typescript')
   const compilerOptions = {

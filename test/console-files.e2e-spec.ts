@@ -40,7 +40,13 @@ const ask = (path: string, headers: Record<string, string> = {}) =>
 
 describe('the console as files', () => {
   it('has a page for every path below, so that the address of each screen can be opened', async () => {
-    for (const path of ['/admin/', '/admin/mail/quotas?status=active', '/admin/sms/owners/7', '/admin/a/%zz', '/admin/x.js']) {
+    for (const path of [
+      '/admin/',
+      '/admin/mail/quotas?status=active',
+      '/admin/sms/owners/7',
+      '/admin/a/%zz',
+      '/admin/x.js',
+    ]) {
       const answer = await ask(path)
       expect([path, answer.status, answer.text]).toEqual([path, 200, page])
       expect(answer.headers).toMatchObject({
@@ -56,7 +62,11 @@ describe('the console as files', () => {
   it('is at /admin/, and says so at /admin', async () => {
     for (const path of ['/admin', '/admin?x=/admin/']) {
       const answer = await ask(path)
-      expect([answer.status, answer.headers['location'], answer.headers['cache-control']]).toEqual([302, '/admin/', 'no-store'])
+      expect([answer.status, answer.headers['location'], answer.headers['cache-control']]).toEqual([
+        302,
+        '/admin/',
+        'no-store',
+      ])
     }
   })
 
@@ -65,7 +75,9 @@ describe('the console as files', () => {
     for (const name of assets) {
       // Its name changes with what it holds.
       expect(name).toMatch(/-[\w-]{8}\.(js|css|svg)$/)
-      const answer = await app.get(`/admin/assets/${name}`, { as: undefined, headers: { 'Accept-Encoding': 'identity' } }).buffer(true)
+      const answer = await app
+        .get(`/admin/assets/${name}`, { as: undefined, headers: { 'Accept-Encoding': 'identity' } })
+        .buffer(true)
       expect(answer.status).toBe(200)
       expect(answer.headers['cache-control']).toBe('public, max-age=31536000, immutable')
       expect(answer.headers['content-type']).toMatch(/^(text\/(javascript|css); charset=utf-8|image\/svg\+xml)$/)
@@ -74,7 +86,14 @@ describe('the console as files', () => {
   })
 
   it('knows no other files', async () => {
-    const paths = ['/admin/assets', '/admin/assets/', '/admin/assets/none.js', '/admin/assets/..%2findex.html', `/admin/assets/${assets[0]!}/x`, '/admin/assets/%zz']
+    const paths = [
+      '/admin/assets',
+      '/admin/assets/',
+      '/admin/assets/none.js',
+      '/admin/assets/..%2findex.html',
+      `/admin/assets/${assets[0]!}/x`,
+      '/admin/assets/%zz',
+    ]
     for (const path of paths) {
       const answer = await ask(path)
       expect([path, ...refusal(answer)]).toEqual([path, 404, 'route_not_found'])

@@ -10,7 +10,7 @@ import {
   useNavigate,
   useParams,
 } from '@tanstack/react-router'
-import { type FormEvent, type ReactNode, useEffect, useState } from 'react'
+import { type SubmitEvent, type ReactNode, useEffect, useState } from 'react'
 import { type ChannelName, CHANNELS, deskOf } from './desk.ts'
 import { Keys } from './keys.tsx'
 import { Announcements, Dialog, Failure, Screen } from './parts.tsx'
@@ -23,7 +23,16 @@ import { QuotaScreen } from './screens/quota.tsx'
 import { QuotasScreen } from './screens/quotas.tsx'
 import { SignInForm } from './screens/sign-in.tsx'
 import { signOut, useSession, useWaiting } from './session.ts'
-import { changesSearch, newSearch, operationsSearch, overviewSearch, quotaSearch, quotasSearch, readSearch, writeSearch } from './search.ts'
+import {
+  changesSearch,
+  newSearch,
+  operationsSearch,
+  overviewSearch,
+  quotaSearch,
+  quotasSearch,
+  readSearch,
+  writeSearch,
+} from './search.ts'
 
 /* The frame of all screens, and where each is. */
 
@@ -47,10 +56,14 @@ function Frame(): ReactNode {
   const { me } = session
   return (
     <>
-      <a className="skip" href="#main" onClick={(event) => {
-        event.preventDefault()
-        document.getElementById('main')?.focus()
-      }}>
+      <a
+        className="skip"
+        href="#main"
+        onClick={(event) => {
+          event.preventDefault()
+          document.getElementById('main')?.focus()
+        }}
+      >
         To the content
       </a>
       <header className="top">
@@ -138,7 +151,13 @@ function Channels({ admin }: { admin: boolean }): ReactNode {
   return (
     <nav aria-label="Channel" className="channels">
       {CHANNELS.map((name) => (
-        <Link key={name} to="/$channel" params={{ channel: name }} search={{}} activeOptions={{ exact: false, includeSearch: false }}>
+        <Link
+          key={name}
+          to="/$channel"
+          params={{ channel: name }}
+          search={{}}
+          activeOptions={{ exact: false, includeSearch: false }}
+        >
           {deskOf(name).title}
         </Link>
       ))}
@@ -172,21 +191,25 @@ function Search({ channel }: { channel: ChannelName }): ReactNode {
   const navigate = useNavigate()
   const desk = deskOf(channel)
   const [text, setText] = useState('')
-  const submit = (event: FormEvent): void => {
+  const submit = (event: SubmitEvent): void => {
     event.preventDefault()
     const asked = text.trim()
     if (asked === '') return
     if (/^\d+$/.test(asked)) void navigate({ to: '/$channel/owners/$owner', params: { channel, owner: asked } })
-    else if (/^#\d+$/.test(asked)) void navigate({ to: '/$channel/quotas/$id', params: { channel, id: asked.slice(1) }, search: {} })
-    else if (UUID.test(asked)) void navigate({ to: '/$channel/operations/$id', params: { channel, id: asked.toLowerCase() } })
-    else if (asked.startsWith('key:')) void navigate({ to: '/$channel/operations', params: { channel }, search: { key: asked.slice(4).trim() } })
+    else if (/^#\d+$/.test(asked))
+      void navigate({ to: '/$channel/quotas/$id', params: { channel, id: asked.slice(1) }, search: {} })
+    else if (UUID.test(asked))
+      void navigate({ to: '/$channel/operations/$id', params: { channel, id: asked.toLowerCase() } })
+    else if (asked.startsWith('key:'))
+      void navigate({ to: '/$channel/operations', params: { channel }, search: { key: asked.slice(4).trim() } })
     else void navigate({ to: '/$channel/quotas', params: { channel }, search: { label: asked } })
     setText('')
   }
   return (
     <form role="search" className="search" onSubmit={submit}>
       <label className="visually-hidden" htmlFor="search">
-        Search: {desk.owner} number, # and a quota’s number, an operation’s identifier, key: and an idempotency key, or the beginning of a label
+        Search: {desk.owner} number, # and a quota’s number, an operation’s identifier, key: and an idempotency key, or
+        the beginning of a label
       </label>
       <input
         id="search"
@@ -204,19 +227,20 @@ function Search({ channel }: { channel: ChannelName }): ReactNode {
 /** Tells that a call has to wait, and for how long still. */
 function WaitingNotice(): ReactNode {
   const [first] = useWaiting()
-  const [, tick] = useState(0)
+  const [seconds, setSeconds] = useState(0)
   useEffect(() => {
     if (first === undefined) return undefined
-    const timer = setInterval(() => tick((count) => count + 1), 250)
+    const look = (): void => setSeconds(Math.max(0, Math.ceil((first.until - performance.now()) / 1000)))
+    const timer = setInterval(look, 250)
     return () => clearInterval(timer)
   }, [first])
   if (first === undefined) return null
-  const seconds = Math.max(0, Math.ceil((first.until - performance.now()) / 1000))
   return (
     <div className="notice" data-waiting>
       <p role="status">
         <span aria-hidden="true">◔ </span>
-        {first.status === undefined ? 'No answer from the service.' : `The service is busy (${first.status}).`} Nothing is lost; this is tried again by itself.
+        {first.status === undefined ? 'No answer from the service.' : `The service is busy (${first.status}).`} Nothing
+        is lost; this is tried again by itself.
       </p>
       <p aria-hidden="true" className="muted">
         in {seconds} s
@@ -234,7 +258,8 @@ function ChannelScreens(): ReactNode {
       <Screen title="SMS quotas are for administrators">
         <div className="empty">
           <p>
-            The token <b>{session.me.name}</b> has the role <b>{session.me.role}</b>, which looks after mail alone. SMS needs the role <b>admin</b>.
+            The token <b>{session.me.name}</b> has the role <b>{session.me.role}</b>, which looks after mail alone. SMS
+            needs the role <b>admin</b>.
           </p>
           <Link to="/$channel" params={{ channel: 'mail' }} search={{}}>
             To the mail quotas
@@ -301,7 +326,9 @@ const overviewRoute = createRoute({
   ...inChannel,
   path: '/',
   validateSearch: overviewSearch,
-  component: () => <OverviewScreen desk={deskOf(overviewRoute.useParams().channel)} search={overviewRoute.useSearch()} />,
+  component: () => (
+    <OverviewScreen desk={deskOf(overviewRoute.useParams().channel)} search={overviewRoute.useSearch()} />
+  ),
 })
 const quotasRoute = createRoute({
   ...inChannel,
@@ -342,7 +369,9 @@ const operationsRoute = createRoute({
   ...inChannel,
   path: '/operations',
   validateSearch: operationsSearch,
-  component: () => <OperationsScreen desk={deskOf(operationsRoute.useParams().channel)} search={operationsRoute.useSearch()} />,
+  component: () => (
+    <OperationsScreen desk={deskOf(operationsRoute.useParams().channel)} search={operationsRoute.useSearch()} />
+  ),
 })
 const operationRoute = createRoute({
   ...inChannel,

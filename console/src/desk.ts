@@ -2,7 +2,6 @@ import type {
   Act,
   Check,
   ChangedSettings,
-  Listing,
   Mail,
   MailChange,
   MailListedQuota,
@@ -160,7 +159,9 @@ export class Desk {
   }
 
   async expiring(days: number, cursor: string | undefined, signal?: Signal): Promise<MarkedPage<Quota, string>> {
-    const { items, nextCursor } = await this.api.quotas.expiring(given({ days, cursor, pageSize: 20 }), { signal }).page()
+    const { items, nextCursor } = await this.api.quotas
+      .expiring(given({ days, cursor, pageSize: 20 }), { signal })
+      .page()
     return { items: items.map((item) => this.quotaIn(item)), next: nextCursor }
   }
 
@@ -181,7 +182,7 @@ export class Desk {
       filter.idempotencyKey === undefined
         ? this.out({ pageSize: ROWS, ...filter }, owner)
         : given({ idempotencyKey: filter.idempotencyKey, caller: filter.caller })
-    const listing = this.api.operations(asked, { signal }) as Listing<Mail['ledgerPage']>
+    const listing = this.api.operations(asked, { signal })
     const { items, nextBefore } = await listing.page()
     return { items: items.map((item) => this.in(item)), next: nextBefore }
   }
@@ -207,7 +208,7 @@ export class Desk {
   }
 
   private out<T extends object>(filter: T, owner: number | undefined): Given<T> {
-    return given({ ...filter, [this.name === 'mail' ? 'accountId' : 'userId']: owner }) as Given<T>
+    return given({ ...filter, [this.name === 'mail' ? 'accountId' : 'userId']: owner })
   }
 
   private in<T extends { readonly accountId?: number }>(item: T): Owned<T> {

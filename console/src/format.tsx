@@ -29,7 +29,9 @@ export function counted(value: number, one: string, many = `${one}s`): string {
 export function timeText(at: string, zone?: string): string {
   return zone === undefined
     ? dateTime.format(new Date(at))
-    : new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short', timeZone: zone }).format(new Date(at))
+    : new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short', timeZone: zone }).format(
+        new Date(at),
+      )
 }
 
 export function utcText(at: string): string {

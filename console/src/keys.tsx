@@ -1,5 +1,5 @@
 import { useNavigate } from '@tanstack/react-router'
-import { type ReactNode, useEffect, useRef, useState } from 'react'
+import { type ReactNode, useEffect, useState } from 'react'
 import type { ChannelName } from './desk.ts'
 import { Dialog } from './parts.tsx'
 
@@ -25,11 +25,11 @@ function isTyping(target: EventTarget | null): boolean {
 export function Keys({ channel }: { channel: ChannelName }): ReactNode {
   const navigate = useNavigate()
   const [helping, setHelping] = useState(false)
-  const on = useRef(true)
+  const [on, setOn] = useState(true)
   useEffect(() => {
     const press = (event: KeyboardEvent): void => {
       if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return
-      if (!on.current || isTyping(event.target) || document.querySelector('dialog[open]') !== null) return
+      if (!on || isTyping(event.target) || document.querySelector('dialog[open]') !== null) return
       switch (event.key) {
         case '/':
           document.querySelector<HTMLInputElement>('#search')?.focus()
@@ -51,7 +51,7 @@ export function Keys({ channel }: { channel: ChannelName }): ReactNode {
     }
     document.addEventListener('keydown', press)
     return () => document.removeEventListener('keydown', press)
-  }, [navigate, channel])
+  }, [navigate, channel, on])
   return (
     <>
       <button type="button" className="quiet" onClick={() => setHelping(true)}>
@@ -70,13 +70,7 @@ export function Keys({ channel }: { channel: ChannelName }): ReactNode {
             ))}
           </dl>
           <label className="check">
-            <input
-              type="checkbox"
-              defaultChecked={on.current}
-              onChange={(event) => {
-                on.current = event.target.checked
-              }}
-            />
+            <input type="checkbox" checked={on} onChange={(event) => setOn(event.target.checked)} />
             Single keys are on
           </label>
         </Dialog>

@@ -7,7 +7,10 @@ import './style.css'
 
 const queries = new QueryClient({
   // The client itself tries again, and says so.
-  defaultOptions: { queries: { retry: false, staleTime: 5_000, networkMode: 'always' }, mutations: { networkMode: 'always' } },
+  defaultOptions: {
+    queries: { retry: false, staleTime: 5_000, networkMode: 'always' },
+    mutations: { networkMode: 'always' },
+  },
   queryCache: new QueryCache({ onError: noteFailure }),
   mutationCache: new MutationCache({ onError: noteFailure }),
 })

@@ -1,15 +1,7 @@
 import { isProblem, OutcomeUnknown } from '@quota-service/client'
 import { Link, useLocation } from '@tanstack/react-router'
-import {
-  type FormEvent,
-  type ReactNode,
-  useEffect,
-  useId,
-  useRef,
-  useState,
-  useSyncExternalStore,
-} from 'react'
-import type { ChannelName, Quota, Status } from './desk.ts'
+import { type SubmitEvent, type ReactNode, useEffect, useId, useRef, useState, useSyncExternalStore } from 'react'
+import type { ChannelName, Operation, Quota, Status } from './desk.ts'
 import { amount } from './format.tsx'
 
 /* What is said to those who do not see the screen. */
@@ -41,7 +33,15 @@ export function Announcements(): ReactNode {
 }
 
 /** A screen: names the tab, and takes the focus when somebody came here, so that it is read from its beginning. */
-export function Screen({ title, actions, children }: { title: ReactNode; actions?: ReactNode; children: ReactNode }): ReactNode {
+export function Screen({
+  title,
+  actions,
+  children,
+}: {
+  title: ReactNode
+  actions?: ReactNode
+  children: ReactNode
+}): ReactNode {
   const heading = useRef<HTMLHeadingElement>(null)
   const { pathname } = useLocation()
   useEffect(() => {
@@ -68,7 +68,17 @@ export function Screen({ title, actions, children }: { title: ReactNode; actions
 let shown = ''
 
 /** A part of a screen with a heading. */
-export function Panel({ title, hint, actions, children }: { title: string; hint?: ReactNode; actions?: ReactNode; children: ReactNode }): ReactNode {
+export function Panel({
+  title,
+  hint,
+  actions,
+  children,
+}: {
+  title: string
+  hint?: ReactNode
+  actions?: ReactNode
+  children: ReactNode
+}): ReactNode {
   const id = useId()
   return (
     <section className="panel" aria-labelledby={id}>
@@ -89,7 +99,12 @@ interface Asked<T> {
 }
 
 /** What is asked for, in one of its four states: on its way, refused, empty, there. */
-export function Loaded<T>({ of, empty, isEmpty, children }: {
+export function Loaded<T>({
+  of,
+  empty,
+  isEmpty,
+  children,
+}: {
   of: Asked<T>
   /** What to say where there is nothing. */
   empty?: ReactNode
@@ -116,7 +131,13 @@ export function Loaded<T>({ of, empty, isEmpty, children }: {
 }
 
 /** What happened, what to do about it, and a request id to tell. */
-function told(error: unknown): { title: string; what: string; todo: string; requestId: string | undefined; fields: readonly { field: string; message: string }[] } {
+function told(error: unknown): {
+  title: string
+  what: string
+  todo: string
+  requestId: string | undefined
+  fields: readonly { field: string; message: string }[]
+} {
   if (error instanceof OutcomeUnknown) {
     return {
       title: 'No answer came',
@@ -127,7 +148,13 @@ function told(error: unknown): { title: string; what: string; todo: string; requ
     }
   }
   if (!isProblem(error)) {
-    return { title: 'Something is wrong with this page', what: String(error), todo: 'Load the page anew.', requestId: undefined, fields: [] }
+    return {
+      title: 'Something is wrong with this page',
+      what: String(error),
+      todo: 'Load the page anew.',
+      requestId: undefined,
+      fields: [],
+    }
   }
   const { title, detail, requestId, status } = error
   const fields = isProblem(error, 'validation_failed') ? error.errors : []
@@ -226,7 +253,9 @@ export function Copied({ what, text }: { what: string; text: string }): ReactNod
         className="quiet"
         aria-label={`Copy the ${what}`}
         onClick={() => {
-          void copy(text).then((done) => announce(done ? `The ${what} is copied.` : `The ${what} could not be copied; mark it and copy it.`))
+          void copy(text).then((done) =>
+            announce(done ? `The ${what} is copied.` : `The ${what} could not be copied; mark it and copy it.`),
+          )
         }}
       >
         Copy
@@ -247,7 +276,7 @@ async function copy(text: string): Promise<boolean> {
 }
 
 /** A status, as a word with a sign of its own: never a colour alone. */
-export function Badge({ status }: { status: Status | 'deleted' | string }): ReactNode {
+export function Badge({ status }: { status: Status | Operation['state'] | 'deleted' }): ReactNode {
   return (
     <span className={`badge badge-${status}`}>
       <span aria-hidden="true">{SIGNS[status] ?? '·'}</span> {status}
@@ -268,7 +297,13 @@ const SIGNS: Readonly<Record<string, string>> = {
 const BAR = 100
 
 /** How much of a quota is used, held and left. The numbers stand beside it. */
-export function UsageBar({ total, used, reserved, remaining, wide = false }: Pick<Quota, 'total' | 'used' | 'reserved' | 'remaining'> & { wide?: boolean }): ReactNode {
+export function UsageBar({
+  total,
+  used,
+  reserved,
+  remaining,
+  wide = false,
+}: Pick<Quota, 'total' | 'used' | 'reserved' | 'remaining'> & { wide?: boolean }): ReactNode {
   const pattern = useId()
   const of = (value: number): number => (total === 0 ? 0 : Math.min(BAR, (value / total) * BAR))
   const usedWidth = used >= total ? BAR : of(used)
@@ -305,7 +340,17 @@ export interface Column<Row> {
 }
 
 /** A table that becomes a list of cards where it is narrow; the roles keep it a table to those who hear it. */
-export function Table<Row>({ caption, columns, rows, idOf }: { caption: string; columns: readonly Column<Row>[]; rows: readonly Row[]; idOf: (row: Row) => string | number }): ReactNode {
+export function Table<Row>({
+  caption,
+  columns,
+  rows,
+  idOf,
+}: {
+  caption: string
+  columns: readonly Column<Row>[]
+  rows: readonly Row[]
+  idOf: (row: Row) => string | number
+}): ReactNode {
   return (
     <table role="table">
       <caption className="visually-hidden">{caption}</caption>
@@ -323,7 +368,7 @@ export function Table<Row>({ caption, columns, rows, idOf }: { caption: string; 
           <tr key={idOf(row)} role="row" data-row={idOf(row)}>
             {columns.map(({ head, cell, className }) => (
               <td key={head} role="cell" data-head={head} className={className}>
-                {cell(row)}
+                <div className="cell">{cell(row)}</div>
               </td>
             ))}
           </tr>
@@ -333,7 +378,17 @@ export function Table<Row>({ caption, columns, rows, idOf }: { caption: string; 
   )
 }
 
-export function QuotaLink({ channel, id, row = false, children }: { channel: ChannelName; id: number; row?: boolean; children?: ReactNode }): ReactNode {
+export function QuotaLink({
+  channel,
+  id,
+  row = false,
+  children,
+}: {
+  channel: ChannelName
+  id: number
+  row?: boolean
+  children?: ReactNode
+}): ReactNode {
   return (
     <Link to="/$channel/quotas/$id" params={{ channel, id: String(id) }} {...(row ? { 'data-row-link': true } : {})}>
       {children ?? `#${id}`}
@@ -341,15 +396,37 @@ export function QuotaLink({ channel, id, row = false, children }: { channel: Cha
   )
 }
 
-export function OwnerLink({ channel, owner, row = false, children }: { channel: ChannelName; owner: number; row?: boolean; children?: ReactNode }): ReactNode {
+export function OwnerLink({
+  channel,
+  owner,
+  row = false,
+  children,
+}: {
+  channel: ChannelName
+  owner: number
+  row?: boolean
+  children?: ReactNode
+}): ReactNode {
   return (
-    <Link to="/$channel/owners/$owner" params={{ channel, owner: String(owner) }} {...(row ? { 'data-row-link': true } : {})}>
+    <Link
+      to="/$channel/owners/$owner"
+      params={{ channel, owner: String(owner) }}
+      {...(row ? { 'data-row-link': true } : {})}
+    >
       {children ?? owner}
     </Link>
   )
 }
 
-export function OperationLink({ channel, id, row = false }: { channel: ChannelName; id: string; row?: boolean }): ReactNode {
+export function OperationLink({
+  channel,
+  id,
+  row = false,
+}: {
+  channel: ChannelName
+  id: string
+  row?: boolean
+}): ReactNode {
   return (
     <Link to="/$channel/operations/$id" params={{ channel, id }} {...(row ? { 'data-row-link': true } : {})}>
       <code>…{id.slice(-12)}</code>
@@ -358,7 +435,15 @@ export function OperationLink({ channel, id, row = false }: { channel: ChannelNa
 }
 
 /** A real dialog: the browser keeps the focus in it, closes it at Esc, and gives the focus back to where it was. */
-export function Dialog({ title, onClose, children }: { title: string; onClose?: () => void; children: ReactNode }): ReactNode {
+export function Dialog({
+  title,
+  onClose,
+  children,
+}: {
+  title: string
+  onClose?: () => void
+  children: ReactNode
+}): ReactNode {
   const dialog = useRef<HTMLDialogElement>(null)
   const id = useId()
   useEffect(() => {
@@ -393,7 +478,15 @@ export function Dialog({ title, onClose, children }: { title: string; onClose?: 
 }
 
 /** Asks before something is done; stays, with what went wrong, where it fails. */
-export function Confirm({ title, verb, danger = false, act, onClose, children, ready = true }: {
+export function Confirm({
+  title,
+  verb,
+  danger = false,
+  act,
+  onClose,
+  children,
+  ready = true,
+}: {
   title: string
   /** What the button says. */
   verb: string
@@ -406,7 +499,7 @@ export function Confirm({ title, verb, danger = false, act, onClose, children, r
 }): ReactNode {
   const [error, setError] = useState<unknown>()
   const [busy, setBusy] = useState(false)
-  const submit = (event: FormEvent): void => {
+  const submit = (event: SubmitEvent): void => {
     event.preventDefault()
     if (busy) return
     setBusy(true)
@@ -435,7 +528,13 @@ export function Confirm({ title, verb, danger = false, act, onClose, children, r
 }
 
 /** A field with its name, a hint, and what is wrong with it. */
-export function Field({ label, hint, error, children, className }: {
+export function Field({
+  label,
+  hint,
+  error,
+  children,
+  className,
+}: {
   label: string
   hint?: ReactNode
   error?: string | undefined

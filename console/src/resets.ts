@@ -19,8 +19,17 @@ export async function nextResets(quota: Quota, count: number): Promise<Resets> {
   const next = Temporal.Instant.from(cycleResetAt)
   const at = (n: number): Temporal.Instant =>
     // Hours are elapsed ones; all else keeps the time of day that the anchor has.
-    unit === 'hours' ? anchor.toInstant().add({ hours: n }) : anchor.toPlainDateTime().add({ [unit]: n }).toZonedDateTime(anchor.timeZoneId).toInstant()
-  let n = Math.max(0, Math.trunc(anchor.until(next.toZonedDateTimeISO(anchor.timeZoneId), { largestUnit: unit })[unit]) - 1)
+    unit === 'hours'
+      ? anchor.toInstant().add({ hours: n })
+      : anchor
+          .toPlainDateTime()
+          .add({ [unit]: n })
+          .toZonedDateTime(anchor.timeZoneId)
+          .toInstant()
+  let n = Math.max(
+    0,
+    Math.trunc(anchor.until(next.toZonedDateTimeISO(anchor.timeZoneId), { largestUnit: unit })[unit]) - 1,
+  )
   while (Temporal.Instant.compare(at(n), next) < 0) n += 1
   return Array.from({ length: count }, (_, more) => new Date(at(n + more).epochMilliseconds).toISOString())
 }

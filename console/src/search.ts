@@ -47,7 +47,8 @@ export const quotasSearch = (raw: Raw) =>
     label: text(raw['label']),
     deleted: raw['deleted'] === 'true' || raw['deleted'] === true ? (true as const) : undefined,
   })
-export const quotaSearch = (raw: Raw) => defined({ edit: raw['edit'] === 'true' || raw['edit'] === true ? (true as const) : undefined })
+export const quotaSearch = (raw: Raw) =>
+  defined({ edit: raw['edit'] === 'true' || raw['edit'] === true ? (true as const) : undefined })
 export const newSearch = (raw: Raw) => defined({ owner: number(raw['owner']) })
 export const changesSearch = (raw: Raw) =>
   defined({

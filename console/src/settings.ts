@@ -39,10 +39,15 @@ export function changedFields(typed: Typed, record: Quota): Editable[] {
 }
 
 /** What keeps a field from being sent, by field; what only the service can tell it tells. */
-export function mistakes(typed: Pick<Typed, 'total' | 'expireAt' | 'cycleResetAt'>, quotaType: 1 | 2): Partial<Record<Editable, string>> {
+export function mistakes(
+  typed: Pick<Typed, 'total' | 'expireAt' | 'cycleResetAt'>,
+  quotaType: 1 | 2,
+): Partial<Record<Editable, string>> {
   const total = typed.total.trim() === '' ? NaN : Number(typed.total)
   return {
-    ...(Number.isInteger(total) && total >= 0 && total <= MOST ? {} : { total: `a whole number from 0 to ${amount(MOST)}` }),
+    ...(Number.isInteger(total) && total >= 0 && total <= MOST
+      ? {}
+      : { total: `a whole number from 0 to ${amount(MOST)}` }),
     ...(quotaType === 1 && typed.expireAt === '' ? { expireAt: 'a total quota has an end' } : {}),
     ...(quotaType === 2 && typed.cycleResetAt === '' ? { cycleResetAt: 'a cycle quota has a next reset' } : {}),
   }
@@ -64,17 +69,26 @@ export function settingsOf(typed: Typed, fields: readonly Editable[]): Settings 
 
 const NONE = 'none'
 
+/** What a setting may be. */
+export type SettingValue = string | number | null | undefined
+
 /** A setting as a change, or a conflict, tells it. */
-export function settingText(field: string, value: unknown): string {
+export function settingText(field: string, value: SettingValue): string {
   if (value === null || value === undefined || value === '') return field === 'expireAt' ? 'never' : NONE
-  if (field.endsWith('At')) return timeText(String(value))
-  return typeof value === 'number' ? amount(value) : `${value as string}`
+  if (field.endsWith('At')) return timeText(value as string)
+  return typeof value === 'number' ? amount(value) : value
 }
 
 /** The fields of a change, with what was and what is. */
-export function differences({ before, after }: { before: ChangedSettings; after: ChangedSettings }): { field: string; was: string; is: string }[] {
+export function differences({
+  before,
+  after,
+}: {
+  before: ChangedSettings
+  after: ChangedSettings
+}): { field: string; was: string; is: string }[] {
   const names = [...new Set([...Object.keys(after), ...Object.keys(before)])]
   const known = (side: ChangedSettings, name: string): string =>
-    name in side ? settingText(name, (side as Record<string, unknown>)[name]) : NONE
+    name in side ? settingText(name, (side as Record<string, SettingValue>)[name]) : NONE
   return names.map((field) => ({ field, was: known(before, field), is: known(after, field) }))
 }

@@ -8,7 +8,10 @@ import { DRAFTS } from './session.ts'
  * @param initial what the form begins with
  * @returns the draft, whether it was found from before, a setter, and an end to it
  */
-export function useDraft<T>(name: string, initial: () => T): [draft: T, found: boolean, set: (draft: T) => void, clear: () => void] {
+export function useDraft<T>(
+  name: string,
+  initial: () => T,
+): [draft: T, found: boolean, set: (draft: T) => void, clear: () => void] {
   const key = DRAFTS + name
   const [{ draft, found }, setState] = useState(() => {
     const kept = read<T>(key)

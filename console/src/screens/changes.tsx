@@ -5,10 +5,22 @@ import type { Change, Desk, Quota } from '../desk.ts'
 import { fromLocalInput, Time, toLocalInput } from '../format.tsx'
 import { announce, Confirm, Copied, Field, fieldName, Loaded, OwnerLink, QuotaLink, Screen, Table } from '../parts.tsx'
 import { ACTIONS, type ChangesSearch } from '../search.ts'
-import { differences, EDITABLE, settingText } from '../settings.ts'
+import { differences, EDITABLE, type SettingValue, settingText } from '../settings.ts'
 
 /** Changes as rows. @param undoIn the quota as it is now: its updates can be undone from here */
-export function ChangeTable({ desk, rows, quotas = true, undoIn, brief = false }: { desk: Desk; rows: readonly Change[]; quotas?: boolean; undoIn?: Quota; brief?: boolean }): ReactNode {
+export function ChangeTable({
+  desk,
+  rows,
+  quotas = true,
+  undoIn,
+  brief = false,
+}: {
+  desk: Desk
+  rows: readonly Change[]
+  quotas?: boolean
+  undoIn?: Quota
+  brief?: boolean
+}): ReactNode {
   return (
     <Table
       caption="Changes, newest first"
@@ -19,21 +31,39 @@ export function ChangeTable({ desk, rows, quotas = true, undoIn, brief = false }
         { head: 'Who', cell: ({ actor }) => <b>{actor}</b> },
         ...(quotas
           ? [
-              { head: 'Quota', cell: ({ quotaId }: Change) => <QuotaLink channel={desk.name} id={quotaId} row />, className: 'id' },
+              {
+                head: 'Quota',
+                cell: ({ quotaId }: Change) => <QuotaLink channel={desk.name} id={quotaId} row />,
+                className: 'id',
+              },
               { head: desk.Owner, cell: ({ owner }: Change) => <OwnerLink channel={desk.name} owner={owner} /> },
             ]
           : []),
         { head: 'What', cell: (change) => <Difference change={change} />, className: 'wide' },
-        ...(brief ? [] : [{ head: 'Request', cell: ({ requestId }: Change) => <Copied what="id" text={requestId} />, className: 'request' }]),
-        ...(undoIn === undefined ? [] : [{ head: 'Undo', cell: (change: Change) => <Undo desk={desk} change={change} quota={undoIn} /> }]),
+        ...(brief
+          ? []
+          : [
+              {
+                head: 'Request',
+                cell: ({ requestId }: Change) => <Copied what="id" text={requestId} />,
+                className: 'request',
+              },
+            ]),
+        ...(undoIn === undefined
+          ? []
+          : [{ head: 'Undo', cell: (change: Change) => <Undo desk={desk} change={change} quota={undoIn} /> }]),
       ]}
     />
   )
 }
 
 function Difference({ change }: { change: Change }): ReactNode {
-  const rows = change.action === 'create' ? [] : differences(change)
-  const made = change.action === 'create' ? differences(change).filter(({ field }) => (change.after as Record<string, unknown>)[field] !== null) : []
+  // That it was deleted, and when, is told already.
+  const rows = change.action === 'update' || change.action === 'reset' ? differences(change) : []
+  const made =
+    change.action === 'create'
+      ? differences(change).filter(({ field }) => (change.after as Record<string, SettingValue>)[field] !== null)
+      : []
   return (
     <div className="difference">
       <span className="action">{change.action}</span>
@@ -48,13 +78,7 @@ function Difference({ change }: { change: Change }): ReactNode {
         </ul>
       )}
       {made.length > 0 && (
-        <ul>
-          {made.map(({ field, is }) => (
-            <li key={field}>
-              {fieldName(field)}: {is}
-            </li>
-          ))}
-        </ul>
+        <p className="made">{made.map(({ field, is }) => `${fieldName(field).toLowerCase()} ${is}`).join(' · ')}</p>
       )}
     </div>
   )
@@ -64,10 +88,10 @@ function Undo({ desk, change, quota }: { desk: Desk; change: Change; quota: Quot
   const queries = useQueryClient()
   const [asking, setAsking] = useState(false)
   if (change.action !== 'update') return <span className="muted">–</span>
-  const before = change.before as Record<string, unknown>
-  const after = change.after as Record<string, unknown>
+  const before = change.before as Record<string, SettingValue>
+  const after = change.after as Record<string, SettingValue>
   const fields = EDITABLE.filter((field) => field in before)
-  const isNow = (field: (typeof EDITABLE)[number]): unknown =>
+  const isNow = (field: (typeof EDITABLE)[number]): SettingValue =>
     field === 'status' ? (quota.status === 'disabled' ? 'disabled' : 'active') : quota[field]
   const sinceThen = fields.some((field) => isNow(field) !== after[field])
   return (
@@ -81,7 +105,11 @@ function Undo({ desk, change, quota }: { desk: Desk; change: Change; quota: Quot
           verb="Undo it"
           onClose={() => setAsking(false)}
           act={async () => {
-            await desk.update(quota.id, Object.fromEntries(fields.map((field) => [field, before[field]])), quota.version)
+            await desk.update(
+              quota.id,
+              Object.fromEntries(fields.map((field) => [field, before[field]])),
+              quota.version,
+            )
             announce('The change is undone.')
             await queries.invalidateQueries({ queryKey: [desk.name] })
           }}
@@ -145,9 +173,12 @@ function ChangeFilters({ desk, filter }: { desk: Desk; filter: Filter }): ReactN
     from: toLocalInput(filter.from ?? null),
     to: toLocalInput(filter.to ?? null),
   })
-  const set = (name: keyof typeof typed) => (event: { target: { value: string } }) => setTyped({ ...typed, [name]: event.target.value })
-  const wrong = (text: string): string | undefined => (text === '' || /^[1-9]\d{0,15}$/.test(text.trim()) ? undefined : 'a number from 1')
-  const go = (search: ChangesSearch): void => void navigate({ to: '/$channel/changes', params: { channel: desk.name }, search })
+  const set = (name: keyof typeof typed) => (event: { target: { value: string } }) =>
+    setTyped({ ...typed, [name]: event.target.value })
+  const wrong = (text: string): string | undefined =>
+    text === '' || /^[1-9]\d{0,15}$/.test(text.trim()) ? undefined : 'a number from 1'
+  const go = (search: ChangesSearch): void =>
+    void navigate({ to: '/$channel/changes', params: { channel: desk.name }, search })
   return (
     <form
       className="filters"
@@ -186,9 +217,15 @@ function ChangeFilters({ desk, filter }: { desk: Desk; filter: Filter }): ReactN
       <Field label={desk.Owner} className="short" error={wrong(typed.owner)}>
         {(ids) => <input {...ids} inputMode="numeric" value={typed.owner} onChange={set('owner')} />}
       </Field>
-      <Field label="From">{(ids) => <input {...ids} type="datetime-local" value={typed.from} onChange={set('from')} />}</Field>
-      <Field label="Before">{(ids) => <input {...ids} type="datetime-local" value={typed.to} onChange={set('to')} />}</Field>
-      <Field label="Request id">{(ids) => <input {...ids} value={typed.requestId} onChange={set('requestId')} />}</Field>
+      <Field label="From">
+        {(ids) => <input {...ids} type="datetime-local" value={typed.from} onChange={set('from')} />}
+      </Field>
+      <Field label="Before">
+        {(ids) => <input {...ids} type="datetime-local" value={typed.to} onChange={set('to')} />}
+      </Field>
+      <Field label="Request id">
+        {(ids) => <input {...ids} value={typed.requestId} onChange={set('requestId')} />}
+      </Field>
       <div className="actions">
         <button type="submit">Filter</button>
         {Object.keys(filter).length > 0 && (

@@ -4,7 +4,18 @@ import { type ReactNode, useEffect, useRef } from 'react'
 import { draftName } from './quota.tsx'
 import type { Desk, Quota } from '../desk.ts'
 import { announce, Failure, Field, fieldErrors, fieldName, Panel } from '../parts.tsx'
-import { changedFields, type Editable, editableOf, mistakes, settingsOf, settingText, type Typed, typedOf, UNITS } from '../settings.ts'
+import {
+  changedFields,
+  type Editable,
+  editableOf,
+  mistakes,
+  settingsOf,
+  type SettingValue,
+  settingText,
+  type Typed,
+  typedOf,
+  UNITS,
+} from '../settings.ts'
 import { useDraft } from '../use-draft.ts'
 import { ZoneInput } from './zone-input.tsx'
 
@@ -22,10 +33,14 @@ interface Draft {
  */
 export function EditForm({ desk, quota, onDone }: { desk: Desk; quota: Quota; onDone: () => void }): ReactNode {
   const queries = useQueryClient()
-  const [draft, found, setDraft, clear] = useDraft<Draft>(draftName(desk, quota.id), () => ({ typed: typedOf(quota), base: quota }))
+  const [draft, found, setDraft, clear] = useDraft<Draft>(draftName(desk, quota.id), () => ({
+    typed: typedOf(quota),
+    base: quota,
+  }))
   const { typed, base, theirs } = draft
   const save = useMutation({
-    mutationFn: async (sent: Draft) => desk.update(sent.base.id, settingsOf(sent.typed, changedFields(sent.typed, sent.base)), sent.base.version),
+    mutationFn: async (sent: Draft) =>
+      desk.update(sent.base.id, settingsOf(sent.typed, changedFields(sent.typed, sent.base)), sent.base.version),
     onSuccess: async (saved) => {
       clear()
       queries.setQueryData([desk.name, 'quota', saved.id], saved)
@@ -35,7 +50,10 @@ export function EditForm({ desk, quota, onDone }: { desk: Desk; quota: Quota; on
     },
     onError: async (error, sent) => {
       if (!isProblem(error, 'version_mismatch')) return
-      const [now, { items }] = await Promise.all([desk.quota(sent.base.id), desk.changes({ quotaId: sent.base.id, pageSize: 1 })])
+      const [now, { items }] = await Promise.all([
+        desk.quota(sent.base.id),
+        desk.changes({ quotaId: sent.base.id, pageSize: 1 }),
+      ])
       setDraft({ ...sent, theirs: { quota: now, actor: items[0]?.actor } })
       announce('Somebody else has changed this quota meanwhile. Nothing of yours is lost.')
     },
@@ -67,7 +85,9 @@ export function EditForm({ desk, quota, onDone }: { desk: Desk; quota: Quota; on
   const onTop = (): void => {
     if (theirs === undefined) return
     const shown = typedOf(theirs.quota)
-    const merged = Object.fromEntries(editableOf(base.quotaType).map((field) => [field, fields.includes(field) ? typed[field] : shown[field]]))
+    const merged = Object.fromEntries(
+      editableOf(base.quotaType).map((field) => [field, fields.includes(field) ? typed[field] : shown[field]]),
+    )
     const next: Draft = { base: theirs.quota, typed: { ...shown, ...merged } }
     setDraft(next)
     submit(next)
@@ -126,19 +146,36 @@ export function EditForm({ desk, quota, onDone }: { desk: Desk; quota: Quota; on
           <button type="button" onClick={leave}>
             Discard
           </button>
-          <span className="muted">{fields.length === 0 ? 'Nothing changed yet.' : `Changes ${fields.map((field) => fieldName(field).toLowerCase()).join(', ')}.`}</span>
+          <span className="muted">
+            {fields.length === 0
+              ? 'Nothing changed yet.'
+              : `Changes ${fields.map((field) => fieldName(field).toLowerCase()).join(', ')}.`}
+          </span>
         </div>
       </form>
     </Panel>
   )
 }
 
-function ConflictTable({ base, theirs, typed, fields }: { base: Quota; theirs: Quota; typed: Typed; fields: readonly Editable[] }): ReactNode {
-  const mine = settingsOf(typed, editableOf(base.quotaType)) as Record<string, unknown>
+function ConflictTable({
+  base,
+  theirs,
+  typed,
+  fields,
+}: {
+  base: Quota
+  theirs: Quota
+  typed: Typed
+  fields: readonly Editable[]
+}): ReactNode {
+  const mine = settingsOf(typed, editableOf(base.quotaType)) as Record<string, SettingValue>
   const shownBase = typedOf(base)
   const shownTheirs = typedOf(theirs)
-  const rows = editableOf(base.quotaType).filter((field) => fields.includes(field) || shownTheirs[field] !== shownBase[field])
-  const as = (quota: Quota, field: Editable): string => settingText(field, field === 'status' ? typedOf(quota).status : quota[field])
+  const rows = editableOf(base.quotaType).filter(
+    (field) => fields.includes(field) || shownTheirs[field] !== shownBase[field],
+  )
+  const as = (quota: Quota, field: Editable): string =>
+    settingText(field, field === 'status' ? typedOf(quota).status : quota[field])
   return (
     <table className="plain conflict-table">
       <thead>
@@ -155,7 +192,9 @@ function ConflictTable({ base, theirs, typed, fields }: { base: Quota; theirs: Q
             <th scope="row">{fieldName(field)}</th>
             <td>{as(base, field)}</td>
             <td>{as(theirs, field)}</td>
-            <td>{fields.includes(field) ? settingText(field, mine[field]) : <span className="muted">untouched</span>}</td>
+            <td>
+              {fields.includes(field) ? settingText(field, mine[field]) : <span className="muted">untouched</span>}
+            </td>
           </tr>
         ))}
       </tbody>
@@ -164,7 +203,12 @@ function ConflictTable({ base, theirs, typed, fields }: { base: Quota; theirs: Q
 }
 
 /** The fields that a new quota and an old one share. */
-export function SettingFields({ typed, quotaType, set, errors }: {
+export function SettingFields({
+  typed,
+  quotaType,
+  set,
+  errors,
+}: {
   typed: Typed
   quotaType: 1 | 2
   set: (field: Editable) => (value: string) => void
@@ -173,13 +217,34 @@ export function SettingFields({ typed, quotaType, set, errors }: {
   return (
     <>
       <Field label="Total" error={errors['total']} hint={quotaType === 2 ? 'units per cycle' : 'units until its end'}>
-        {(ids) => <input {...ids} inputMode="numeric" value={typed.total} onChange={(event) => set('total')(event.target.value)} />}
+        {(ids) => (
+          <input
+            {...ids}
+            inputMode="numeric"
+            value={typed.total}
+            onChange={(event) => set('total')(event.target.value)}
+          />
+        )}
       </Field>
       <Field label="Label" error={errors['label']} hint="for people; may be empty">
-        {(ids) => <input {...ids} maxLength={120} value={typed.label} onChange={(event) => set('label')(event.target.value)} />}
+        {(ids) => (
+          <input {...ids} maxLength={120} value={typed.label} onChange={(event) => set('label')(event.target.value)} />
+        )}
       </Field>
-      <Field label="Ends" error={errors['expireAt']} hint={quotaType === 2 ? 'in your zone; empty: never' : 'in your zone'}>
-        {(ids) => <input {...ids} type="datetime-local" step="1" value={typed.expireAt} onChange={(event) => set('expireAt')(event.target.value)} />}
+      <Field
+        label="Ends"
+        error={errors['expireAt']}
+        hint={quotaType === 2 ? 'in your zone; empty: never' : 'in your zone'}
+      >
+        {(ids) => (
+          <input
+            {...ids}
+            type="datetime-local"
+            step="1"
+            value={typed.expireAt}
+            onChange={(event) => set('expireAt')(event.target.value)}
+          />
+        )}
       </Field>
       {quotaType === 2 && (
         <>
@@ -193,7 +258,15 @@ export function SettingFields({ typed, quotaType, set, errors }: {
             )}
           </Field>
           <Field label="Next reset" error={errors['cycleResetAt']} hint="in your zone; later ones are counted from it">
-            {(ids) => <input {...ids} type="datetime-local" step="1" value={typed.cycleResetAt} onChange={(event) => set('cycleResetAt')(event.target.value)} />}
+            {(ids) => (
+              <input
+                {...ids}
+                type="datetime-local"
+                step="1"
+                value={typed.cycleResetAt}
+                onChange={(event) => set('cycleResetAt')(event.target.value)}
+              />
+            )}
           </Field>
           <Field label="Time zone" error={errors['cycleTimeZone']} hint="whose calendar the cycle follows">
             {(ids) => <ZoneInput {...ids} value={typed.cycleTimeZone} onChange={set('cycleTimeZone')} />}

@@ -1,6 +1,6 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import { type FormEvent, type ReactNode, useState } from 'react'
+import { type SubmitEvent, type ReactNode, useState } from 'react'
 import { SettingFields } from './edit-form.tsx'
 import { type Desk, newKey } from '../desk.ts'
 import { HERE, now, toLocalInput } from '../format.tsx'
@@ -25,7 +25,15 @@ function fresh(owner: number | undefined): Draft {
     owner: owner === undefined ? '' : String(owner),
     person: '',
     quotaType: 2,
-    typed: { label: '', total: '', status: 'active', expireAt: '', cycleUnit: 'month', cycleResetAt: nextMonth, cycleTimeZone: HERE },
+    typed: {
+      label: '',
+      total: '',
+      status: 'active',
+      expireAt: '',
+      cycleUnit: 'month',
+      cycleResetAt: nextMonth,
+      cycleTimeZone: HERE,
+    },
     key: newKey(),
   }
 }
@@ -38,7 +46,9 @@ function idMistake(text: string, needed: boolean): string | undefined {
 export function NewQuotaScreen({ desk, search }: { desk: Desk; search: NewSearch }): ReactNode {
   const navigate = useNavigate()
   const queries = useQueryClient()
-  const [draft, found, keep, clear] = useDraft<Draft>(`${desk.name}/new/${search.owner ?? ''}`, () => fresh(search.owner))
+  const [draft, found, keep, clear] = useDraft<Draft>(`${desk.name}/new/${search.owner ?? ''}`, () =>
+    fresh(search.owner),
+  )
   const [tried, setTried] = useState(false)
   const { typed, quotaType } = draft
   const set = (change: Partial<Draft>): void => keep({ ...draft, ...change, key: newKey() })
@@ -75,7 +85,7 @@ export function NewQuotaScreen({ desk, search }: { desk: Desk; search: NewSearch
   }
   const wrong: Readonly<Partial<Record<string, string | undefined>>> = tried ? own : {}
   const shown = (name: string): string | undefined => wrong[name] ?? told[name]
-  const submit = (event: FormEvent<HTMLFormElement>): void => {
+  const submit = (event: SubmitEvent<HTMLFormElement>): void => {
     event.preventDefault()
     setTried(true)
     if (Object.keys(own).length === 0 && !save.isPending) save.mutate()
@@ -94,11 +104,29 @@ export function NewQuotaScreen({ desk, search }: { desk: Desk; search: NewSearch
       <Panel title="Settings">
         <form className="grid" onSubmit={submit} noValidate>
           <Field label={desk.Owner} error={shown('owner') ?? told['accountId']}>
-            {(ids) => <input {...ids} inputMode="numeric" value={draft.owner} onChange={(event) => set({ owner: event.target.value })} />}
+            {(ids) => (
+              <input
+                {...ids}
+                inputMode="numeric"
+                value={draft.owner}
+                onChange={(event) => set({ owner: event.target.value })}
+              />
+            )}
           </Field>
           {desk.namesPerson && (
-            <Field label="User" hint="whom the account belongs to; may be empty" error={shown('person') ?? told['userId']}>
-              {(ids) => <input {...ids} inputMode="numeric" value={draft.person} onChange={(event) => set({ person: event.target.value })} />}
+            <Field
+              label="User"
+              hint="whom the account belongs to; may be empty"
+              error={shown('person') ?? told['userId']}
+            >
+              {(ids) => (
+                <input
+                  {...ids}
+                  inputMode="numeric"
+                  value={draft.person}
+                  onChange={(event) => set({ person: event.target.value })}
+                />
+              )}
             </Field>
           )}
           <fieldset>
@@ -120,7 +148,12 @@ export function NewQuotaScreen({ desk, search }: { desk: Desk; search: NewSearch
             typed={typed}
             quotaType={quotaType}
             set={(field) => (value) => set({ typed: { ...typed, [field]: value } })}
-            errors={Object.fromEntries(['total', 'label', 'expireAt', 'cycleUnit', 'cycleResetAt', 'cycleTimeZone'].map((name) => [name, shown(name)]))}
+            errors={Object.fromEntries(
+              ['total', 'label', 'expireAt', 'cycleUnit', 'cycleResetAt', 'cycleTimeZone'].map((name) => [
+                name,
+                shown(name),
+              ]),
+            )}
           />
           {save.error !== null && <Failure error={save.error} />}
           <div className="actions">

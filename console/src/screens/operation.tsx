@@ -1,10 +1,22 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import { type FormEvent, type ReactNode, useState } from 'react'
+import { type SubmitEvent, type ReactNode, useState } from 'react'
 import { LedgerTable } from './ledger-table.tsx'
 import { type Desk, newKey, type Operation } from '../desk.ts'
 import { amount, Time } from '../format.tsx'
-import { announce, Badge, Confirm, Copied, Field, Loaded, OwnerLink, Panel, QuotaLink, Screen, Table } from '../parts.tsx'
+import {
+  announce,
+  Badge,
+  Confirm,
+  Copied,
+  Field,
+  Loaded,
+  OwnerLink,
+  Panel,
+  QuotaLink,
+  Screen,
+  Table,
+} from '../parts.tsx'
 import type { OperationsSearch } from '../search.ts'
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
@@ -19,11 +31,12 @@ export function OperationsScreen({ desk, search }: { desk: Desk; search: Operati
     queryFn: ({ signal }) => desk.ledger({ idempotencyKey: search.key, caller: search.caller }, signal),
     enabled: search.key !== undefined,
   })
-  const submit = (event: FormEvent): void => {
+  const submit = (event: SubmitEvent): void => {
     event.preventDefault()
     const sought = text.trim()
     if (sought === '') return
-    if (UUID.test(sought)) void navigate({ to: '/$channel/operations/$id', params: { channel: desk.name, id: sought.toLowerCase() } })
+    if (UUID.test(sought))
+      void navigate({ to: '/$channel/operations/$id', params: { channel: desk.name, id: sought.toLowerCase() } })
     else
       void navigate({
         to: '/$channel/operations',
@@ -35,10 +48,21 @@ export function OperationsScreen({ desk, search }: { desk: Desk; search: Operati
     <Screen title={`Find a ${desk.title} operation`}>
       <form className="filters" aria-label="Find" onSubmit={submit}>
         <Field label="Identifier or idempotency key" className="long" hint="of the message that went out, or did not">
-          {(ids) => <input {...ids} value={text} maxLength={255} autoComplete="off" spellCheck={false} onChange={(event) => setText(event.target.value)} />}
+          {(ids) => (
+            <input
+              {...ids}
+              value={text}
+              maxLength={255}
+              autoComplete="off"
+              spellCheck={false}
+              onChange={(event) => setText(event.target.value)}
+            />
+          )}
         </Field>
         <Field label="Sent by" hint="the name of the sender’s token; needed with a key">
-          {(ids) => <input {...ids} value={caller} autoComplete="off" onChange={(event) => setCaller(event.target.value)} />}
+          {(ids) => (
+            <input {...ids} value={caller} autoComplete="off" onChange={(event) => setCaller(event.target.value)} />
+          )}
         </Field>
         <div className="actions">
           <button type="submit" className="primary">
@@ -47,7 +71,9 @@ export function OperationsScreen({ desk, search }: { desk: Desk; search: Operati
         </div>
       </form>
       {search.key === undefined ? (
-        <div className="empty">An operation is one consume or one hold. Everything of an owner, or of a quota, stands on their own screens.</div>
+        <div className="empty">
+          An operation is one consume or one hold. Everything of an owner, or of a quota, stands on their own screens.
+        </div>
       ) : (
         <Loaded
           of={asked}
@@ -56,7 +82,8 @@ export function OperationsScreen({ desk, search }: { desk: Desk; search: Operati
             <>
               <p>
                 No operation has the key <code>{search.key}</code>
-                {search.caller === undefined ? ' among your own' : ` of ${search.caller}`}: it did not go out, or somebody else sent it.
+                {search.caller === undefined ? ' among your own' : ` of ${search.caller}`}: it did not go out, or
+                somebody else sent it.
               </p>
               {search.caller === undefined && <p>A key belongs to whoever sent it: name the sender’s token.</p>}
             </>
@@ -70,7 +97,10 @@ export function OperationsScreen({ desk, search }: { desk: Desk; search: Operati
 }
 
 export function OperationScreen({ desk, id }: { desk: Desk; id: string }): ReactNode {
-  const asked = useQuery({ queryKey: [desk.name, 'operation', id], queryFn: ({ signal }) => desk.operation(id, signal) })
+  const asked = useQuery({
+    queryKey: [desk.name, 'operation', id],
+    queryFn: ({ signal }) => desk.operation(id, signal),
+  })
   const acts = useQuery({
     queryKey: [desk.name, 'acts', id],
     queryFn: ({ signal }) => desk.acts(id, signal),
@@ -129,8 +159,16 @@ export function OperationScreen({ desk, id }: { desk: Desk; id: string }): React
                       { head: 'What', cell: ({ kind }) => kind },
                       { head: 'Who', cell: ({ actor }) => <b>{actor}</b> },
                       { head: 'Amount', cell: (act) => amount(act.amount), className: 'number' },
-                      { head: 'Key', cell: ({ idempotencyKey }) => (idempotencyKey === null ? <span className="muted">–</span> : <code>{idempotencyKey}</code>) },
-                      { head: 'Request', cell: ({ requestId }) => <Copied what="id" text={requestId} />, className: 'request' },
+                      {
+                        head: 'Key',
+                        cell: ({ idempotencyKey }) =>
+                          idempotencyKey === null ? <span className="muted">–</span> : <code>{idempotencyKey}</code>,
+                      },
+                      {
+                        head: 'Request',
+                        cell: ({ requestId }) => <Copied what="id" text={requestId} />,
+                        className: 'request',
+                      },
                     ]}
                   />
                 )}
@@ -206,29 +244,48 @@ function Actions({ desk, operation }: { desk: Desk; operation: Operation }): Rea
         </button>
       )}
       {asking === 'commit' && (
-        <Confirm title="Commit this hold?" verb="Commit" ready={good} onClose={close} act={async () => {
-          await desk.commit(id, value)
-          await done('The hold is committed.')
-        }}>
+        <Confirm
+          title="Commit this hold?"
+          verb="Commit"
+          ready={good}
+          onClose={close}
+          act={async () => {
+            await desk.commit(id, value)
+            await done('The hold is committed.')
+          }}
+        >
           {field}
           <p>So much is spent; the rest of the hold returns. What is committed can be refunded.</p>
         </Confirm>
       )}
       {asking === 'release' && (
-        <Confirm title="Release this hold?" verb="Release" danger onClose={close} act={async () => {
-          await desk.release(id)
-          await done('The hold is released.')
-        }}>
+        <Confirm
+          title="Release this hold?"
+          verb="Release"
+          danger
+          onClose={close}
+          act={async () => {
+            await desk.release(id)
+            await done('The hold is released.')
+          }}
+        >
           <p>
-            {amount(operation.amount)} units return to what is left. Whoever made the hold can not commit it any more. <b>This cannot be undone.</b>
+            {amount(operation.amount)} units return to what is left. Whoever made the hold can not commit it any more.{' '}
+            <b>This cannot be undone.</b>
           </p>
         </Confirm>
       )}
       {asking === 'refund' && (
-        <Confirm title="Refund this operation?" verb="Refund" ready={good} onClose={close} act={async () => {
-          await desk.refund(id, value, key)
-          await done('The operation is refunded.')
-        }}>
+        <Confirm
+          title="Refund this operation?"
+          verb="Refund"
+          ready={good}
+          onClose={close}
+          act={async () => {
+            await desk.refund(id, value, key)
+            await done('The operation is refunded.')
+          }}
+        >
           {field}
           <p>So much returns to the quotas that paid, if their cycle still runs. This cannot be undone.</p>
         </Confirm>

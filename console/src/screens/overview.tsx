@@ -21,12 +21,18 @@ export const REASONS: Readonly<Record<string, string>> = {
 }
 
 export function OverviewScreen({ desk, search }: { desk: Desk; search: OverviewSearch }): ReactNode {
-  const refused = useQuery({ queryKey: [desk.name, 'refused', HOURS], queryFn: ({ signal }) => desk.topRefusals(HOURS, signal) })
+  const refused = useQuery({
+    queryKey: [desk.name, 'refused', HOURS],
+    queryFn: ({ signal }) => desk.topRefusals(HOURS, signal),
+  })
   const expiring = useQuery({
     queryKey: [desk.name, 'expiring', search.cursor],
     queryFn: ({ signal }) => desk.expiring(DAYS, search.cursor, signal),
   })
-  const changes = useQuery({ queryKey: [desk.name, 'changes', 'latest'], queryFn: ({ signal }) => desk.changes({ pageSize: 8 }, signal) })
+  const changes = useQuery({
+    queryKey: [desk.name, 'changes', 'latest'],
+    queryFn: ({ signal }) => desk.changes({ pageSize: 8 }, signal),
+  })
   return (
     <Screen title={`${desk.title} overview`} actions={<Readiness />}>
       <Panel title="Refused most" hint={`In the last ${HOURS} hours. Counts are up to five seconds old.`}>
@@ -37,7 +43,12 @@ export function OverviewScreen({ desk, search }: { desk: Desk; search: OverviewS
               rows={rows}
               idOf={({ owner, code }) => `${owner} ${code}`}
               columns={[
-                { head: desk.Owner, cell: ({ owner }) => <OwnerLink channel={desk.name} owner={owner} row>{`${desk.Owner} ${owner}`}</OwnerLink> },
+                {
+                  head: desk.Owner,
+                  cell: ({ owner }) => (
+                    <OwnerLink channel={desk.name} owner={owner} row>{`${desk.Owner} ${owner}`}</OwnerLink>
+                  ),
+                },
                 { head: 'Why', cell: ({ code }) => REASONS[code] },
                 { head: 'Times', cell: ({ count }) => amount(count), className: 'number' },
                 { head: 'Units asked for', cell: ({ requested }) => amount(requested), className: 'number' },
@@ -48,7 +59,11 @@ export function OverviewScreen({ desk, search }: { desk: Desk; search: OverviewS
         </Loaded>
       </Panel>
       <Panel title={`Ending within ${DAYS} days`} hint="Active quotas, soonest first.">
-        <Loaded of={expiring} isEmpty={({ items }) => items.length === 0} empty={`No active quota ends within ${DAYS} days.`}>
+        <Loaded
+          of={expiring}
+          isEmpty={({ items }) => items.length === 0}
+          empty={`No active quota ends within ${DAYS} days.`}
+        >
           {({ items, next }) => (
             <>
               <QuotaTable desk={desk} rows={items} caption={`Quotas that end within ${DAYS} days`} />
@@ -87,7 +102,11 @@ export function OverviewScreen({ desk, search }: { desk: Desk; search: OverviewS
 }
 
 function Readiness(): ReactNode {
-  const { data } = useQuery({ queryKey: ['ready'], queryFn: ({ signal }) => isReady(signal), refetchInterval: LOOK_EVERY_MS })
+  const { data } = useQuery({
+    queryKey: ['ready'],
+    queryFn: ({ signal }) => isReady(signal),
+    refetchInterval: LOOK_EVERY_MS,
+  })
   if (data === undefined) return null
   return (
     <p className={data ? 'ready' : 'ready not-ready'} role="status">

@@ -1,6 +1,6 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { type FormEvent, type ReactNode, useEffect, useState } from 'react'
+import { type SubmitEvent, type ReactNode, useEffect, useState } from 'react'
 import { LedgerTable } from './ledger-table.tsx'
 import { REASONS } from './overview.tsx'
 import { QuotaTable } from './quotas.tsx'
@@ -20,9 +20,18 @@ export function OwnerScreen({ desk, owner }: { desk: Desk; owner: number }): Rea
   const key = [desk.name, 'owner', owner]
   const summary = useQuery({ queryKey: [...key, 'summary'], queryFn: ({ signal }) => desk.summary(owner, signal) })
   const quotas = useQuery({ queryKey: [...key, 'active'], queryFn: ({ signal }) => desk.activeOf(owner, signal) })
-  const holds = useQuery({ queryKey: [...key, 'holds'], queryFn: ({ signal }) => desk.ledger({ owner, state: 'reserved' }, signal) })
-  const refusals = useQuery({ queryKey: [...key, 'refusals', from], queryFn: ({ signal }) => desk.refusals(owner, from, signal) })
-  const ledger = useQuery({ queryKey: [...key, 'ledger'], queryFn: ({ signal }) => desk.ledger({ owner, pageSize: 20 }, signal) })
+  const holds = useQuery({
+    queryKey: [...key, 'holds'],
+    queryFn: ({ signal }) => desk.ledger({ owner, state: 'reserved' }, signal),
+  })
+  const refusals = useQuery({
+    queryKey: [...key, 'refusals', from],
+    queryFn: ({ signal }) => desk.refusals(owner, from, signal),
+  })
+  const ledger = useQuery({
+    queryKey: [...key, 'ledger'],
+    queryFn: ({ signal }) => desk.ledger({ owner, pageSize: 20 }, signal),
+  })
   return (
     <Screen
       title={`${desk.Owner} ${owner}`}
@@ -47,8 +56,14 @@ export function OwnerScreen({ desk, owner }: { desk: Desk; owner: number }): Rea
             </>
           )}
         </Loaded>
-        <Loaded of={refusals}>{(rows) => <Why rows={rows} />}</Loaded>
-        <WouldFit desk={desk} owner={owner} />
+        <Loaded of={refusals}>
+          {(rows) => (
+            <>
+              <Why rows={rows} />
+              <WouldFit desk={desk} owner={owner} suggested={askedOnAverage(rows) ?? 1} />
+            </>
+          )}
+        </Loaded>
       </Panel>
       <Panel
         title="Active quotas"
@@ -59,7 +74,11 @@ export function OwnerScreen({ desk, owner }: { desk: Desk; owner: number }): Rea
           </Link>
         }
       >
-        <Loaded of={quotas} isEmpty={(rows) => rows.length === 0} empty={`This ${desk.owner} has no active quota: everything is refused.`}>
+        <Loaded
+          of={quotas}
+          isEmpty={(rows) => rows.length === 0}
+          empty={`This ${desk.owner} has no active quota: everything is refused.`}
+        >
           {(rows) => <QuotaTable desk={desk} rows={rows} caption="Active quotas in draw-down order" owners={false} />}
         </Loaded>
       </Panel>
@@ -82,6 +101,12 @@ export function OwnerScreen({ desk, owner }: { desk: Desk; owner: number }): Rea
   )
 }
 
+/** Units that a refused request wanted; undefined where none was refused. */
+function askedOnAverage(rows: readonly Refusal[]): number | undefined {
+  const count = rows.reduce((sum, row) => sum + row.count, 0)
+  return count === 0 ? undefined : Math.max(1, Math.round(rows.reduce((sum, row) => sum + row.requested, 0) / count))
+}
+
 /** The answer to "why was it refused?", in a sentence. */
 function Why({ rows }: { rows: readonly Refusal[] }): ReactNode {
   const [latest] = rows
@@ -90,23 +115,23 @@ function Why({ rows }: { rows: readonly Refusal[] }): ReactNode {
   return (
     <p className="why">
       <span aria-hidden="true">⚠ </span>
-      Refused {counted(count, 'time')} in the last {HOURS} hours, last <Time at={latest.lastAt} ago />: {REASONS[latest.code]}. On average{' '}
-      {amount(Math.round(rows.reduce((sum, row) => sum + row.requested, 0) / count))} units were asked for.
+      Refused {counted(count, 'time')} in the last {HOURS} hours, last <Time at={latest.lastAt} ago />:{' '}
+      {REASONS[latest.code]}. On average {amount(askedOnAverage(rows) ?? 0)} units were asked for.
     </p>
   )
 }
 
-/** Asks the service whether an amount would fit, and if not, when. */
-function WouldFit({ desk, owner }: { desk: Desk; owner: number }): ReactNode {
-  const [text, setText] = useState('1')
-  const [wanted, setWanted] = useState(1)
+/** Asks the service whether an amount would fit, and if not, when. @param suggested what was refused, so that the answer stands there unasked */
+function WouldFit({ desk, owner, suggested }: { desk: Desk; owner: number; suggested: number }): ReactNode {
+  const [text, setText] = useState(String(suggested))
+  const [wanted, setWanted] = useState(suggested)
   const asked = useQuery({
     queryKey: [desk.name, 'owner', owner, 'check', wanted],
     queryFn: ({ signal }) => desk.check(owner, wanted, signal),
   })
   const value = Number(text)
   const wrong = !Number.isInteger(value) || value < 1 || value > 1e12
-  const submit = (event: FormEvent): void => {
+  const submit = (event: SubmitEvent): void => {
     event.preventDefault()
     if (!wrong) setWanted(value)
   }
@@ -117,7 +142,11 @@ function WouldFit({ desk, owner }: { desk: Desk; owner: number }): ReactNode {
       </Field>
       <button type="submit">Ask</button>
       <div className="verdict" role="status">
-        {asked.error !== null ? <Failure error={asked.error} /> : asked.data !== undefined && <Verdict check={asked.data} />}
+        {asked.error !== null ? (
+          <Failure error={asked.error} />
+        ) : (
+          asked.data !== undefined && <Verdict check={asked.data} />
+        )}
       </div>
     </form>
   )
@@ -169,7 +198,11 @@ function Holds({ desk, rows }: { desk: Desk; rows: readonly Operation[] }): Reac
                   {fromNow(hold.expiresAt)}
                 </time>
               )}
-              <button type="button" aria-label={`Release the hold of ${amount(hold.amount)}`} onClick={() => setReleasing(hold)}>
+              <button
+                type="button"
+                aria-label={`Release the hold of ${amount(hold.amount)}`}
+                onClick={() => setReleasing(hold)}
+              >
                 Release
               </button>
             </span>
@@ -189,7 +222,8 @@ function Holds({ desk, rows }: { desk: Desk; rows: readonly Operation[] }): Reac
           }}
         >
           <p>
-            {amount(releasing.amount)} units return to what is left. Whoever made the hold can not commit it any more. <b>This cannot be undone.</b>
+            {amount(releasing.amount)} units return to what is left. Whoever made the hold can not commit it any more.{' '}
+            <b>This cannot be undone.</b>
           </p>
         </Confirm>
       )}

@@ -27,7 +27,11 @@ export function QuotaScreen({ desk, id, search }: { desk: Desk; id: number; sear
       }
       actions={asked.data !== undefined && <Actions desk={desk} quota={asked.data} />}
     >
-      <Loaded of={asked}>{(quota) => <Record desk={desk} quota={quota} editing={search.edit === true || hasDraft(draftName(desk, id))} />}</Loaded>
+      <Loaded of={asked}>
+        {(quota) => (
+          <Record desk={desk} quota={quota} editing={search.edit === true || hasDraft(draftName(desk, id))} />
+        )}
+      </Loaded>
       <History desk={desk} id={id} quota={asked.data} />
     </Screen>
   )
@@ -40,16 +44,28 @@ export function draftName(desk: Desk, id: number): string {
 
 function Record({ desk, quota, editing }: { desk: Desk; quota: Quota; editing: boolean }): ReactNode {
   const navigate = useNavigate()
-  const edit = (on: boolean): void => void navigate({ to: '/$channel/quotas/$id', params: { channel: desk.name, id: String(quota.id) }, search: on ? { edit: true } : {}, replace: true })
-  const [open, setOpen] = useState(editing)
-  useEffect(() => setOpen(editing), [editing])
+  const edit = (on: boolean): void =>
+    void navigate({
+      to: '/$channel/quotas/$id',
+      params: { channel: desk.name, id: String(quota.id) },
+      search: on ? { edit: true } : {},
+      replace: true,
+    })
+  const [closed, setClosed] = useState(false)
+  const open = editing && !closed
   return (
     <>
       <Panel
         title="Settings and usage"
         actions={
           !open && (
-            <button type="button" onClick={() => edit(true)}>
+            <button
+              type="button"
+              onClick={() => {
+                setClosed(false)
+                edit(true)
+              }}
+            >
               Edit
             </button>
           )
@@ -61,7 +77,9 @@ function Record({ desk, quota, editing }: { desk: Desk; quota: Quota; editing: b
             <OwnerLink channel={desk.name} owner={quota.owner} />
           </Fact>
           {desk.namesPerson && quota.person != null && <Fact name="User">{quota.person}</Fact>}
-          <Fact name="Label">{quota.label === null ? <span className="muted">none</span> : <span className="label">{quota.label}</span>}</Fact>
+          <Fact name="Label">
+            {quota.label === null ? <span className="muted">none</span> : <span className="label">{quota.label}</span>}
+          </Fact>
           <Fact name="Type">{quota.quotaType === 1 ? 'total, until its end' : `cycle, ${kindOf(quota)}`}</Fact>
           <Fact name="Total">{amount(quota.total)}</Fact>
           <Fact name="Ends">{quota.expireAt === null ? 'never' : <Time at={quota.expireAt} ago />}</Fact>
@@ -76,7 +94,7 @@ function Record({ desk, quota, editing }: { desk: Desk; quota: Quota; editing: b
           desk={desk}
           quota={quota}
           onDone={() => {
-            setOpen(false)
+            setClosed(true)
             edit(false)
           }}
         />
@@ -166,40 +184,67 @@ function Actions({ desk, quota }: { desk: Desk; quota: Quota }): ReactNode {
         Delete
       </button>
       {asking?.what === 'disable' && (
-        <Confirm title={`Disable quota ${id}?`} verb="Disable" danger onClose={close} act={async () => {
-          await desk.update(id, { status: 'disabled' }, version)
-          await done(`Quota ${id} is disabled.`)
-        }}>
+        <Confirm
+          title={`Disable quota ${id}?`}
+          verb="Disable"
+          danger
+          onClose={close}
+          act={async () => {
+            await desk.update(id, { status: 'disabled' }, version)
+            await done(`Quota ${id} is disabled.`)
+          }}
+        >
           <p>It pays for nothing until it is enabled again. Open holds stay open. You can undo this.</p>
         </Confirm>
       )}
       {asking?.what === 'enable' && (
-        <Confirm title={`Enable quota ${id}?`} verb="Enable" onClose={close} act={async () => {
-          await desk.update(id, { status: 'active' }, version)
-          await done(`Quota ${id} is enabled.`)
-        }}>
+        <Confirm
+          title={`Enable quota ${id}?`}
+          verb="Enable"
+          onClose={close}
+          act={async () => {
+            await desk.update(id, { status: 'active' }, version)
+            await done(`Quota ${id} is enabled.`)
+          }}
+        >
           <p>It pays again at once.</p>
         </Confirm>
       )}
       {asking?.what === 'reset' && (
-        <Confirm title={`Reset quota ${id}?`} verb="Reset to 0" danger onClose={close} act={async () => {
-          await desk.reset(id, asking.key)
-          await done(`Quota ${id} begins again at 0.`)
-        }}>
+        <Confirm
+          title={`Reset quota ${id}?`}
+          verb="Reset to 0"
+          danger
+          onClose={close}
+          act={async () => {
+            await desk.reset(id, asking.key)
+            await done(`Quota ${id} begins again at 0.`)
+          }}
+        >
           <p>
-            {amount(quota.used)} used and {amount(quota.reserved)} held are set to 0. The next reset stays where it is. <b>This cannot be undone.</b>
+            {amount(quota.used)} used and {amount(quota.reserved)} held are set to 0. The next reset stays where it is.{' '}
+            <b>This cannot be undone.</b>
           </p>
         </Confirm>
       )}
       {asking?.what === 'delete' && (
-        <Confirm title={`Delete quota ${id}?`} verb="Delete" danger onClose={close} act={async () => {
-          await desk.delete(id, version)
-          announce(`Quota ${id} is deleted. It can be restored on this page.`)
-          queries.removeQueries({ queryKey: [desk.name, 'quota', id] })
-          await queries.invalidateQueries({ queryKey: [desk.name] })
-          await navigate({ to: '/$channel/quotas/$id', params: { channel: desk.name, id: String(id) }, search: {} })
-        }}>
-          <p>It pays for nothing any more and is in no list but that of the deleted ones. Its history stays, and you can restore it.</p>
+        <Confirm
+          title={`Delete quota ${id}?`}
+          verb="Delete"
+          danger
+          onClose={close}
+          act={async () => {
+            await desk.delete(id, version)
+            announce(`Quota ${id} is deleted. It can be restored on this page.`)
+            queries.removeQueries({ queryKey: [desk.name, 'quota', id] })
+            await queries.invalidateQueries({ queryKey: [desk.name] })
+            await navigate({ to: '/$channel/quotas/$id', params: { channel: desk.name, id: String(id) }, search: {} })
+          }}
+        >
+          <p>
+            It pays for nothing any more and is in no list but that of the deleted ones. Its history stays, and you can
+            restore it.
+          </p>
         </Confirm>
       )}
     </>
@@ -243,7 +288,8 @@ function GoneQuota({ desk, id, error }: { desk: Desk; id: number; error: unknown
     >
       {restore.error !== null && <Failure error={restore.error} />}
       <p>
-        It is deleted, of {desk.owner} <OwnerLink channel={desk.name} owner={asked.data.items[0]?.owner ?? 0} />. Restored, it is as it was.
+        It is deleted, of {desk.owner} <OwnerLink channel={desk.name} owner={asked.data.items[0]?.owner ?? 0} />.
+        Restored, it is as it was.
       </p>
       <History desk={desk} id={id} quota={undefined} />
     </Screen>
@@ -270,7 +316,9 @@ function History({ desk, id, quota }: { desk: Desk; id: number; quota: Quota | u
         }
       >
         <Loaded of={changes} isEmpty={({ items }) => items.length === 0} empty="Nobody has changed it.">
-          {({ items }) => <ChangeTable desk={desk} rows={items} quotas={false} {...(quota === undefined ? {} : { undoIn: quota })} />}
+          {({ items }) => (
+            <ChangeTable desk={desk} rows={items} quotas={false} {...(quota === undefined ? {} : { undoIn: quota })} />
+          )}
         </Loaded>
       </Panel>
       <Panel title="Usage" hint="The latest 20 operations that it paid for.">

@@ -10,7 +10,13 @@ const PAGE_SIZE = 50
 /** Beyond, the service wants to be walked by id: a page so far down would have to count all rows before it. */
 const LAST_PAGE = 1_000
 
-const CYCLES: Readonly<Record<string, string>> = { hour: 'hourly', day: 'daily', week: 'weekly', month: 'monthly', year: 'yearly' }
+const CYCLES: Readonly<Record<string, string>> = {
+  hour: 'hourly',
+  day: 'daily',
+  week: 'weekly',
+  month: 'monthly',
+  year: 'yearly',
+}
 
 /** What kind of quota it is, in a word. */
 export function kindOf({ quotaType, cycleUnit }: Quota): string {
@@ -29,20 +35,50 @@ export function NextEvent({ quota: { cycleResetAt, expireAt } }: { quota: Quota 
 }
 
 /** Quotas as rows, on whatever screen. */
-export function QuotaTable({ desk, rows, caption, owners = true, last }: { desk: Desk; rows: readonly Quota[]; caption: string; owners?: boolean; last?: (quota: Quota) => ReactNode }): ReactNode {
+export function QuotaTable({
+  desk,
+  rows,
+  caption,
+  owners = true,
+  last,
+}: {
+  desk: Desk
+  rows: readonly Quota[]
+  caption: string
+  owners?: boolean
+  last?: (quota: Quota) => ReactNode
+}): ReactNode {
   return (
     <Table
       caption={caption}
       rows={rows}
       idOf={(quota) => quota.id}
       columns={[
-        { head: 'Quota', cell: (quota) => (quota.deletedAt === undefined ? <QuotaLink channel={desk.name} id={quota.id} row /> : <QuotaLink channel={desk.name} id={quota.id} row />), className: 'id' },
-        ...(owners ? [{ head: desk.Owner, cell: (quota: Quota) => <OwnerLink channel={desk.name} owner={quota.owner} /> }] : []),
-        { head: 'Label', cell: ({ label }) => (label === null ? <span className="muted">–</span> : <span className="label">{label}</span>) },
+        {
+          head: 'Quota',
+          cell: (quota) =>
+            quota.deletedAt === undefined ? (
+              <QuotaLink channel={desk.name} id={quota.id} row />
+            ) : (
+              <QuotaLink channel={desk.name} id={quota.id} row />
+            ),
+          className: 'id',
+        },
+        ...(owners
+          ? [{ head: desk.Owner, cell: (quota: Quota) => <OwnerLink channel={desk.name} owner={quota.owner} /> }]
+          : []),
+        {
+          head: 'Label',
+          cell: ({ label }) =>
+            label === null ? <span className="muted">–</span> : <span className="label">{label}</span>,
+        },
         { head: 'Type', cell: kindOf },
         { head: 'Usage', cell: (quota) => <UsageBar {...quota} />, className: 'wide' },
         { head: 'Next', cell: (quota) => <NextEvent quota={quota} /> },
-        { head: 'Status', cell: ({ status, deletedAt }) => <Badge status={deletedAt === undefined ? status : 'deleted'} /> },
+        {
+          head: 'Status',
+          cell: ({ status, deletedAt }) => <Badge status={deletedAt === undefined ? status : 'deleted'} />,
+        },
         ...(last === undefined ? [] : [{ head: 'Do', cell: last }]),
       ]}
     />
@@ -57,7 +93,10 @@ export function QuotasScreen({ desk, search }: { desk: Desk; search: QuotasSearc
   const asked = useQuery({
     queryKey: [desk.name, 'quotas', search],
     queryFn: ({ signal }) =>
-      desk.quotas({ ...filter, pageSize: PAGE_SIZE, ...(beforeId === undefined ? { page: pageNumber } : { beforeId }) }, signal),
+      desk.quotas(
+        { ...filter, pageSize: PAGE_SIZE, ...(beforeId === undefined ? { page: pageNumber } : { beforeId }) },
+        signal,
+      ),
     placeholderData: keepPreviousData,
   })
   const restore = useMutation({
@@ -67,7 +106,8 @@ export function QuotasScreen({ desk, search }: { desk: Desk; search: QuotasSearc
       await queries.invalidateQueries({ queryKey: [desk.name] })
     },
   })
-  const go = (next: QuotasSearch): void => void navigate({ to: '/$channel/quotas', params: { channel: desk.name }, search: next })
+  const go = (next: QuotasSearch): void =>
+    void navigate({ to: '/$channel/quotas', params: { channel: desk.name }, search: next })
   const { items = [], total = 0 } = asked.data ?? {}
   const last = items.at(-1)
   const more = beforeId === undefined ? pageNumber * PAGE_SIZE < total : items.length === PAGE_SIZE
@@ -81,7 +121,12 @@ export function QuotasScreen({ desk, search }: { desk: Desk; search: QuotasSearc
     <Screen
       title={`${desk.title} quotas`}
       actions={
-        <Link className="button primary" to="/$channel/new" params={{ channel: desk.name }} search={filter.owner === undefined ? {} : { owner: filter.owner }}>
+        <Link
+          className="button primary"
+          to="/$channel/new"
+          params={{ channel: desk.name }}
+          search={filter.owner === undefined ? {} : { owner: filter.owner }}
+        >
           New quota
         </Link>
       }
@@ -121,7 +166,11 @@ export function QuotasScreen({ desk, search }: { desk: Desk; search: QuotasSearc
                 {...(filter.deleted === true
                   ? {
                       last: (quota: Quota) => (
-                        <button type="button" aria-label={`Restore quota ${quota.id}`} onClick={() => restore.mutate(quota.id)}>
+                        <button
+                          type="button"
+                          aria-label={`Restore quota ${quota.id}`}
+                          onClick={() => restore.mutate(quota.id)}
+                        >
                           Restore
                         </button>
                       ),
@@ -139,7 +188,11 @@ export function QuotasScreen({ desk, search }: { desk: Desk; search: QuotasSearc
               First page
             </Link>
             {beforeId === undefined ? (
-              <Link to="/$channel/quotas" params={{ channel: desk.name }} search={pageNumber === 2 ? filter : { ...filter, page: pageNumber - 1 }}>
+              <Link
+                to="/$channel/quotas"
+                params={{ channel: desk.name }}
+                search={pageNumber === 2 ? filter : { ...filter, page: pageNumber - 1 }}
+              >
                 Previous
               </Link>
             ) : (
@@ -161,7 +214,15 @@ export function QuotasScreen({ desk, search }: { desk: Desk; search: QuotasSearc
 
 type Filter = Omit<QuotasSearch, 'page' | 'beforeId'>
 
-function Filters({ desk, filter, onChange }: { desk: Desk; filter: Filter; onChange: (filter: Filter) => void }): ReactNode {
+function Filters({
+  desk,
+  filter,
+  onChange,
+}: {
+  desk: Desk
+  filter: Filter
+  onChange: (filter: Filter) => void
+}): ReactNode {
   const [owner, setOwner] = useState(filter.owner === undefined ? '' : String(filter.owner))
   const [label, setLabel] = useState(filter.label ?? '')
   const wrong = owner !== '' && !/^[1-9]\d{0,15}$/.test(owner.trim())
@@ -179,7 +240,9 @@ function Filters({ desk, filter, onChange }: { desk: Desk; filter: Filter; onCha
       }}
     >
       <Field label={desk.Owner} error={wrong ? 'a number from 1' : undefined} className="short">
-        {(ids) => <input {...ids} inputMode="numeric" value={owner} onChange={(event) => setOwner(event.target.value)} />}
+        {(ids) => (
+          <input {...ids} inputMode="numeric" value={owner} onChange={(event) => setOwner(event.target.value)} />
+        )}
       </Field>
       <Field label="Label begins with">
         {(ids) => <input {...ids} value={label} maxLength={120} onChange={(event) => setLabel(event.target.value)} />}
@@ -192,7 +255,11 @@ function Filters({ desk, filter, onChange }: { desk: Desk; filter: Filter; onCha
             onChange={({ target: { value } }) => {
               const { status: _status, deleted: _deleted, ...rest } = typed()
               const status = STATUSES.find((one) => one === value)
-              onChange({ ...rest, ...(value === 'deleted' ? { deleted: true } : {}), ...(status === undefined ? {} : { status }) })
+              onChange({
+                ...rest,
+                ...(value === 'deleted' ? { deleted: true } : {}),
+                ...(status === undefined ? {} : { status }),
+              })
             }}
           >
             <option value="">any</option>

@@ -12,7 +12,15 @@ const TOP = 14
 const NAMED_EVERY = 12
 
 /** Refusals hour by hour as bars; and as a table, for whoever wants the numbers. */
-export function RefusalChart({ rows, from, hours }: { rows: readonly Refusal[]; from: string; hours: number }): ReactNode {
+export function RefusalChart({
+  rows,
+  from,
+  hours,
+}: {
+  rows: readonly Refusal[]
+  from: string
+  hours: number
+}): ReactNode {
   const start = Date.parse(from)
   const bars = Array.from({ length: hours }, (_, index) => {
     const hour = start + index * HOUR_MS
@@ -24,8 +32,12 @@ export function RefusalChart({ rows, from, hours }: { rows: readonly Refusal[]; 
   const all = rows.reduce((sum, { count }) => sum + count, 0)
   return (
     <>
-      <div className="chart">
-        <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={`${counted(all, 'refusal')}; at most ${amount(most)} in an hour`}>
+      <div className="chart" role="group" aria-label="Refusals hour by hour" tabIndex={0}>
+        <svg
+          viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+          role="img"
+          aria-label={`${counted(all, 'refusal')}; at most ${amount(most)} in an hour`}
+        >
           <line x1="0" x2={WIDTH} y1={FLOOR + 0.5} y2={FLOOR + 0.5} className="axis" />
           <line x1="0" x2={WIDTH} y1={TOP} y2={TOP} className="grid-line" />
           <text x="0" y={TOP - 3} className="tick">

@@ -1,4 +1,4 @@
-import { type FormEvent, type ReactNode, useRef, useState } from 'react'
+import { type SubmitEvent, type ReactNode, useRef, useState } from 'react'
 import { Failure, Field } from '../parts.tsx'
 import { signIn } from '../session.ts'
 
@@ -8,7 +8,7 @@ export function SignInForm({ autoFocus = false, onDone }: { autoFocus?: boolean;
   const keep = useRef<HTMLInputElement>(null)
   const [error, setError] = useState<unknown>()
   const [busy, setBusy] = useState(false)
-  const submit = (event: FormEvent): void => {
+  const submit = (event: SubmitEvent): void => {
     event.preventDefault()
     const token = field.current?.value.trim() ?? ''
     if (token === '' || busy) {
@@ -27,14 +27,7 @@ export function SignInForm({ autoFocus = false, onDone }: { autoFocus?: boolean;
     <form onSubmit={submit} className="sign-in">
       <Field label="Token" hint="Your own one, so that the history of changes names you. It begins with qs_.">
         {(ids) => (
-          <input
-            {...ids}
-            ref={field}
-            type="password"
-            autoComplete="off"
-            spellCheck={false}
-            autoFocus={autoFocus}
-          />
+          <input {...ids} ref={field} type="password" autoComplete="off" spellCheck={false} autoFocus={autoFocus} />
         )}
       </Field>
       <label className="check">

@@ -1,5 +1,5 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { type FormEvent, type ReactNode } from 'react'
+import { type SubmitEvent, type ReactNode } from 'react'
 import { type Desk, newKey, type Quota } from '../desk.ts'
 import { amount, fromLocalInput, HERE, now, timeText, toLocalInput } from '../format.tsx'
 import { announce, Dialog, Failure, Field, fieldErrors } from '../parts.tsx'
@@ -24,7 +24,17 @@ function monthEnd(): string {
 }
 
 /** Gives units on top of what there is: a total quota, which ends with the running cycle unless another end is chosen. */
-export function TopUp({ desk, owner, active, onClose }: { desk: Desk; owner: number; active: readonly Quota[]; onClose: () => void }): ReactNode {
+export function TopUp({
+  desk,
+  owner,
+  active,
+  onClose,
+}: {
+  desk: Desk
+  owner: number
+  active: readonly Quota[]
+  onClose: () => void
+}): ReactNode {
   const queries = useQueryClient()
   const cycle = active.find(({ quotaType }) => quotaType === 2)
   const [draft, , setDraft, clear] = useDraft<Draft>(`${desk.name}/owners/${owner}/top-up`, () => ({
@@ -38,7 +48,11 @@ export function TopUp({ desk, owner, active, onClose }: { desk: Desk; owner: num
   const end = { cycle: cycle?.cycleResetAt ?? null, month: monthEnd(), other: fromLocalInput(draft.other) }[until]
   const save = useMutation({
     mutationFn: async (total: number) =>
-      desk.create(owner, { quotaType: 1, total, expireAt: end, label: draft.label === '' ? null : draft.label }, draft.key),
+      desk.create(
+        owner,
+        { quotaType: 1, total, expireAt: end, label: draft.label === '' ? null : draft.label },
+        draft.key,
+      ),
     onSuccess: async ({ id, total }) => {
       clear()
       announce(`${amount(total)} units are given, as quota ${id}.`)
@@ -49,7 +63,7 @@ export function TopUp({ desk, owner, active, onClose }: { desk: Desk; owner: num
   const total = draft.total.trim() === '' ? NaN : Number(draft.total)
   const good = Number.isInteger(total) && total >= 1 && total <= MOST && end !== null
   const told = fieldErrors(save.error)
-  const submit = (event: FormEvent): void => {
+  const submit = (event: SubmitEvent): void => {
     event.preventDefault()
     if (good && !save.isPending) save.mutate(total)
   }
@@ -58,11 +72,28 @@ export function TopUp({ desk, owner, active, onClose }: { desk: Desk; owner: num
   return (
     <Dialog title={`Top up ${desk.owner} ${owner}`} onClose={onClose}>
       <form onSubmit={submit} className="grid">
-        <Field label="Units" error={told['total'] ?? (draft.total !== '' && !(total >= 1) ? 'a whole number from 1' : undefined)}>
-          {(ids) => <input {...ids} inputMode="numeric" value={draft.total} onChange={(event) => set({ total: event.target.value })} />}
+        <Field
+          label="Units"
+          error={told['total'] ?? (draft.total !== '' && !(total >= 1) ? 'a whole number from 1' : undefined)}
+        >
+          {(ids) => (
+            <input
+              {...ids}
+              inputMode="numeric"
+              value={draft.total}
+              onChange={(event) => set({ total: event.target.value })}
+            />
+          )}
         </Field>
         <Field label="Label" error={told['label']}>
-          {(ids) => <input {...ids} maxLength={120} value={draft.label} onChange={(event) => set({ label: event.target.value })} />}
+          {(ids) => (
+            <input
+              {...ids}
+              maxLength={120}
+              value={draft.label}
+              onChange={(event) => set({ label: event.target.value })}
+            />
+          )}
         </Field>
         <fieldset>
           <legend>Until</legend>
@@ -79,7 +110,14 @@ export function TopUp({ desk, owner, active, onClose }: { desk: Desk; owner: num
           </Choice>
           {until === 'other' && (
             <Field label="Ends" hint={`in your zone (${HERE})`} error={told['expireAt']}>
-              {(ids) => <input {...ids} type="datetime-local" value={draft.other} onChange={(event) => set({ other: event.target.value })} />}
+              {(ids) => (
+                <input
+                  {...ids}
+                  type="datetime-local"
+                  value={draft.other}
+                  onChange={(event) => set({ other: event.target.value })}
+                />
+              )}
             </Field>
           )}
         </fieldset>
@@ -103,7 +141,17 @@ export function TopUp({ desk, owner, active, onClose }: { desk: Desk; owner: num
   )
 }
 
-function Choice({ name, until, set, children }: { name: Until; until: Until; set: (change: Partial<Draft>) => void; children: ReactNode }): ReactNode {
+function Choice({
+  name,
+  until,
+  set,
+  children,
+}: {
+  name: Until
+  until: Until
+  set: (change: Partial<Draft>) => void
+  children: ReactNode
+}): ReactNode {
   return (
     <label className="check">
       <input type="radio" name="until" checked={until === name} onChange={() => set({ until: name })} />

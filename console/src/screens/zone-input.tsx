@@ -3,7 +3,12 @@ import type { ReactNode } from 'react'
 const ZONES = ['UTC', ...Intl.supportedValuesOf('timeZone').filter((zone) => zone !== 'UTC')]
 
 /** A time zone by its IANA name, with those that the browser knows to choose from. */
-export function ZoneInput({ value, onChange, id, ...more }: {
+export function ZoneInput({
+  value,
+  onChange,
+  id,
+  ...more
+}: {
   value: string
   onChange: (value: string) => void
   id: string
@@ -12,7 +17,15 @@ export function ZoneInput({ value, onChange, id, ...more }: {
 }): ReactNode {
   return (
     <>
-      <input id={id} {...more} list={`${id}-zones`} autoComplete="off" spellCheck={false} value={value} onChange={(event) => onChange(event.target.value)} />
+      <input
+        id={id}
+        {...more}
+        list={`${id}-zones`}
+        autoComplete="off"
+        spellCheck={false}
+        value={value}
+        onChange={(event) => onChange(event.target.value)}
+      />
       <datalist id={`${id}-zones`}>
         {ZONES.map((zone) => (
           <option key={zone} value={zone} />
