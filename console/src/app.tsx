@@ -4,7 +4,6 @@ import {
   createRoute,
   createRouter,
   Link,
-  notFound,
   Outlet,
   redirect,
   useNavigate,
@@ -38,7 +37,8 @@ import {
 
 function Frame(): ReactNode {
   const session = useSession()
-  const { channel = 'mail' } = useParams({ strict: false })
+  const params = useParams({ strict: false })
+  const channel = CHANNELS.find((name) => name === params.channel) ?? 'mail'
   const queries = useQueryClient()
   // Whoever comes next must not see what the one before was shown.
   const signedOut = session.state === 'signedOut'
@@ -124,7 +124,7 @@ function SignedOut(): ReactNode {
         <p className="brand">
           <Mark /> Quotas
         </p>
-        <Screen title="Sign in">
+        <Screen title="Sign in" takesFocus={false}>
           <SignInForm autoFocus />
         </Screen>
       </div>
@@ -252,7 +252,7 @@ function WaitingNotice(): ReactNode {
 function ChannelScreens(): ReactNode {
   const { channel } = channelRoute.useParams()
   const session = useSession()
-  const desk = deskOf(channel)
+  if (!CHANNELS.includes(channel)) return <NotFound />
   if (channel === 'sms' && 'me' in session && session.me.role !== 'admin') {
     return (
       <Screen title="SMS quotas are for administrators">
@@ -269,7 +269,7 @@ function ChannelScreens(): ReactNode {
     )
   }
   // Nothing of one channel may stand on a screen of the other.
-  return <Outlet key={desk.name} />
+  return <Outlet key={channel} />
 }
 
 function NotFound(): ReactNode {
@@ -285,12 +285,10 @@ function NotFound(): ReactNode {
   )
 }
 
-/** A number in a path, such as a quota’s. */
-function numberOf(text: string): number {
+/** A number in a path, such as a quota’s; undefined where it is none. */
+function numberOf(text: string): number | undefined {
   const value = /^\d{1,16}$/.test(text) ? Number(text) : 0
-  // eslint-disable-next-line @typescript-eslint/only-throw-error -- how the router is told
-  if (value === 0 || !Number.isSafeInteger(value)) throw notFound()
-  return value
+  return value > 0 && Number.isSafeInteger(value) ? value : undefined
 }
 
 const rootRoute = createRootRoute({
@@ -311,13 +309,9 @@ const channelRoute = createRoute({
   path: '/$channel',
   component: ChannelScreens,
   notFoundComponent: NotFound,
+  // What is no channel is told so by the screen.
   params: {
-    parse: ({ channel }) => {
-      const found = CHANNELS.find((name) => name === channel)
-      // eslint-disable-next-line @typescript-eslint/only-throw-error -- how the router is told
-      if (found === undefined) throw notFound()
-      return { channel: found }
-    },
+    parse: ({ channel }) => ({ channel: channel as ChannelName }),
     stringify: ({ channel }) => ({ channel }),
   },
 })
@@ -342,7 +336,13 @@ const quotaRoute = createRoute({
   validateSearch: quotaSearch,
   component: () => {
     const { channel, id } = quotaRoute.useParams()
-    return <QuotaScreen key={id} desk={deskOf(channel)} id={numberOf(id)} search={quotaRoute.useSearch()} />
+    const search = quotaRoute.useSearch()
+    const number = numberOf(id)
+    return number === undefined ? (
+      <NotFound />
+    ) : (
+      <QuotaScreen key={id} desk={deskOf(channel)} id={number} search={search} />
+    )
   },
 })
 const newRoute = createRoute({
@@ -356,7 +356,8 @@ const ownerRoute = createRoute({
   path: '/owners/$owner',
   component: () => {
     const { channel, owner } = ownerRoute.useParams()
-    return <OwnerScreen key={owner} desk={deskOf(channel)} owner={numberOf(owner)} />
+    const number = numberOf(owner)
+    return number === undefined ? <NotFound /> : <OwnerScreen key={owner} desk={deskOf(channel)} owner={number} />
   },
 })
 const changesRoute = createRoute({

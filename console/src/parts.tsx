@@ -1,5 +1,5 @@
 import { isProblem, OutcomeUnknown } from '@quota-service/client'
-import { Link, useLocation } from '@tanstack/react-router'
+import { Link } from '@tanstack/react-router'
 import { type SubmitEvent, type ReactNode, useEffect, useId, useRef, useState, useSyncExternalStore } from 'react'
 import type { ChannelName, Operation, Quota, Status } from './desk.ts'
 import { amount } from './format.tsx'
@@ -36,22 +36,23 @@ export function Announcements(): ReactNode {
 export function Screen({
   title,
   actions,
+  takesFocus = true,
   children,
 }: {
   title: ReactNode
   actions?: ReactNode
+  takesFocus?: boolean
   children: ReactNode
 }): ReactNode {
   const heading = useRef<HTMLHeadingElement>(null)
-  const { pathname } = useLocation()
   useEffect(() => {
     document.title = `${heading.current?.textContent ?? ''} · Quota console`
   })
   useEffect(() => {
-    // The first screen is read from the top of the page anyway.
-    if (shown !== '' && shown !== pathname) heading.current?.focus()
-    shown = pathname
-  }, [pathname])
+    // The first screen of all is read from the top of the page anyway.
+    if (begun && takesFocus) heading.current?.focus()
+    begun = true
+  }, [takesFocus])
   return (
     <>
       <div className="head">
@@ -64,8 +65,8 @@ export function Screen({
     </>
   )
 }
-/** The path of the screen that was shown last. */
-let shown = ''
+/** Has a screen been shown? */
+let begun = false
 
 /** A part of a screen with a heading. */
 export function Panel({

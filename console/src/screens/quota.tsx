@@ -236,7 +236,8 @@ function Actions({ desk, quota }: { desk: Desk; quota: Quota }): ReactNode {
           act={async () => {
             await desk.delete(id, version)
             announce(`Quota ${id} is deleted. It can be restored on this page.`)
-            queries.removeQueries({ queryKey: [desk.name, 'quota', id] })
+            // What is remembered of it must not go on standing there.
+            await queries.resetQueries({ queryKey: [desk.name, 'quota', id] })
             await queries.invalidateQueries({ queryKey: [desk.name] })
             await navigate({ to: '/$channel/quotas/$id', params: { channel: desk.name, id: String(id) }, search: {} })
           }}
