@@ -1,6 +1,6 @@
 /**
  * The architecture as rules: features -> (ledger, http, auth); ledger -> (quota, database); quota -> nothing.
- * Imports of types count like any other.
+ * Imports of types count like any other. The client stands apart from all of them.
  */
 const SPEC = '\\.spec\\.ts$'
 const FEATURE = '^src/(mail-quota|sms-quota)/'
@@ -78,6 +78,26 @@ module.exports = {
       to: { path: '^src/(ledger|mail-quota|sms-quota)/' },
     },
     {
+      name: 'client-apart',
+      comment: 'What the client knows of the service is openapi.json. It runs without any package, in browsers too.',
+      severity: 'error',
+      from: { path: '^client/src/', pathNot: SPEC },
+      to: { pathNot: '^client/src/' },
+    },
+    {
+      name: 'client-specs-apart',
+      severity: 'error',
+      from: { path: '^client/' },
+      to: { path: '^(src|test|bench|ormconfig)' },
+    },
+    {
+      name: 'service-without-client',
+      comment: 'It answers whoever calls, and calls nobody.',
+      severity: 'error',
+      from: { path: '^(src/|ormconfig)' },
+      to: { path: '^client/|@quota-service' },
+    },
+    {
       name: 'no-circular',
       severity: 'error',
       from: {},
@@ -120,6 +140,8 @@ module.exports = {
   options: {
     doNotFollow: { path: 'node_modules' },
     tsPreCompilationDeps: true,
+    // A workspace may also use, in its tests, what the root has for development.
+    combinedDependencies: true,
     tsConfig: { fileName: 'tsconfig.json' },
     enhancedResolveOptions: {
       exportsFields: ['exports'],

@@ -181,7 +181,7 @@ export default defineConfig(
   },
   {
     // Tests and measurements look at untyped answers, reach into rows and own their clock.
-    files: ['test/**/*.ts', 'bench/**/*.ts', '**/*.spec.ts'],
+    files: ['test/**/*.ts', 'client/test/**/*.ts', 'bench/**/*.ts', '**/*.spec.ts'],
     rules: {
       'no-restricted-syntax': 'off',
       '@typescript-eslint/no-non-null-assertion': 'off',

@@ -1,39 +1,67 @@
-/** Sends load from a process of its own, so that the measured one keeps its core: one job in, one figure out, over IPC. */
-import { randomUUID } from 'node:crypto'
-import autocannon from 'autocannon'
+/**
+ * Sends load from a process of its own: one job in, one figure out, over IPC. Requests are written to sockets as bytes and answers are cut by their
+ * length, so that the generator takes a small part of what it measures.
+ */
+import { connect } from 'node:net'
+import { REQUESTS } from './requests.mjs'
 
-process.once('message', async ({ url, connections, seconds, owners, token }) => {
-  let sent = 0
-  const run = randomUUID()
-  const result = await autocannon({
-    url,
-    connections,
-    duration: seconds,
-    method: 'POST',
-    requests: [
-      {
-        setupRequest(request) {
-          sent += 1
-          return {
-            ...request,
-            headers: {
-              'content-type': 'application/json',
-              'idempotency-key': `${run}-${sent}`,
-              ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
-            },
-            body: JSON.stringify({ account_id: 1 + Math.floor(Math.random() * owners), amount: 1 }),
-          }
-        },
-      },
-    ],
-  })
-  process.send({
-    ok: result['2xx'],
-    other: result.non2xx,
-    errors: result.errors,
-    perSecond: result['2xx'] / result.duration,
-    p50: result.latency.p50,
-    p99: result.latency.p99,
-  })
+process.once('message', async (job) => {
+  process.send(await run(job))
   process.disconnect()
 })
+
+/**
+ * @param job `kind` of REQUESTS with its `options`, `port`, `connections`, and `seconds` to go on for or `count` of requests to send in all
+ * @returns answers by status, requests a second, latencies in milliseconds
+ */
+async function run({ kind, options, port, connections, seconds, count = Infinity }) {
+  const make = REQUESTS[kind](options)
+  const latencies = []
+  const statuses = {}
+  let sent = 0
+  const began = performance.now()
+  const until = began + (seconds ?? Infinity) * 1000
+  await Promise.all(Array.from({ length: connections }, async () => connection()))
+  const took = (performance.now() - began) / 1000
+  latencies.sort((a, b) => a - b)
+  const at = (part) => latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * part))]
+  return {
+    answered: latencies.length,
+    statuses,
+    perSecond: latencies.length / took,
+    p50: at(0.5),
+    p99: at(0.99),
+    worst: latencies.at(-1),
+  }
+
+  function connection() {
+    return new Promise((resolve, reject) => {
+      const socket = connect({ port, host: '127.0.0.1', noDelay: true })
+      let held = ''
+      let since = 0
+      const next = () => {
+        if (sent >= count || performance.now() >= until) return void socket.end()
+        sent += 1
+        since = performance.now()
+        socket.write(make())
+      }
+      socket.setEncoding('latin1')
+      socket.on('connect', next)
+      socket.on('data', (chunk) => {
+        held = held === '' ? chunk : held + chunk
+        const head = held.indexOf('\r\n\r\n')
+        if (head === -1) return
+        const from = held.search(/\r\ncontent-length: /i)
+        const length = from === -1 || from > head ? 0 : Number.parseInt(held.slice(from + 18, head + 2), 10)
+        if (held.length < head + 4 + length) return
+        const status = held.slice(9, 12)
+        statuses[status] = (statuses[status] ?? 0) + 1
+        held = ''
+        latencies.push(performance.now() - since)
+        next()
+      })
+      socket.on('error', reject)
+      socket.on('close', resolve)
+    })
+  }
+}

@@ -1,16 +1,17 @@
 /**
  * `npm run demo`: starts the service on an embedded database of its own, and lets 50 senders spend 10,000 times over a network that loses one
- * answer in ten. Every sender retries with the same Idempotency-Key until it has an answer. In the end every unit must be accounted for, once.
+ * answer in ten. They use the client in client/, which retries with the same Idempotency-Key until it has an answer. In the end every unit must be
+ * accounted for, once.
  */
 import { spawn } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
-import { Agent, request } from 'node:http'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { isProblem, QuotaClient } from '../client/dist/index.js'
 
 const MESSAGES = 10_000
 const SENDERS = 50
@@ -31,8 +32,20 @@ const service = spawn(process.execPath, ['dist/src/main.js'], {
   },
   stdio: ['ignore', 'inherit', 'inherit'],
 })
-const agent = new Agent({ keepAlive: true, maxSockets: SENDERS })
 const count = { answered: 0, lost: 0, replayed: 0, refused: 0, units: 0 }
+const options = { baseUrl: `http://127.0.0.1:${port}`, token }
+/** Whoever looks after the quotas has a good network. */
+const office = new QuotaClient(options)
+/** The senders' network breaks the connection of some requests at some moment after they were sent. */
+const quota = new QuotaClient({
+  ...options,
+  fetch: (url, init) =>
+    fetch(url, Math.random() < LOST ? { ...init, signal: AbortSignal.any([init.signal, soon()]) } : init),
+  onAttempt: ({ status, replayed }) => {
+    if (status === undefined || status === 503) count.lost += 1
+    if (replayed) count.replayed += 1
+  },
+})
 
 try {
   await ready()
@@ -40,15 +53,15 @@ try {
     `The service runs on port ${port}. ${ACCOUNTS} accounts get 1,000,000 units each; ${SENDERS} senders send ${MESSAGES.toLocaleString('en')} messages.`,
   )
   for (let account = 1; account <= ACCOUNTS; account += 1) {
-    await call('POST', '/api/v1/quotas', {
-      account_id: account,
-      quota_type: 1,
+    await office.mail.quotas.create({
+      accountId: account,
+      quotaType: 1,
       total: 1_000_000,
-      expire_at: '2099-01-01T00:00:00Z',
+      expireAt: '2099-01-01T00:00:00Z',
     })
   }
   // One account is nearly dry, so that some messages are refused.
-  await call('PUT', '/api/v1/quotas/1', { total: 300 })
+  await office.mail.quotas.update(1, { total: 300 })
 
   const start = performance.now()
   const expected = new Map()
@@ -68,9 +81,9 @@ try {
   let used = 0
   let wrong = 0
   for (let account = 1; account <= ACCOUNTS; account += 1) {
-    const { body } = await call('GET', `/api/v1/quotas/summary/${account}`)
-    used += body.used
-    if (body.used !== (expected.get(account) ?? 0)) wrong += 1
+    const summary = await office.mail.quotas.summary({ accountId: account })
+    used += summary.used
+    if (summary.used !== (expected.get(account) ?? 0)) wrong += 1
   }
   const operations = await countLedger()
   console.log(`answers                      ${count.answered.toLocaleString('en')} in ${seconds.toFixed(1)} s`)
@@ -88,86 +101,36 @@ try {
   )
   process.exitCode = exact ? 0 : 1
 } finally {
-  agent.destroy()
   service.kill('SIGINT')
   if (service.exitCode === null) await once(service, 'exit')
   await rm(directory, { recursive: true, force: true })
 }
 
-/** Spends once, however often the answer gets lost on the way. */
-async function deliver(key, account, amount, expected) {
-  for (;;) {
-    const answer = await call(
-      'POST',
-      '/api/v1/quotas/usage/consume',
-      { account_id: account, amount },
-      key,
-      Math.random() < LOST,
-    ).catch(() => undefined)
-    if (answer === undefined || answer.status === 503) {
-      count.lost += 1
-      continue
-    }
-    count.answered += 1
-    if (answer.replayed) count.replayed += 1
-    if (answer.status === 409) count.refused += 1
-    else if (answer.status === 200) {
-      count.units += amount
-      expected.set(account, (expected.get(account) ?? 0) + amount)
-    } else throw new Error(`unexpected answer ${answer.status}: ${JSON.stringify(answer.body)}`)
-    return
+/** Spends once, however often the answer gets lost on the way: the client sees to it. */
+async function deliver(key, accountId, amount, expected) {
+  try {
+    await quota.mail.consume({ accountId, amount }, { key })
+    count.units += amount
+    expected.set(accountId, (expected.get(accountId) ?? 0) + amount)
+  } catch (error) {
+    if (!isProblem(error, 'quota_exceeded')) throw error
+    count.refused += 1
   }
+  count.answered += 1
 }
 
-/** One request. With `lose` the connection breaks at some moment after the request was sent. */
-function call(method, path, body, key, lose = false) {
-  return new Promise((resolve, reject) => {
-    const text = body === undefined ? '' : JSON.stringify(body)
-    const sent = request(
-      {
-        port,
-        host: '127.0.0.1',
-        method,
-        path,
-        agent,
-        headers: {
-          authorization: `Bearer ${token}`,
-          ...(text === '' ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }),
-          ...(key === undefined ? {} : { 'idempotency-key': key }),
-        },
-      },
-      (response) => {
-        let received = ''
-        response.setEncoding('utf8')
-        response.on('data', (part) => (received += part))
-        response.on('error', reject)
-        response.on('end', () =>
-          resolve({
-            status: response.statusCode,
-            replayed: response.headers['idempotency-replayed'] === 'true',
-            body: received === '' ? undefined : JSON.parse(received),
-          }),
-        )
-      },
-    )
-    sent.on('error', reject)
-    sent.end(text)
-    if (lose) setTimeout(() => sent.destroy(new Error('the network lost the answer')), Math.random() * 8)
-  })
+/** Aborted at some moment within the next eight milliseconds. */
+function soon() {
+  const abort = new AbortController()
+  setTimeout(() => abort.abort(new Error('the network lost the answer')), Math.random() * 8)
+  return abort.signal
 }
 
 async function countLedger() {
   let operations = 0
   for (let account = 1; account <= ACCOUNTS; account += 1) {
-    let before = ''
-    do {
-      const { body } = await call(
-        'GET',
-        `/api/v1/quotas/usage?account_id=${account}&page_size=100${before === '' ? '' : `&before=${before}`}`,
-      )
-      operations += body.items.length
-      before = body.next_before ?? ''
-    } while (before !== '')
+    // eslint-disable-next-line no-unused-vars
+    for await (const operation of office.mail.operations({ accountId: account, pageSize: 100 })) operations += 1
   }
   return operations
 }

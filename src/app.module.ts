@@ -1,26 +1,27 @@
 import { type DynamicModule, Module } from '@nestjs/common'
-import { APP_FILTER, APP_GUARD, APP_INTERCEPTOR, APP_PIPE } from '@nestjs/core'
+import { APP_FILTER, APP_PIPE } from '@nestjs/core'
 import { AuthModule } from './auth/auth.module.js'
-import { BearerGuard } from './auth/bearer.guard.js'
 import { ClockModule } from './clock/clock.module.js'
 import type { Config } from './config/config.js'
 import { ConfigModule } from './config/config.module.js'
 import { DatabaseModule } from './database/database.module.js'
 import { ENTITIES } from './entities.js'
 import { DtoPipe } from './http/dto.pipe.js'
+import { Frame } from './http/frame.js'
 import { HttpModule } from './http/http.module.js'
 import { ProblemFilter } from './http/problem.filter.js'
-import { RequestFormInterceptor } from './http/request-form.interceptor.js'
+import { RequestForm } from './http/request-form.js'
 import { MailQuotaModule } from './mail-quota/mail-quota.module.js'
 import { OperationsModule } from './operations/operations.module.js'
 import { SmsQuotaModule } from './sms-quota/sms-quota.module.js'
 
 /** What every request passes, whatever its route. */
 export const FRAME = [
-  { provide: APP_GUARD, useClass: BearerGuard },
-  { provide: APP_INTERCEPTOR, useClass: RequestFormInterceptor },
+  RequestForm,
+  ProblemFilter,
+  Frame,
   { provide: APP_PIPE, useClass: DtoPipe },
-  { provide: APP_FILTER, useClass: ProblemFilter },
+  { provide: APP_FILTER, useExisting: ProblemFilter },
 ]
 
 /** The composition root. */

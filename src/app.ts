@@ -4,22 +4,22 @@ import type { NestExpressApplication } from '@nestjs/platform-express'
 import { AppModule } from './app.module.js'
 import { Config } from './config/config.js'
 import { Connections } from './http/connections.js'
+import { NativeExpressAdapter } from './http/express.adapter.js'
+import { Frame } from './http/frame.js'
 import { soundHead } from './http/head.js'
 import { parseQuery } from './http/query.js'
 import { requestId } from './http/request-id.js'
 import { RouteTable } from './http/route-table.js'
-import { crossOrigin, securityHeaders } from './http/security.js'
-import { Console, CONSOLE_PATH } from './operations/console.js'
+import { crossOrigin } from './http/security.js'
+import { consoleGate, servedConsole } from './operations/console.js'
 import { Metrics } from './operations/metrics.js'
 import { type RequestLog, requestLog } from './operations/request-log.js'
 import { Shutdown } from './operations/shutdown.js'
 
 /** What Nest is told when it makes the application. */
 export const APP_OPTIONS: NestApplicationOptions = {
-  // Bodies are read after access, by RequestFormInterceptor.
+  // Bodies are read after access, by Frame.
   bodyParser: false,
-  // `summary/:id` before `:id`, in whatever order the controllers are declared.
-  routeResolutionStrategy: 'specificity',
   routeConflictPolicy: { duplicate: 'error' },
 }
 
@@ -30,19 +30,22 @@ export const APP_OPTIONS: NestApplicationOptions = {
  */
 export function configureApp(app: NestExpressApplication, log?: RequestLog): void {
   const config = app.get(Config)
-  app.get(Connections).guard(app.getHttpServer(), config)
   app.disable('x-powered-by')
   app.set('etag', false)
   if (config.trustProxy !== undefined) app.set('trust proxy', config.trustProxy)
   app.set('query parser', parseQuery)
-  app.use(requestId)
-  app.use(requestLog(app.get(Metrics), app.get(RouteTable), { log, clients: config.trustProxy !== undefined }))
-  app.use(securityHeaders())
-  if (config.corsOrigins.length > 0) app.use(crossOrigin(config.corsOrigins))
-  app.use(app.get(Shutdown).middleware)
-  app.use(soundHead)
-  const { middleware } = app.get(Console)
-  if (middleware !== undefined) app.use(CONSOLE_PATH, middleware)
+  const consoleFolder = servedConsole(config)
+  app
+    .get(Frame)
+    .open([
+      requestId,
+      requestLog(app.get(Metrics), app.get(RouteTable), { log, clients: config.trustProxy !== undefined }),
+      ...(config.corsOrigins.length > 0 ? [crossOrigin(config.corsOrigins)] : []),
+      app.get(Shutdown).gate,
+      soundHead,
+      ...(consoleFolder === undefined ? [] : [consoleGate(consoleFolder)]),
+    ])
+  app.get(Connections).guard(app.getHttpServer(), config)
 }
 
 /**
@@ -53,7 +56,7 @@ export async function createApp(
   config: Config,
   options: { logger?: LoggerService & Partial<RequestLog> } = {},
 ): Promise<NestExpressApplication> {
-  const app = await NestFactory.create<NestExpressApplication>(AppModule.with(config), {
+  const app = await NestFactory.create<NestExpressApplication>(AppModule.with(config), new NativeExpressAdapter(), {
     ...APP_OPTIONS,
     ...options,
     abortOnError: false,

@@ -7,9 +7,10 @@ import { loadConfig } from './config/config.js'
 import { readEnvironment } from './config/environment.js'
 import { migrate } from './database/migrate.js'
 import { ENTITIES } from './entities.js'
-import { Console, CONSOLE_PATH } from './operations/console.js'
+import { CONSOLE_PATH, servedConsole } from './operations/console.js'
 import { ServiceLogger } from './operations/service-logger.js'
 import { Shutdown } from './operations/shutdown.js'
+import { Stdout } from './operations/stdout.js'
 import { welcome } from './operations/welcome.js'
 import { configured, reasonOf, StartError, using } from './startup.js'
 
@@ -18,7 +19,8 @@ const BACKLOG = 4_096
 
 async function start(): Promise<void> {
   const config = configured(() => loadConfig(readEnvironment()))
-  const logger = new ServiceLogger(config)
+  const stdout = new Stdout()
+  const logger = new ServiceLogger(config, (line) => stdout.write(line))
   const ran = await using(config.database, async () => migrate(config.database, ENTITIES))
   if (ran.length > 0) logger.log(`the schema is up to date, these ran: ${ran.join(', ')}`, 'Main')
   const app = await createApp(config, { logger })
@@ -35,8 +37,8 @@ async function start(): Promise<void> {
   app.get(Shutdown).install(app, server, config)
   const { address, family, port } = server.address() as AddressInfo
   logger.log(`listening on ${family === 'IPv6' ? `[${address}]` : address}:${port}`, 'Main')
-  const consolePath = app.get(Console).middleware === undefined ? undefined : CONSOLE_PATH
-  process.stdout.write(welcome({ address, port }, app.get(Tokens).made, app.get(Clock).now(), consolePath))
+  const consolePath = servedConsole(config) === undefined ? undefined : CONSOLE_PATH
+  stdout.write(welcome({ address, port }, app.get(Tokens).made, app.get(Clock).now(), consolePath))
 }
 
 try {

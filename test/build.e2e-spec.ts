@@ -9,7 +9,7 @@ import { type Ended, runNode } from './support/command.js'
 // Processes one after the other, on a machine that may be busy.
 jest.setTimeout(120_000)
 
-/** A project of one module, built the way this one is. */
+/** A project of one module, and a client of one, built the way this one is. */
 let project: string
 const at = (path: string): string => join(project, path)
 
@@ -24,11 +24,15 @@ async function inodeOf(path: string): Promise<number> {
 beforeAll(async () => {
   project = await mkdtemp(join(tmpdir(), 'quota-build-'))
   await mkdir(at('src'))
-  const kept = ['scripts/build.mjs', 'package.json', 'nest-cli.json', 'tsconfig.json', 'tsconfig.build.json']
+  await mkdir(at('client/src'), { recursive: true })
+  const client = ['package.json', 'tsconfig.json', 'tsconfig.build.json'].map((file) => `client/${file}`)
+  const kept = ['scripts/build.mjs', 'package.json', 'nest-cli.json', 'tsconfig.json', 'tsconfig.build.json', ...client]
   for (const file of [...kept, 'package-lock.json']) await cp(join(process.cwd(), file), at(file))
   await symlink(join(process.cwd(), 'node_modules'), at('node_modules'))
   await writeFile(at('ormconfig.ts'), 'export {}\n')
   await writeFile(at('src/main.ts'), 'export const answer = 1\n')
+  await writeFile(at('client/src/index.ts'), "/** Says so. */\nexport { said } from './said.js'\n")
+  await writeFile(at('client/src/said.ts'), '/** In words. */\nexport const said = 1\n')
 })
 
 afterAll(async () => {
@@ -37,17 +41,17 @@ afterAll(async () => {
 
 describe('a build', () => {
   it('is made where there is none, and left alone while nothing has changed', async () => {
-    expect(await build('--if-changed')).toMatchObject({ code: 0 })
+    expect(await build('--if-changed', 'service')).toMatchObject({ code: 0 })
     const made = await inodeOf('dist/src/main.js')
-    expect(await build('--if-changed')).toMatchObject({ code: 0, stdout: '', stderr: '' })
+    expect(await build('--if-changed', 'service')).toMatchObject({ code: 0, stdout: '', stderr: '' })
     expect(await inodeOf('dist/src/main.js')).toBe(made)
   })
 
   it('never takes away what runs, and takes its place when it is whole', async () => {
-    expect(await build('--if-changed')).toMatchObject({ code: 0 })
+    expect(await build('--if-changed', 'service')).toMatchObject({ code: 0 })
     await writeFile(at('src/main.ts'), 'export const answer = 2\n')
     let ended = false as boolean
-    const building = build('--if-changed').finally(() => {
+    const building = build('--if-changed', 'service').finally(() => {
       ended = true
     })
     let looks = 0
@@ -65,13 +69,44 @@ describe('a build', () => {
   })
 
   it('that fails leaves the last one, and no rubbish', async () => {
-    expect(await build('--if-changed')).toMatchObject({ code: 0 })
+    expect(await build('--if-changed', 'service')).toMatchObject({ code: 0 })
     const last = await inodeOf('dist/src/main.js')
     const good = await readFile(at('src/main.ts'), 'utf8')
     await writeFile(at('src/main.ts'), 'export const answer: string = 3\n')
-    expect((await build('--if-changed')).code).toBe(1)
+    expect((await build('--if-changed', 'service')).code).toBe(1)
     expect(await inodeOf('dist/src/main.js')).toBe(last)
     await writeFile(at('src/main.ts'), good)
     expect(readdirSync(project).filter((name) => name.startsWith('.build-'))).toEqual([])
+  })
+
+  it('of the client has comments in its types alone, and leaves the service as it is', async () => {
+    expect(await build('--if-changed', 'service')).toMatchObject({ code: 0 })
+    const service = await inodeOf('dist/src/main.js')
+    expect(await build('--if-changed', 'service', 'client')).toMatchObject({ code: 0, stdout: '', stderr: '' })
+    expect(await inodeOf('dist/src/main.js')).toBe(service)
+    expect(readdirSync(at('client/dist')).sort()).toEqual([
+      '.built-from',
+      'index.d.ts',
+      'index.js',
+      'said.d.ts',
+      'said.js',
+    ])
+    expect(await readFile(at('client/dist/said.d.ts'), 'utf8')).toContain('/** In words. */')
+    expect(await readFile(at('client/dist/said.js'), 'utf8')).toBe('export const said = 1;\n')
+    const built = await inodeOf('client/dist/index.js')
+    expect(await build('--if-changed', 'client')).toMatchObject({ code: 0 })
+    expect(await inodeOf('client/dist/index.js')).toBe(built)
+  })
+
+  it('of the client that has a mistake in its types leaves the last one', async () => {
+    expect(await build('--if-changed', 'client')).toMatchObject({ code: 0 })
+    await writeFile(at('client/src/said.ts'), 'export const said: string = 1\n')
+    expect((await build('--if-changed', 'client')).code).toBe(1)
+    expect(await readFile(at('client/dist/said.js'), 'utf8')).toContain('said = 1')
+    expect(readdirSync(at('client')).filter((name) => name.startsWith('.build-'))).toEqual([])
+  })
+
+  it('of something that there is not says what there is', async () => {
+    expect(await build('everything')).toMatchObject({ code: 2, stderr: expect.stringContaining('[service] [client]') })
   })
 })

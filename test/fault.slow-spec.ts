@@ -371,7 +371,7 @@ onServer('between the service and its database', () => {
     function background({ text, earlier }: Statement): boolean {
       const all = [...earlier, text]
       return (
-        /COUNT\(|DISTINCT|ORDER BY `expire/.test(all.join()) ||
+        /COUNT\(|DISTINCT|ORDER BY `expire|`owner_id` IS NULL|_refusal`/.test(all.join()) ||
         (text === 'COMMIT' && earlier.length < 2) ||
         all.some((statement) => /`state` = 'expired'/.test(statement))
       )

@@ -14,7 +14,8 @@ export type BatchResult<Channel extends AnyChannel> = Channel['done'] | BatchRef
 
 const MOST_ITEMS = 1_000
 const MOST_BYTES = 1_000_000
-const FRAME_BYTES = '{"items":[]}'.length
+/** Of a request around its items; one of these has no comma before it. */
+const FRAME_BYTES = '{"items":[]}'.length - 1
 
 interface Item {
   readonly idempotencyKey: string

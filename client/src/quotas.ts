@@ -67,7 +67,11 @@ export class Quotas<Channel extends AnyChannel> {
    * Deletes a quota; it can be restored. Tried again as `update` is.
    * @param version where given, it must be the current one
    */
-  async delete(id: number, { version }: { version?: number } = {}, options: CallOptions = {}): Promise<void> {
+  async delete(
+    id: number,
+    { version }: { version?: number | undefined } = {},
+    options: CallOptions = {},
+  ): Promise<void> {
     await this.call({
       ...options,
       method: 'DELETE',

@@ -363,7 +363,9 @@ function parsed(text: string): unknown {
 
 function queryOf(query: object = {}): string {
   const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== null)
-  const text = new URLSearchParams(given.map(([name, value]) => [wireName(name), String(value)])).toString()
+  const text = new URLSearchParams(
+    given.map(([name, value]): [string, string] => [wireName(name), String(value)]),
+  ).toString()
   return text === '' ? '' : `?${text}`
 }
 

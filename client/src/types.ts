@@ -3,11 +3,17 @@ import type { Camel } from './wire.js'
 
 type Schemas = components['schemas']
 type Body<Name extends keyof Schemas> = Camel<Schemas[Name]>
-type Query<Name extends keyof operations> = Camel<NonNullable<operations[Name]['parameters']['query']>>
+/** What may be absent may be undefined, too: neither is sent. */
+type Lax<Value> = {
+  [Name in keyof Value]: Value extends Record<Name, Value[Name]> ? Value[Name] : Value[Name] | undefined
+}
+/** What callers send. */
+type Sent<Name extends keyof Schemas> = Lax<Body<Name>>
+type Query<Name extends keyof operations> = Lax<Camel<NonNullable<operations[Name]['parameters']['query']>>>
 /** A list's filters; `deleted` is a switch here. */
 type Filter<Name extends 'mailQuotaList' | 'smsQuotaList'> = Omit<Query<Name>, 'deleted'> & {
   /** Only soft-deleted ones, which are in no list else; each then says when it was deleted. */
-  deleted?: true
+  deleted?: true | undefined
 }
 
 /* What both channels share. */
@@ -29,11 +35,11 @@ export interface RefusingQuota extends Body<'RefusingQuota'> {}
 /** A broken field of a request, by the name that it has here (`cycleUnit`, `items[3].amount`). */
 export interface FieldError extends Body<'FieldError'> {}
 /** How much of a hold to spend. */
-export interface Commit extends Body<'Commit'> {}
+export interface Commit extends Sent<'Commit'> {}
 /** How much of an operation to give back. */
-export interface Refund extends Body<'Refund'> {}
+export interface Refund extends Sent<'Refund'> {}
 /** Which version of the quota is to be reset. */
-export interface Reset extends Body<'Reset'> {}
+export interface Reset extends Sent<'Reset'> {}
 /** What a problem tells beside its words, by its code. */
 export type ProblemBody = Camel<Extract<Schemas[keyof Schemas], { code: string; detail: string; request_id: string }>>
 
@@ -48,12 +54,12 @@ export interface MailOperation extends Body<'MailOperation'> {}
 export interface MailSummary extends Body<'MailSummary'> {}
 export interface MailChange extends Body<'MailChange'> {}
 export interface MailTopRefusal extends Body<'MailTopRefusal'> {}
-export interface MailConsume extends Body<'MailConsume'> {}
-export interface MailReserve extends Body<'MailReserve'> {}
-export interface MailBatchItem extends Body<'MailBatchItem'> {}
+export interface MailConsume extends Sent<'MailConsume'> {}
+export interface MailReserve extends Sent<'MailReserve'> {}
+export interface MailBatchItem extends Sent<'MailBatchItem'> {}
 export interface MailBatchDone extends Body<'MailBatchDone'> {}
-export interface CreateMailQuota extends Body<'CreateMailQuota'> {}
-export interface UpdateMailQuota extends Body<'UpdateMailQuota'> {}
+export interface CreateMailQuota extends Sent<'CreateMailQuota'> {}
+export interface UpdateMailQuota extends Sent<'UpdateMailQuota'> {}
 export interface MailQuotaPage extends Body<'MailQuotaPage'> {}
 export interface MailChangePage extends Body<'MailChangePage'> {}
 export interface MailChangesPage extends Body<'MailChangesPage'> {}
@@ -97,12 +103,12 @@ export interface SmsOperation extends Body<'SmsOperation'> {}
 export interface SmsSummary extends Body<'SmsSummary'> {}
 export interface SmsChange extends Body<'SmsChange'> {}
 export interface SmsTopRefusal extends Body<'SmsTopRefusal'> {}
-export interface SmsConsume extends Body<'SmsConsume'> {}
-export interface SmsReserve extends Body<'SmsReserve'> {}
-export interface SmsBatchItem extends Body<'SmsBatchItem'> {}
+export interface SmsConsume extends Sent<'SmsConsume'> {}
+export interface SmsReserve extends Sent<'SmsReserve'> {}
+export interface SmsBatchItem extends Sent<'SmsBatchItem'> {}
 export interface SmsBatchDone extends Body<'SmsBatchDone'> {}
-export interface CreateSmsQuota extends Body<'CreateSmsQuota'> {}
-export interface UpdateSmsQuota extends Body<'UpdateSmsQuota'> {}
+export interface CreateSmsQuota extends Sent<'CreateSmsQuota'> {}
+export interface UpdateSmsQuota extends Sent<'UpdateSmsQuota'> {}
 export interface SmsQuotaPage extends Body<'SmsQuotaPage'> {}
 export interface SmsChangePage extends Body<'SmsChangePage'> {}
 export interface SmsChangesPage extends Body<'SmsChangesPage'> {}

@@ -1,8 +1,6 @@
-import { applyDecorators, type CustomDecorator, SetMetadata, UseGuards } from '@nestjs/common'
+import { applyDecorators, type CustomDecorator, SetMetadata } from '@nestjs/common'
 import { ApiBearerAuth } from '@nestjs/swagger'
 import type { AccessRule } from './access-rule.js'
-import { AdminGuard } from './admin.guard.js'
-import { ServiceAuthGuard } from './service-auth.guard.js'
 
 /** Configuration that opens a route to everybody. */
 export type OpeningFlag = 'docsPublic' | 'metricsPublic'
@@ -39,10 +37,10 @@ export function AnyPrincipal(openedBy?: OpeningFlag): ClassDecorator & MethodDec
 
 /** Open to the roles `service` and `admin`. */
 export function ServiceAuth(): ClassDecorator & MethodDecorator {
-  return applyDecorators(rule('service'), UseGuards(ServiceAuthGuard), ApiBearerAuth(BEARER_SCHEME))
+  return applyDecorators(rule('service'), ApiBearerAuth(BEARER_SCHEME))
 }
 
 /** Open to the role `admin` alone. */
 export function AdminAuth(): ClassDecorator & MethodDecorator {
-  return applyDecorators(rule('admin'), UseGuards(AdminGuard), ApiBearerAuth(BEARER_SCHEME))
+  return applyDecorators(rule('admin'), ApiBearerAuth(BEARER_SCHEME))
 }

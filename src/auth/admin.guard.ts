@@ -3,7 +3,7 @@ import type { Request } from 'express'
 import { ServiceError } from '../error/service-error.js'
 import { admits } from './access-rule.js'
 
-/** Lets the role `admin` pass alone. Runs after the bearer guard, which finds out who calls. */
+/** Lets the role `admin` pass alone. Asked by `Access`, once it is known who calls. */
 @Injectable()
 export class AdminGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean {

@@ -3,7 +3,7 @@ import type { Request } from 'express'
 import { ServiceError } from '../error/service-error.js'
 import { admits } from './access-rule.js'
 
-/** Lets the roles `service` and `admin` pass. Runs after the bearer guard, which finds out who calls. */
+/** Lets the roles `service` and `admin` pass. Asked by `Access`, once it is known who calls. */
 @Injectable()
 export class ServiceAuthGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean {

@@ -1,4 +1,5 @@
 import type { Response } from 'express'
+import { addHeader } from '../http/reply.js'
 import type { Outcome } from '../ledger/command.js'
 
 /**
@@ -6,7 +7,6 @@ import type { Outcome } from '../ledger/command.js'
  * @returns the body, for the handler to return
  */
 export function answer(response: Response, outcome: Outcome): string {
-  response.type('application/json')
-  if (outcome.replayed) response.setHeader('Idempotency-Replayed', 'true')
+  if (outcome.replayed) addHeader(response, 'Idempotency-Replayed', 'true')
   return outcome.body
 }

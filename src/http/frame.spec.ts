@@ -19,6 +19,7 @@ import { ConfigModule } from '../config/config.module.js'
 import { Metrics } from '../operations/metrics.js'
 import { Shutdown } from '../operations/shutdown.js'
 import { BodyLimit } from './body-limit.decorator.js'
+import { NativeExpressAdapter } from './express.adapter.js'
 import { AmountField, ChoiceField, IdField } from './field.decorator.js'
 import { HttpModule } from './http.module.js'
 import { IdParam, OperationIdParam } from './id-param.decorator.js'
@@ -142,7 +143,7 @@ let app: NestExpressApplication
 let server: Server
 
 beforeAll(async () => {
-  app = await NestFactory.create<NestExpressApplication>(FrameModule, {
+  app = await NestFactory.create<NestExpressApplication>(FrameModule, new NativeExpressAdapter(), {
     ...APP_OPTIONS,
     logger: false,
     abortOnError: false,

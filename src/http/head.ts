@@ -1,4 +1,4 @@
-import type { NextFunction, Request, Response } from 'express'
+import type { Request } from 'express'
 import { validationFailed } from '../error/service-error.js'
 
 /** uri-host [ ":" port ] of RFC 3986, section 3.2.2: a name, an IPv4 address, or an IPv6 address in brackets. */
@@ -8,19 +8,14 @@ const HOST = /^(?:[\w.~!$&'()*+,;=%-]+|\[[\da-f:.]+\])(?::\d{0,5})?$/i
  * Refuses a request of which two servers might think differently (RFC 9112, sections 3.2 and 6.1): without exactly one Host that is one, or
  * with a body in a coding that is not known here.
  */
-export function soundHead(request: Request, _response: Response, next: NextFunction): void {
+export function soundHead(request: Request): void {
   const { headers, httpVersion } = request
   const host = hostMistake(request)
-  if (host !== undefined) {
-    next(validationFailed([{ field: 'Host', message: host }]))
-    return
-  }
+  if (host !== undefined) throw validationFailed([{ field: 'Host', message: host }])
   const coding = headers['transfer-encoding']
   if (coding !== undefined && (coding.trim().toLowerCase() !== 'chunked' || httpVersion !== '1.1')) {
-    next(validationFailed([{ field: 'Transfer-Encoding', message: 'may be chunked, in HTTP/1.1' }]))
-    return
+    throw validationFailed([{ field: 'Transfer-Encoding', message: 'may be chunked, in HTTP/1.1' }])
   }
-  next()
 }
 
 function hostMistake({ headers: { host }, httpVersion, rawHeaders }: Request): string | undefined {

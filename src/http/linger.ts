@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import type { Request, Response } from 'express'
+import { addHeader } from './reply.js'
 
 /** How long what a refused caller is still sending is thrown away before the connection is cut, in milliseconds. */
 const LINGER_MS = 2_000
@@ -17,7 +18,7 @@ export function endLingering(socket: Socket): void {
 
 /** Sees to it that a body is not waited for: the connection ends with the answer, which is yet to be sent. */
 export function leaveBody({ socket }: Request, response: Response): void {
-  response.setHeader('Connection', 'close')
+  addHeader(response, 'Connection', 'close')
   // What Node calls after the last answer of a connection.
   socket.destroySoon = () => endLingering(socket)
 }

@@ -4,6 +4,7 @@ import { Unauthenticated } from '../auth/authenticator.js'
 import type { ServiceError } from '../error/service-error.js'
 import { leaveBody } from './linger.js'
 import { problemOf, PROBLEM_MEDIA_TYPE } from './problem.js'
+import { addHeader, reply } from './reply.js'
 import { bringsBody } from './request-body.js'
 
 /** Answers a request with an error, and leaves a body unread that has not been read by then. */
@@ -15,12 +16,10 @@ export function answerProblem(error: ServiceError, request: Request, response: R
   }
   if (bringsBody(request) && !request.readableEnded) leaveBody(request, response)
   const problem = problemOf(error, request.requestId)
-  response.statusCode = problem.status
-  response.setHeader('Content-Type', PROBLEM_MEDIA_TYPE)
-  if (error instanceof Unauthenticated) response.setHeader('WWW-Authenticate', error.challenge)
-  if (error.allow !== undefined) response.setHeader('Allow', error.allow.join(', '))
-  if (error.retryAfterSeconds !== undefined) response.setHeader('Retry-After', String(error.retryAfterSeconds))
-  response.end(JSON.stringify(problem))
+  if (error instanceof Unauthenticated) addHeader(response, 'WWW-Authenticate', error.challenge)
+  if (error.allow !== undefined) addHeader(response, 'Allow', error.allow.join(', '))
+  if (error.retryAfterSeconds !== undefined) addHeader(response, 'Retry-After', String(error.retryAfterSeconds))
+  reply(response, problem.status, JSON.stringify(problem), PROBLEM_MEDIA_TYPE)
 }
 
 /**

@@ -83,12 +83,6 @@ describe('what a route declares', () => {
     const contested = table.routes.filter((one) => one.contested).map(({ method, path }) => `${method} ${path}`)
     expect(contested.sort()).toEqual(['DELETE /a/:id', 'GET /a/:id', 'POST /a/usage/:op/commit'])
   })
-
-  it('is found by class and handler', () => {
-    expect(table.of(Things, Things.prototype.one)).toBe(route('GET', '/a/:id'))
-    expect(table.of(Others, Others.prototype.one)).toBe(route('GET', '/b/:id'))
-    expect(() => table.of(Bare, Things.prototype.one)).toThrow()
-  })
 })
 
 describe('a path', () => {
@@ -116,11 +110,18 @@ describe('a path', () => {
     expect(table.refusal(path).code).toBe(methods === '' ? 'route_not_found' : 'method_not_allowed')
   })
 
-  it('belongs to the route that its words name', () => {
-    const one = table.of(Things, Things.prototype.one)
-    expect(table.serves(one, '/a/7')).toBe(true)
-    expect(table.serves(one, '/a/list')).toBe(false)
-    expect(table.serves(one, '/a/usage')).toBe(false)
+  it.each([
+    ['GET', '/a/7', '/a/:id', ['7']],
+    ['HEAD', '/A/Seven/', '/a/:id', ['Seven']],
+    ['GET', '/a/LIST', '/a/list', []],
+    ['GET', '/a/l%69st', '/a/:id', ['l%69st']],
+    ['DELETE', '/a/list', undefined, undefined],
+    ['POST', '/a/usage/X%2F/commit', '/a/usage/:op/commit', ['X%2F']],
+    ['GET', '/a/usage', undefined, undefined],
+  ])('%s %s leads to %s', (method, path, to, values) => {
+    const found = table.find(method, path)
+    expect(found?.route.path).toBe(to)
+    expect(found?.values).toEqual(values)
   })
 })
 

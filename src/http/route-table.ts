@@ -27,6 +27,8 @@ export interface Route {
   readonly takesQuery: boolean
   /** Bytes of body after decompression, at most. */
   readonly bodyLimit: number
+  /** Names of the path's parameters, in order. */
+  readonly parameters: readonly string[]
   /** Can a word that is part of another route stand where this one has a parameter? */
   readonly contested: boolean
 }
@@ -42,11 +44,13 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 
 const newPlace = (): Place => ({ words: new Map(), parameter: undefined, routes: new Map() })
 
-/** Without one trailing slash, and in lower case, as Express matches. */
+/** Without one trailing slash, as Express matches. */
 function segmentsOf(path: string): string[] {
   const trimmed = path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path
-  return trimmed.slice(1).toLowerCase().split('/')
+  return trimmed.slice(1).split('/')
 }
+
+const isParameter = (segment: string): boolean => segment.startsWith(':')
 
 function joined(...parts: readonly string[]): string {
   const words = parts.flatMap((part) => part.split('/')).filter((word) => word !== '')
@@ -63,7 +67,6 @@ const listed = (value: unknown): string[] =>
 export class RouteTable {
   readonly routes: readonly Route[]
   private readonly root = newPlace()
-  private readonly byController = new Map<unknown, Map<string, Route>>()
 
   /**
    * @param controllers classes, in any order
@@ -79,27 +82,20 @@ export class RouteTable {
     }
   }
 
-  /** The route that a handler serves. */
-  of(controller: object, handler: { readonly name: string }): Route {
-    const route = this.byController.get(controller)?.get(handler.name)
-    if (route === undefined) throw new Error(`${handler.name} is no handler of a known controller`)
-    return route
-  }
-
-  /** The route that a path and a method lead to, if any; read from the path as it was sent, percent-encoding and all. */
-  at(method: string, path: string): Route | undefined {
-    return this.find(path)?.routes.get(method === 'HEAD' ? 'GET' : method)
+  /**
+   * The route that a path and a method lead to, if any, and what stands in the places of its parameters; read from the path as it was sent,
+   * percent-encoding and all.
+   */
+  find(method: string, path: string): { readonly route: Route; readonly values: readonly string[] } | undefined {
+    const values: string[] = []
+    const route = this.placeOf(path, values)?.routes.get(method === 'HEAD' ? 'GET' : method)
+    return route === undefined ? undefined : { route, values }
   }
 
   /** Methods that a path takes, in alphabetical order; none where it is no route. */
   allowed(path: string): readonly string[] {
-    const methods = [...(this.find(path)?.routes.keys() ?? [])]
+    const methods = [...(this.placeOf(path)?.routes.keys() ?? [])]
     return (methods.includes('GET') ? [...methods, 'HEAD'] : methods).sort()
-  }
-
-  /** Does the path belong to this route, or does a fixed word in it make it another one's? */
-  serves(route: Route, path: string): boolean {
-    return this.find(path)?.routes.get(route.method) === route
   }
 
   /** Why a request for the path was not served: `method_not_allowed`, or `route_not_found` where no method would be. */
@@ -110,11 +106,18 @@ export class RouteTable {
   }
 
   // A word is never given up for a parameter once it matched: `usage` is no identifier, wherever the path leads from there.
-  private find(path: string): Place | undefined {
-    let place: Place | undefined = this.root
+  private placeOf(path: string, values: string[] = []): Place | undefined {
+    let place = this.root
     for (const segment of segmentsOf(path)) {
-      place = place.words.get(segment) ?? (segment === '' ? undefined : place.parameter)
-      if (place === undefined) return undefined
+      // Words are compared in lower case, as Express does.
+      const word = place.words.get(segment) ?? place.words.get(segment.toLowerCase())
+      if (word !== undefined) {
+        place = word
+        continue
+      }
+      if (segment === '' || place.parameter === undefined) return undefined
+      values.push(segment)
+      place = place.parameter
     }
     return place
   }
@@ -122,6 +125,8 @@ export class RouteTable {
   private enter(route: Route): void {
     let place = this.root
     for (const segment of segmentsOf(route.path)) {
+      if (!isParameter(segment) && segment !== segment.toLowerCase())
+        throw new Error(`${route.path}: words are written in lower case`)
       if (!/^(?::\w+|[\w.-]*)$/.test(segment)) throw new Error(`${route.path}: a path is made of words and :parameters`)
       let next = segment.startsWith(':') ? place.parameter : place.words.get(segment)
       if (next === undefined) {
@@ -138,10 +143,6 @@ export class RouteTable {
       )
     }
     place.routes.set(route.method, route)
-    const handlers = this.byController.get(route.controller) ?? new Map<string, Route>()
-    if (handlers.has(route.handler))
-      throw new Error(`${route.controller.name}.${route.handler} serves more than one route`)
-    this.byController.set(route.controller, handlers.set(route.handler, route))
   }
 
   private isContested(route: Route): boolean {
@@ -177,6 +178,9 @@ function routesOf(controller: Type): Route[] {
         takesBody,
         takesQuery,
         bodyLimit: takesBody ? (own<number>(BODY_LIMIT) ?? DEFAULT_BODY_LIMIT) : EMPTY_BODY_LIMIT,
+        parameters: segmentsOf(joined(prefix, path))
+          .filter(isParameter)
+          .map((segment) => segment.slice(1)),
         contested: false,
       })),
     )

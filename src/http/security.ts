@@ -1,30 +1,8 @@
-import type { NextFunction, Request, RequestHandler, Response } from 'express'
-import helmet from 'helmet'
+import type { Request, Response } from 'express'
+import type { Gate } from './frame.js'
 import { leaveBody } from './linger.js'
+import { addHeader, reply } from './reply.js'
 import { bringsBody } from './request-body.js'
-
-/** Headers that keep a browser from doing with an answer what it is not for. The policy leaves room for the pages of Swagger UI alone. */
-export function securityHeaders(): RequestHandler {
-  return helmet({
-    contentSecurityPolicy: {
-      useDefaults: false,
-      directives: {
-        defaultSrc: ["'none'"],
-        baseUri: ["'none'"],
-        formAction: ["'none'"],
-        frameAncestors: ["'none'"],
-        connectSrc: ["'self'"],
-        fontSrc: ["'self'"],
-        imgSrc: ["'self'", 'data:'],
-        scriptSrc: ["'self'"],
-        // Swagger UI writes style attributes.
-        styleSrc: ["'self'", "'unsafe-inline'"],
-      },
-    },
-    // Whether there is TLS is known to whoever ends it, in front of this service.
-    strictTransportSecurity: false,
-  })
-}
 
 const METHODS = 'GET, HEAD, POST, PUT, DELETE'
 const REQUEST_HEADERS = 'Authorization, Content-Type, Idempotency-Key, X-Request-Id'
@@ -36,26 +14,24 @@ const PREFLIGHT_SECONDS = '600'
  * answers from their pages.
  * @param origins as browsers write them; compared exactly
  */
-export function crossOrigin(origins: readonly string[]): RequestHandler {
+export function crossOrigin(origins: readonly string[]): Gate {
   const allowed = new Set(origins)
-  return (request: Request, response: Response, next: NextFunction): void => {
-    response.vary('Origin')
+  return (request: Request, response: Response): boolean => {
+    addHeader(response, 'Vary', 'Origin')
     const { origin } = request.headers
     if (origin === undefined || !allowed.has(origin)) {
-      next()
-      return
+      return false
     }
-    response.setHeader('Access-Control-Allow-Origin', origin)
+    addHeader(response, 'Access-Control-Allow-Origin', origin)
     if (request.method !== 'OPTIONS' || request.headers['access-control-request-method'] === undefined) {
-      response.setHeader('Access-Control-Expose-Headers', ANSWER_HEADERS)
-      next()
-      return
+      addHeader(response, 'Access-Control-Expose-Headers', ANSWER_HEADERS)
+      return false
     }
-    response.setHeader('Access-Control-Allow-Methods', METHODS)
-    response.setHeader('Access-Control-Allow-Headers', REQUEST_HEADERS)
-    response.setHeader('Access-Control-Max-Age', PREFLIGHT_SECONDS)
+    addHeader(response, 'Access-Control-Allow-Methods', METHODS)
+    addHeader(response, 'Access-Control-Allow-Headers', REQUEST_HEADERS)
+    addHeader(response, 'Access-Control-Max-Age', PREFLIGHT_SECONDS)
     if (bringsBody(request)) leaveBody(request, response)
-    response.statusCode = 204
-    response.end()
+    reply(response, 204, undefined)
+    return true
   }
 }

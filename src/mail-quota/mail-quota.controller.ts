@@ -10,6 +10,7 @@ import { IdParam } from '../http/id-param.decorator.js'
 import { OptionalIdempotencyKey } from '../http/idempotency-key.decorator.js'
 import { PageQuery } from '../http/page.dto.js'
 import { Problems } from '../http/problem.decorator.js'
+import { addHeader } from '../http/reply.js'
 import type { Page, SummaryView } from '../ledger/quota-reader.js'
 import type { ChangeView, QuotaView } from '../ledger/view.js'
 import { MailChangePageDto } from './mail-office.dto.js'
@@ -44,7 +45,7 @@ export class MailQuotaController {
     @Res({ passthrough: true }) response: Response,
   ): Promise<string> {
     const outcome = await this.quotas.create(caller, { ownerId: dto.account_id, userId: dto.user_id ?? null }, dto, key)
-    response.setHeader('Location', `/api/v1/quotas/${outcome.subject}`)
+    addHeader(response, 'Location', `/api/v1/quotas/${outcome.subject}`)
     return answer(response, outcome)
   }
 

@@ -61,12 +61,7 @@ export class MailUsageController {
   @HttpCode(200)
   @BodyLimit(BATCH_BYTES)
   @ApiOkResponse({ type: MailBatchAnswerDto })
-  async consumeBatch(
-    @Caller() caller: CallerInfo,
-    @Body() dto: MailBatchDto,
-    @Res({ passthrough: true }) response: Response,
-  ): Promise<string> {
-    response.type('application/json')
+  async consumeBatch(@Caller() caller: CallerInfo, @Body() dto: MailBatchDto): Promise<string> {
     return this.usage.consumeBatch(caller, dto.items, MailBatchItemDto, (item) => item.account_id)
   }
 

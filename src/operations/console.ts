@@ -1,15 +1,14 @@
 import { createHash } from 'node:crypto'
-import { existsSync, readdirSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
-import { gzip } from 'node:zlib'
-import { Injectable } from '@nestjs/common'
-import type { NextFunction, Request, RequestHandler, Response } from 'express'
-import { Config } from '../config/config.js'
+import { gzipSync } from 'node:zlib'
+import type { Request, Response } from 'express'
+import type { Config } from '../config/config.js'
 import { ServiceError } from '../error/service-error.js'
+import { type Gate, pathOf } from '../http/frame.js'
 import { leaveBody } from '../http/linger.js'
+import { addHeader, reply, replyFile } from '../http/reply.js'
 import { bringsBody } from '../http/request-body.js'
 
 /** Where the console lies, to callers; its own links are made for this place when it is built (console/vite.config.ts). */
@@ -55,92 +54,77 @@ interface Content {
   readonly digest: string
 }
 
-const zip = promisify(gzip)
-
-/** Where the build puts the console (scripts/build.mjs), seen from src/operations or from dist/src/operations. */
-function builtConsole(): string | undefined {
+/**
+ * Where the build put the console (scripts/build.mjs), seen from src/operations or from dist/src/operations.
+ * @returns undefined where it is switched off, or was not built
+ */
+export function servedConsole({ console }: Pick<Config, 'console'>): string | undefined {
   const here = dirname(fileURLToPath(import.meta.url))
   return ['../..', '../../..']
     .map((up) => join(here, up, 'console/dist'))
-    .find((folder) => existsSync(join(folder, PAGE)))
+    .find((folder) => console && existsSync(join(folder, PAGE)))
 }
 
 /**
  * The console in the browser, as static files: a page, which answers every path below `/admin/` so that the address of each screen can be
  * opened, and the files that the page names. Public: it holds no data, and what it shows it asks the API for with the token of whoever signs
  * in. No route of a controller, since a path may be of any length, and since nothing of it belongs into the API's document.
+ * @param folder what the build made
  */
-@Injectable()
-export class Console {
-  /** To stand at `/admin`; undefined where the console is switched off or was not built. */
-  readonly middleware: RequestHandler | undefined
-
-  constructor({ console }: Config) {
-    const folder = console ? builtConsole() : undefined
-    this.middleware = folder === undefined ? undefined : serve(folder)
-  }
-}
-
-function serve(folder: string): RequestHandler {
-  const assets = new Set(readdirSync(join(folder, ASSETS)))
-  const contents = new Map<string, Promise<Content>>()
-  const contentOf = (file: string): Promise<Content> => {
-    let content = contents.get(file)
-    if (content === undefined) {
-      content = read(join(folder, file))
-      contents.set(file, content)
-      content.catch(() => contents.delete(file))
-    }
+export function consoleGate(folder: string): Gate {
+  const files = new Set([PAGE, ...readdirSync(join(folder, ASSETS)).map((name) => `${ASSETS}/${name}`)])
+  const contents = new Map<string, Content>()
+  const contentOf = (file: string): Content => {
+    const content = contents.get(file) ?? read(join(folder, file))
+    contents.set(file, content)
     return content
   }
 
-  return (request: Request, response: Response, next: NextFunction): void => {
+  return (request: Request, response: Response): boolean => {
+    const path = pathOf(request)
+    if (path !== CONSOLE_PATH && !path.startsWith(`${CONSOLE_PATH}/`)) return false
     request.route = { path: CONSOLE_ROUTE }
     if (!METHODS.includes(request.method)) {
-      next(new ServiceError('method_not_allowed', `this path takes ${METHODS.join(', ')}`, { allow: METHODS }))
-      return
+      throw new ServiceError('method_not_allowed', `this path takes ${METHODS.join(', ')}`, { allow: METHODS })
     }
     if (bringsBody(request)) leaveBody(request, response)
-    // Express takes both for the root of what lies at this place; the page's own links are relative to the second alone.
-    if (pathOf(request.originalUrl).toLowerCase() === CONSOLE_PATH) {
-      response.redirect(302, `${CONSOLE_PATH}/`)
-      return
+    if (path === CONSOLE_PATH) {
+      addHeader(response, 'Location', `${CONSOLE_PATH}/`)
+      reply(response, 302, undefined)
+      return true
     }
-    const [first, name, ...more] = request.path.slice(1).split('/')
-    const isAsset = first === ASSETS
-    if (isAsset && (name === undefined || more.length > 0 || !assets.has(name))) {
-      next(new ServiceError('route_not_found', 'there is no such route'))
-      return
-    }
-    const file = isAsset ? `${ASSETS}/${name}` : PAGE
-    contentOf(file).then((content) => send(request, response, file, content), next)
+    const below = path.slice(CONSOLE_PATH.length + 1)
+    const file = below === ASSETS || below.startsWith(`${ASSETS}/`) ? below : PAGE
+    if (!files.has(file)) throw new ServiceError('route_not_found', 'there is no such route')
+    send(request, response, file, contentOf(file))
+    return true
   }
 }
 
-function pathOf(url: string): string {
-  const end = url.indexOf('?')
-  return end === -1 ? url : url.slice(0, end)
-}
-
-async function read(path: string): Promise<Content> {
-  const plain = await readFile(path)
-  return { plain, zipped: await zip(plain, { level: 9 }), digest: createHash('sha256').update(plain).digest('hex') }
+/** At the first request for it, which takes some milliseconds once. */
+function read(path: string): Content {
+  const plain = readFileSync(path)
+  return { plain, zipped: gzipSync(plain), digest: createHash('sha256').update(plain).digest('hex') }
 }
 
 function send(request: Request, response: Response, file: string, { plain, zipped, digest }: Content): void {
   const zips = request.acceptsEncodings('gzip', 'identity') === 'gzip'
-  response.setHeader('Content-Security-Policy', POLICY)
-  response.setHeader('Cache-Control', file === PAGE ? PAGE_CACHING : ASSET_CACHING)
-  response.vary('Accept-Encoding')
-  response.setHeader('ETag', zips ? `"${digest}-gzip"` : `"${digest}"`)
-  if (request.fresh) {
-    response.statusCode = 304
-    response.end()
+  const tag = zips ? `"${digest}-gzip"` : `"${digest}"`
+  addHeader(response, 'Content-Security-Policy', POLICY)
+  addHeader(response, 'Cache-Control', file === PAGE ? PAGE_CACHING : ASSET_CACHING)
+  addHeader(response, 'Vary', 'Accept-Encoding')
+  addHeader(response, 'ETag', tag)
+  if (knows(request, tag)) {
+    replyFile(response, 304, undefined)
     return
   }
-  const body = zips ? zipped : plain
-  response.setHeader('Content-Type', MEDIA_TYPES[extname(file)] ?? 'application/octet-stream')
-  if (zips) response.setHeader('Content-Encoding', 'gzip')
-  response.setHeader('Content-Length', body.length)
-  response.end(request.method === 'HEAD' ? undefined : body)
+  addHeader(response, 'Content-Type', MEDIA_TYPES[extname(file)] ?? 'application/octet-stream')
+  if (zips) addHeader(response, 'Content-Encoding', 'gzip')
+  replyFile(response, 200, zips ? zipped : plain)
+}
+
+/** Has the caller the file of that tag (RFC 9110, section 13.1.2)? */
+function knows({ headers }: Request, tag: string): boolean {
+  const tags = headers['if-none-match']?.split(',') ?? []
+  return tags.some((one) => one.trim() === '*' || one.trim().replace(/^W\//, '') === tag)
 }

@@ -9,6 +9,7 @@ import type { Response } from 'express'
 import { AnyPrincipal } from '../auth/access.decorator.js'
 import { ServiceError } from '../error/service-error.js'
 import { Problems } from '../http/problem.decorator.js'
+import { reply } from '../http/reply.js'
 
 const PAGE = `<!doctype html>
 <html lang="en">
@@ -89,14 +90,14 @@ export class DocsController {
   @Get('openapi.json')
   @ApiOkResponse({ description: 'The document.', content: { 'application/json': { schema: { type: 'object' } } } })
   async document(@Res() response: Response): Promise<void> {
-    send(response, 'application/json; charset=utf-8', await this.files.get(documentPath()))
+    reply(response, 200, await this.files.get(documentPath()))
   }
 
   /** This document as a page */
   @Get('docs')
   @ApiOkResponse({ description: 'The page.', content: { 'text/html': { schema: { type: 'string' } } } })
   page(@Res() response: Response): void {
-    send(response, 'text/html; charset=utf-8', PAGE)
+    reply(response, 200, PAGE, 'text/html; charset=utf-8')
   }
 
   /** A file that the page loads */
@@ -113,12 +114,6 @@ export class DocsController {
     const mediaType = Object.hasOwn(MEDIA_TYPES, file) ? MEDIA_TYPES[file] : undefined
     if (mediaType === undefined) throw new ServiceError('route_not_found', 'there is no such route')
     const content = file === 'initializer.js' ? INITIALIZER : await this.files.get(join(swaggerUiFolder(), file))
-    send(response, mediaType, content)
+    reply(response, 200, content, mediaType)
   }
-}
-
-function send(response: Response, mediaType: string, content: Buffer | string): void {
-  response.setHeader('Content-Type', mediaType)
-  response.setHeader('Content-Length', Buffer.byteLength(content))
-  response.end(content)
 }

@@ -4,6 +4,7 @@ import type { Response } from 'express'
 import { Registry } from 'prom-client'
 import { AnyPrincipal } from '../auth/access.decorator.js'
 import { METRICS_REGISTRY } from './metrics.js'
+import { reply } from '../http/reply.js'
 import { Shared } from './shared.js'
 
 /** How often a second the measurements are written down; Prometheus asks four times a minute. */
@@ -26,7 +27,6 @@ export class MetricsController {
   })
   async show(@Res() response: Response): Promise<void> {
     const text = await this.text.get()
-    response.setHeader('Content-Type', this.registry.contentType)
-    response.end(text)
+    reply(response, 200, text, this.registry.contentType)
   }
 }

@@ -23,6 +23,9 @@ export class Metrics {
     registers: [this.registry],
   })
 
+  /** What was looked up once, by its labels; as many as there are time series. */
+  private readonly cells = new Map<string, Histogram.Internal<string>>()
+
   constructor() {
     collectDefaultMetrics({ register: this.registry })
   }
@@ -34,7 +37,14 @@ export class Metrics {
    * @param draining was it refused because of a shutdown?
    */
   observe(method: string, route: string, status: number, seconds: number, draining: boolean): void {
-    const labels = { method: METHODS.has(method) ? method : 'other', route, status }
-    this.durations.observe(draining ? { ...labels, draining: 'true' } : labels, seconds)
+    const known = METHODS.has(method) ? method : 'other'
+    const cell = `${known} ${route} ${status} ${draining}`
+    let child = this.cells.get(cell)
+    if (child === undefined) {
+      const labels = { method: known, route, status }
+      child = this.durations.labels(draining ? { ...labels, draining: 'true' } : labels)
+      this.cells.set(cell, child)
+    }
+    child.observe(seconds)
   }
 }

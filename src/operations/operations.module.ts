@@ -1,6 +1,5 @@
 import { Global, Module } from '@nestjs/common'
 import { ConnectionWatch } from './connection-watch.js'
-import { Console } from './console.js'
 import { DocsController } from './docs.controller.js'
 import { HealthController } from './health.controller.js'
 import { MetricsController } from './metrics.controller.js'
@@ -10,8 +9,8 @@ import { PrincipalMetrics } from './principal.metrics.js'
 import { Shutdown } from './shutdown.js'
 
 /**
- * What runs, watches and documents the service. Its middleware is installed by src/app.ts: `requestLog` right after the request id, so
- * that it measures everything and tells of every refusal; `Shutdown.middleware` after the headers that every answer has.
+ * What runs, watches and documents the service. Its gates are opened by src/app.ts: `requestLog` right after the request id, so
+ * that it measures everything and tells of every refusal; `Shutdown.gate` after it.
  */
 @Global()
 @Module({
@@ -23,8 +22,7 @@ import { Shutdown } from './shutdown.js'
     ConnectionWatch,
     { provide: METRICS_REGISTRY, useFactory: (metrics: Metrics) => metrics.registry, inject: [Metrics] },
     Shutdown,
-    Console,
   ],
-  exports: [Console, Metrics, METRICS_REGISTRY, Shutdown],
+  exports: [Metrics, METRICS_REGISTRY, Shutdown],
 })
 export class OperationsModule {}

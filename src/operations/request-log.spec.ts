@@ -2,15 +2,24 @@ import { once } from 'node:events'
 import { createServer, get, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import express, { type Express, type NextFunction, type Request, type Response } from 'express'
+import express, { type Express, type NextFunction, type Request, type RequestHandler, type Response } from 'express'
+import type { Gate } from '../http/frame.js'
 import type { Route } from '../http/route-table.js'
 import { Metrics } from './metrics.js'
 import { requestLog, type RequestLine } from './request-log.js'
 
 /** Knows one route. */
 const routes = {
-  at: (_method: string, path: string) => (path === '/known/7' ? ({ path: '/known/:id' } as Route) : undefined),
+  find: (_method: string, path: string) =>
+    path === '/known/7' ? { route: { path: '/known/:id' } as Route, values: ['7'] } : undefined,
 }
+
+const gated =
+  (gate: Gate): RequestHandler =>
+  (request, response, next) => {
+    gate(request, response)
+    next()
+  }
 
 describe('requestLog', () => {
   let app: Express
@@ -27,7 +36,7 @@ describe('requestLog', () => {
       request.requestId = 'r-1'
       next()
     })
-    app.use(requestLog(metrics, routes, { log: { request: (line) => lines.push(line) } }))
+    app.use(gated(requestLog(metrics, routes, { log: { request: (line) => lines.push(line) } })))
     app.get('/things/:id', (request, response) => {
       request.principal = { name: 'mta', role: 'usage' }
       response.status(201).send('done')
@@ -90,7 +99,9 @@ describe('requestLog', () => {
     })
     await fetch(`${url}/known/7`)
     await fetch(`${url}/no/such/path`)
-    const counts = (await metrics.registry.metrics()).split('\n').filter((line) => line.includes('_count{'))
+    const counts = (await metrics.registry.metrics())
+      .split('\n')
+      .filter((line) => line.startsWith('http_request_duration_seconds_count{'))
     expect(counts).toEqual([
       'http_request_duration_seconds_count{method="GET",route="/known/:id",status="503",draining="true"} 1',
       'http_request_duration_seconds_count{method="GET",route="unmatched",status="503"} 1',
@@ -117,7 +128,7 @@ describe('requestLog', () => {
     const told: RequestLine[] = []
     const trusting = express()
     trusting.set('trust proxy', trusted)
-    trusting.use(requestLog(metrics, routes, { log: { request: (line) => told.push(line) }, clients: true }))
+    trusting.use(gated(requestLog(metrics, routes, { log: { request: (line) => told.push(line) }, clients: true })))
     server.removeAllListeners('request')
     server.on('request', trusting)
     await fetch(`${url}/things/1`, { headers: { 'X-Forwarded-For': header } })

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net'
-import type { NextFunction, Request, RequestHandler, Response } from 'express'
+import type { Request, Response } from 'express'
+import type { Gate } from '../http/frame.js'
 import type { RouteTable } from '../http/route-table.js'
 import type { Metrics } from './metrics.js'
 
@@ -33,16 +34,16 @@ const UNAUTHENTICATED = 401
 const UNAVAILABLE = 503
 
 /**
- * Tells of each request once it is over, and measures it. Wants to be the first middleware after the one that sets `requestId`.
+ * Tells of each request once it is over, and measures it. Wants to be the first gate after the one that sets `requestId`.
  * @param options.log without it, requests are measured alone
  * @param options.clients tell each caller's address, and not only those of callers who are not known
  */
 export function requestLog(
   metrics: Metrics,
-  routes: Pick<RouteTable, 'at'>,
+  routes: Pick<RouteTable, 'find'>,
   { log, clients = false }: { log?: RequestLog | undefined; clients?: boolean } = {},
-): RequestHandler {
-  return (request: Request, response: Response, next: NextFunction): void => {
+): Gate {
+  return (request: Request, response: Response): void => {
     const began = performance.now()
     // `close` comes after `finish`, and without it where the connection broke.
     response.once('close', () => {
@@ -57,12 +58,11 @@ export function requestLog(
       const client = clients || status === UNAUTHENTICATED ? addressOf(request) : undefined
       log.request({ method, route, status, ms, principal: request.principal?.name, requestId, aborted, client })
     })
-    next()
   }
 }
 
-function routeOf(request: Request, routes: Pick<RouteTable, 'at'>): string {
-  const { path } = (request.route ?? routes.at(request.method, request.path) ?? {}) as { path?: unknown }
+function routeOf(request: Request, routes: Pick<RouteTable, 'find'>): string {
+  const { path } = (request.route ?? routes.find(request.method, request.path)?.route ?? {}) as { path?: unknown }
   return typeof path === 'string' ? path : 'unmatched'
 }
 

@@ -20,7 +20,7 @@ function logger(config: Partial<Pick<Config, 'logLevel' | 'logFormat'>>) {
   const lines: string[] = []
   return {
     lines,
-    log: new ServiceLogger({ logLevel: 'info', logFormat: 'json', ...config }, NOW, (line) => lines.push(line)),
+    log: new ServiceLogger({ logLevel: 'info', logFormat: 'json', ...config }, (line) => lines.push(line), NOW),
   }
 }
 

@@ -16,12 +16,8 @@ const DEEPEST_CAUSE = 5
 /** Where a finished line goes. */
 export type Write = (line: string) => void
 
-const toStdout: Write = (line) => {
-  process.stdout.write(line)
-}
-
 /**
- * The service's log: one line each on stdout, JSON or text (LOG_FORMAT), as much of it as LOG_LEVEL asks for. Nest and everything that uses
+ * The service's log: one line each, JSON or text (LOG_FORMAT), as much of it as LOG_LEVEL asks for. Nest and everything that uses
  * its `Logger` writes here. An error is told by its stack and those of its causes, never by its other properties: a driver's error holds
  * the statement and its parameters, idempotency keys among them.
  */
@@ -31,8 +27,8 @@ export class ServiceLogger implements LoggerService, RequestLog {
 
   constructor(
     config: Pick<Config, 'logLevel' | 'logFormat'>,
+    private readonly out: Write,
     private readonly clock: Clock = new SystemClock(),
-    private readonly out: Write = toStdout,
   ) {
     this.severity = SEVERITY[config.logLevel]
     this.json = config.logFormat === 'json'

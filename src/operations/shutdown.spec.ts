@@ -8,6 +8,7 @@ import { Logger } from '@nestjs/common'
 import express, { type NextFunction, type Request, type Response } from 'express'
 import { ServiceError } from '../error/service-error.js'
 import { Connections } from '../http/connections.js'
+import { reply } from '../http/reply.js'
 import { type Host, Shutdown } from './shutdown.js'
 
 describe('Shutdown', () => {
@@ -34,15 +35,18 @@ describe('Shutdown', () => {
     })
     agent = new Agent({ keepAlive: true })
     const app = express()
-    app.use(shutdown.middleware)
+    app.use((request: Request, response: Response, next: NextFunction) => {
+      shutdown.gate(request, response)
+      next()
+    })
     app.get('/slow', (_request, response) => {
       waiting.push(response)
     })
     app.get(['/fast', '/health/live'], (_request, response) => {
-      response.send('fine')
+      reply(response, 200, 'fine')
     })
     app.use((error: unknown, _request: Request, response: Response, next: NextFunction) => {
-      if (error instanceof ServiceError) response.status(503).send(error.code)
+      if (error instanceof ServiceError) reply(response, 503, error.code)
       else next(error)
     })
     server = createServer(app)
@@ -91,7 +95,7 @@ describe('Shutdown', () => {
     expect(await call('/health/live')).toMatchObject({ status: 200, connection: 'close' })
     await sleep(300)
     expect([server.listening, closes]).toEqual([false, 0])
-    waiting[0]!.send('done')
+    reply(waiting[0]!, 200, 'done')
     expect(await slow).toEqual({ status: 200, connection: 'close', body: 'done' })
     expect(await exited).toBe(0)
     expect(closes).toBe(1)
@@ -116,7 +120,7 @@ describe('Shutdown', () => {
     signals.get('SIGTERM')!()
     expect(await exited).toBe(1)
     expect(closes).toBe(0)
-    waiting[0]!.send()
+    reply(waiting[0]!, 200, '')
     await slow
   })
 

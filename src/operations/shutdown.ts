@@ -1,9 +1,11 @@
 import type { Server } from 'node:http'
 import { type INestApplicationContext, Injectable, Logger } from '@nestjs/common'
-import type { NextFunction, Request, RequestHandler, Response } from 'express'
+import type { Request, Response } from 'express'
 import type { Config } from '../config/config.js'
 import { ServiceError } from '../error/service-error.js'
 import { Connections } from '../http/connections.js'
+import type { Gate } from '../http/frame.js'
+import { addHeader } from '../http/reply.js'
 
 /**
  * Paths that are answered to the end: a draining process is alive, and killing it would cut work off; it is not ready, and says so; and
@@ -49,20 +51,14 @@ export class Shutdown {
    * Refuses what is new once the end has begun. Its place is after the request id, the log and the headers that every answer has, and before
    * everything that works.
    */
-  readonly middleware: RequestHandler = (request: Request, response: Response, next: NextFunction) => {
-    if (!this.signalled) {
-      next()
-      return
-    }
+  readonly gate: Gate = (request: Request, response: Response) => {
+    if (!this.signalled) return
     request.draining = true
-    response.setHeader('Connection', 'close')
-    next(
-      STAY_OPEN.includes(request.path)
-        ? undefined
-        : new ServiceError(
-            'unavailable',
-            'the service is shutting down; another instance, or this one later, will answer',
-          ),
+    addHeader(response, 'Connection', 'close')
+    if (STAY_OPEN.includes(request.path)) return
+    throw new ServiceError(
+      'unavailable',
+      'the service is shutting down; another instance, or this one later, will answer',
     )
   }
 
@@ -113,7 +109,7 @@ export class Shutdown {
 
   private async end(app: Pick<INestApplicationContext, 'close'>, server: Server, delaySeconds: number): Promise<void> {
     // A connection kept alive would be idle after its answer and asked again: it ends with the request that it is busy with.
-    for (const answer of this.connections.owed()) if (!answer.headersSent) answer.setHeader('Connection', 'close')
+    for (const answer of this.connections.owed()) if (!answer.headersSent) addHeader(answer, 'Connection', 'close')
     await sleep(delaySeconds * 1000)
     const closed = new Promise<void>((resolve) => server.close(() => resolve()))
     const looking = setInterval(() => {

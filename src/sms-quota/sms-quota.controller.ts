@@ -10,6 +10,7 @@ import { IdParam } from '../http/id-param.decorator.js'
 import { OptionalIdempotencyKey } from '../http/idempotency-key.decorator.js'
 import { PageQuery } from '../http/page.dto.js'
 import { Problems } from '../http/problem.decorator.js'
+import { addHeader } from '../http/reply.js'
 import type { Page, SummaryView } from '../ledger/quota-reader.js'
 import type { ChangeView, QuotaView } from '../ledger/view.js'
 import { SmsChangePageDto } from './sms-office.dto.js'
@@ -45,7 +46,7 @@ export class SmsQuotaController {
     @Res({ passthrough: true }) response: Response,
   ): Promise<string> {
     const outcome = await this.quotas.create(caller, { ownerId: dto.user_id }, dto, key)
-    response.setHeader('Location', `/api/sms/admin/quota/${outcome.subject}`)
+    addHeader(response, 'Location', `/api/sms/admin/quota/${outcome.subject}`)
     return answer(response, outcome)
   }
 

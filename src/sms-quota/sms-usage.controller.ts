@@ -61,12 +61,7 @@ export class SmsUsageController {
   @HttpCode(200)
   @BodyLimit(BATCH_BYTES)
   @ApiOkResponse({ type: SmsBatchAnswerDto })
-  async consumeBatch(
-    @Caller() caller: CallerInfo,
-    @Body() dto: SmsBatchDto,
-    @Res({ passthrough: true }) response: Response,
-  ): Promise<string> {
-    response.type('application/json')
+  async consumeBatch(@Caller() caller: CallerInfo, @Body() dto: SmsBatchDto): Promise<string> {
     return this.usage.consumeBatch(caller, dto.items, SmsBatchItemDto, (item) => item.user_id)
   }
 

@@ -12,6 +12,7 @@ import { type Config, loadConfig } from '../../src/config/config.js'
 import { migrate } from '../../src/database/migrate.js'
 import { ENTITIES } from '../../src/entities.js'
 import { TestClock } from './clock.js'
+import { NativeExpressAdapter } from '../../src/http/express.adapter.js'
 import { opened } from './opened.js'
 import { stopIfOver } from './scoped.js'
 import type { Store } from './store.js'
@@ -74,7 +75,10 @@ export class TestApp {
       .overrideProvider(Clock)
       .useValue(clock)
       .compile()
-    const app = module.createNestApplication<NestExpressApplication>({ ...APP_OPTIONS, logger: ['error', 'fatal'] })
+    const app = module.createNestApplication<NestExpressApplication>(new NativeExpressAdapter(), {
+      ...APP_OPTIONS,
+      logger: ['error', 'fatal'],
+    })
     const closed = opened(async () => app.close())
     configureApp(app)
     await app.listen(0, '127.0.0.1')

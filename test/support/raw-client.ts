@@ -16,6 +16,9 @@ const PATIENCE_MS = 20_000
 export class RawClient {
   private text = ''
   private over = false
+  private readonly taken: RawAnswer[] = []
+  /** Where the next answer begins. */
+  private start = 0
 
   private constructor(
     private readonly socket: Socket,
@@ -50,35 +53,40 @@ export class RawClient {
   }
 
   /** All answers so far. */
-  get answers(): RawAnswer[] {
-    const found: RawAnswer[] = []
-    let rest = this.text
-    for (;;) {
-      const end = rest.indexOf('\r\n\r\n')
-      if (end === -1) return found
-      const [first = '', ...lines] = rest.slice(0, end).split('\r\n')
-      const status = Number(first.split(' ')[1])
-      const headers = Object.fromEntries(
-        lines.map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 1).trim()]),
-      )
-      // Without a length the body ends with the connection.
-      const endless = headers['content-length'] === undefined && status >= 200 && status !== 204
-      if (endless && !this.over) return found
-      const length = endless ? rest.length - end - 4 : Number(headers['content-length'] ?? 0)
-      if (rest.length < end + 4 + length) return found
-      found.push({ status, headers, body: rest.slice(end + 4, end + 4 + length) })
-      rest = rest.slice(end + 4 + length)
-    }
+  get answers(): readonly RawAnswer[] {
+    while (this.takeOne());
+    return this.taken
+  }
+
+  /** Each byte is looked at once: thousands of answers are waited for on a dozen connections. */
+  private takeOne(): boolean {
+    const { text, start } = this
+    const end = text.indexOf('\r\n\r\n', start)
+    if (end === -1) return false
+    const [first = '', ...lines] = text.slice(start, end).split('\r\n')
+    const status = Number(first.split(' ')[1])
+    const headers = Object.fromEntries(
+      lines.map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 1).trim()]),
+    )
+    // Without a length the body ends with the connection.
+    const endless = headers['content-length'] === undefined && status >= 200 && status !== 204
+    if (endless && !this.over) return false
+    const from = end + 4
+    const length = endless ? text.length - from : Number(headers['content-length'] ?? 0)
+    if (text.length < from + length) return false
+    this.taken.push({ status, headers, body: text.slice(from, from + length) })
+    this.start = from + length
+    return true
   }
 
   /** Waits for so many answers. @throws where they do not come */
-  async heard(count = 1): Promise<RawAnswer[]> {
+  async heard(count = 1): Promise<readonly RawAnswer[]> {
     await this.until(() => this.answers.length >= count, `${count} answers`)
     return this.answers
   }
 
   /** Waits for so many answers, or for the end of the connection where it comes earlier. */
-  async heardOrEnded(count: number): Promise<RawAnswer[]> {
+  async heardOrEnded(count: number): Promise<readonly RawAnswer[]> {
     await this.until(() => this.over || this.answers.length >= count, `${count} answers`)
     return this.answers
   }

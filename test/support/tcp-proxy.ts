@@ -87,7 +87,9 @@ class Line {
       this.server.write(packet)
       return
     }
-    const text = packet.subarray(5).toString('utf8')
+    // MySQL 8.0.23 and later put the number of the query's attributes (none) and of their sets (one) before the text.
+    const attributes = packet[5] === 0 && packet[6] === 1 ? 2 : 0
+    const text = packet.subarray(5 + attributes).toString('utf8')
     const fate = (await this.ruleOf()?.({ text, earlier: this.earlier })) ?? 'pass'
     if (text === 'START TRANSACTION') this.earlier = [text]
     else if (text === 'COMMIT' || text === 'ROLLBACK') this.earlier = []

@@ -1,62 +1,54 @@
-import { type CallHandler, type ExecutionContext, Injectable, type NestInterceptor } from '@nestjs/common'
+import { Injectable } from '@nestjs/common'
 import type { Request, Response } from 'express'
-import type { Observable } from 'rxjs'
 import { ServiceError, validationFailed } from '../error/service-error.js'
 import { Admission } from './admission.js'
 import { bringsBody, codingOf, readBody } from './request-body.js'
-import { type Route, RouteTable } from './route-table.js'
+import type { Route } from './route-table.js'
 
 /**
- * Brings a request into form between access and validation: parses the body, and refuses a body or a query parameter to a handler that
- * takes none. Global, and told by the handlers' own parameters, so no route can go without.
+ * Brings a request into form between access and validation: parses the body, and refuses a body or a query parameter to a handler that takes none. What a
+ * handler takes is told by its own parameters, so no route can go without.
  */
 @Injectable()
-export class RequestFormInterceptor implements NestInterceptor {
-  constructor(
-    private readonly routes: RouteTable,
-    private readonly admission: Admission,
-  ) {}
+export class RequestForm {
+  constructor(private readonly admission: Admission) {}
 
-  intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> | Promise<Observable<unknown>> {
-    const http = context.switchToHttp()
-    const request = http.getRequest<Request>()
-    const route = this.routes.of(context.getClass(), context.getHandler())
+  /**
+   * @returns a promise where there is something to wait for: the principal's turn, or the body
+   * @throws ServiceError the refusal, at once or by the promise
+   */
+  read(request: Request, response: Response, route: Route): Promise<void> | undefined {
     const { principal } = request
-    const response = http.getResponse<Response>()
     const turn =
       principal === undefined
         ? undefined
         : this.admission.enter(principal.name, bytesOf(request, route.bodyLimit), response)
-    if (turn !== undefined) return turn.then(() => this.form(request, response, route, next))
-    return this.form(request, response, route, next)
+    if (turn !== undefined) return turn.then(() => this.form(request, response, route))
+    return this.form(request, response, route)
   }
 
-  private form(
-    request: Request,
-    response: Response,
-    route: Route,
-    next: CallHandler,
-  ): Observable<unknown> | Promise<Observable<unknown>> {
+  private form(request: Request, response: Response, route: Route): Promise<void> | undefined {
     if (!bringsBody(request)) {
       request.body = {}
       if (!route.takesQuery) refuseParameters(request)
-      return next.handle()
+      return undefined
     }
     if (!route.takesBody && isOpen(route)) {
       codingOf(request)
       throw noBody('this route takes no body')
     }
-    return readBody(request, response, route.bodyLimit).then(
-      () => {
-        if (!route.takesQuery) refuseParameters(request)
-        if (!route.takesBody) refuseBody(request.body)
-        return next.handle()
-      },
-      (error: unknown) => {
-        const tooLarge = error instanceof ServiceError && error.code === 'payload_too_large'
-        throw tooLarge && !route.takesBody ? noBody() : error
-      },
-    )
+    return this.readBody(request, response, route)
+  }
+
+  private async readBody(request: Request, response: Response, route: Route): Promise<void> {
+    try {
+      await readBody(request, response, route.bodyLimit)
+    } catch (error) {
+      const tooLarge = error instanceof ServiceError && error.code === 'payload_too_large'
+      throw tooLarge && !route.takesBody ? noBody() : error
+    }
+    if (!route.takesQuery) refuseParameters(request)
+    if (!route.takesBody) refuseBody(request.body)
   }
 }
 

@@ -1,0 +1,76 @@
+/** What the load consists of: each kind makes a maker of requests, as the bytes that go over a connection. */
+import { randomUUID } from 'node:crypto'
+
+/** Ids from 1 to `owners`: each as likely as the others, or few much likelier than most (Zipf, exponent 1). */
+function owner({ owners, skew = false }) {
+  if (!skew) return () => 1 + Math.floor(Math.random() * owners)
+  const top = Math.log(owners + 1)
+  return () => Math.min(owners, Math.floor(Math.exp(Math.random() * top)))
+}
+
+function write(method, path, { token, key, body } = {}) {
+  const text = body === undefined ? '' : JSON.stringify(body)
+  return (
+    `${method} ${path} HTTP/1.1\r\nHost: bench\r\n` +
+    (token === undefined ? '' : `Authorization: Bearer ${token}\r\n`) +
+    (key === undefined ? '' : `Idempotency-Key: ${key}\r\n`) +
+    (text === '' ? '\r\n' : `Content-Type: application/json\r\nContent-Length: ${text.length}\r\n\r\n${text}`)
+  )
+}
+
+function keys() {
+  const run = randomUUID()
+  let made = 0
+  return () => `${run}-${(made += 1)}`
+}
+
+export const REQUESTS = {
+  /** A JSON body to be read, and one to be answered. */
+  json({ path, token }) {
+    const bytes = write('POST', path, { token, body: { account_id: 7, amount: 1 } })
+    return () => bytes
+  },
+
+  consume(options) {
+    const [key, id] = [keys(), owner(options)]
+    const { path, token } = options
+    return () => write('POST', path, { token, key: key(), body: { account_id: id(), amount: 1 } })
+  },
+
+  /** The same keys again and again. */
+  replay(options) {
+    const { path, token, run } = options
+    let made = 0
+    return () => {
+      made = (made % 1000) + 1
+      return write('POST', path, { token, key: `${run}-${made}`, body: { account_id: made, amount: 1 } })
+    }
+  },
+
+  get(options) {
+    const id = owner(options)
+    const { path, token } = options
+    return () => write('GET', path.replace('{owner}', id()), { token })
+  },
+
+  create(options) {
+    const { path, token, first = 1_000_000 } = options
+    let made = first + Math.floor(Math.random() * 1e9)
+    return () => {
+      made += 1
+      const body = { account_id: made, quota_type: 1, total: 1000, expire_at: '2099-01-01T00:00:00Z' }
+      return write('POST', path, { token, body })
+    }
+  },
+
+  batch(options) {
+    const [key, id] = [keys(), owner(options)]
+    const { path, token, items = 500 } = options
+    return () => {
+      const body = {
+        items: Array.from({ length: items }, () => ({ account_id: id(), amount: 1, idempotency_key: key() })),
+      }
+      return write('POST', path, { token, body })
+    }
+  },
+}

@@ -1,0 +1,115 @@
+/** Recipients as mail programs write them: `ann@example.org`, `Ann <ann@example.org>`, several with commas between them; or objects with an `address`. */
+export type Recipients = string | { readonly address: string } | readonly Recipients[] | null | undefined
+
+/** To whom a mail goes. */
+export interface Envelope {
+  readonly to?: Recipients
+  readonly cc?: Recipients
+  readonly bcc?: Recipients
+}
+
+/**
+ * The addresses that a mail goes to, each once: as first written, without names and comments, those of `to` first, then of `cc` and `bcc`. Their number is what to consume
+ * where a unit is a recipient.
+ *
+ * Two addresses are the same where their domains are, whatever the case and whether written in Unicode or Punycode, and what is before the `@`, where case counts (RFC 5321)
+ * and quotes that are not needed do not.
+ * @throws TypeError something in there is no address
+ */
+export function mailRecipients({ to, cc, bcc }: Envelope): string[] {
+  const found = new Map<string, string>()
+  for (const address of [to, cc, bcc].flatMap(addressesOf)) {
+    const key = identityOf(address)
+    if (!found.has(key)) found.set(key, address)
+  }
+  return [...found.values()]
+}
+
+function addressesOf(recipients: Recipients): string[] {
+  if (recipients === null || recipients === undefined) return []
+  if (typeof recipients === 'string') return addressesIn(recipients)
+  return 'address' in recipients ? addressesIn(recipients.address) : recipients.flatMap(addressesOf)
+}
+
+/** Reads an address list of RFC 5322: names, quotes, comments, groups and routes. */
+function addressesIn(list: string): string[] {
+  const addresses: string[] = []
+  let text = ''
+  let angle: 'before' | 'in' | 'after' = 'before'
+  const fail = (): never => {
+    throw new TypeError(`no address: ${JSON.stringify(text.trim() === '' ? list : text.trim())}`)
+  }
+  const flush = (): void => {
+    if (angle === 'in') fail()
+    // Blanks may stand around a dot and the @, and nowhere else.
+    const address = text.trim().replace(/"(?:[^"\\]|\\[\s\S])*"|\s*([.@])\s*/g, (all, sign?: string) => sign ?? all)
+    if (address === '' && angle === 'after') fail()
+    if (address !== '') addresses.push(checked(address) ?? fail())
+    text = ''
+    angle = 'before'
+  }
+  for (let at = 0; at < list.length; at += 1) {
+    const character = list[at] as string
+    const closing = character === '"' ? '"' : character === '(' ? ')' : character === '[' ? ']' : undefined
+    if (closing !== undefined) {
+      const end = endOf(list, at, closing) ?? fail()
+      if (character === '(') text += ' '
+      else if (angle !== 'after') text += list.slice(at, end + 1)
+      at = end
+    } else if (character === '<') {
+      if (angle !== 'before') fail()
+      text = ''
+      angle = 'in'
+    } else if (character === '>') {
+      if (angle !== 'in') fail()
+      angle = 'after'
+    } else if (character === ':') text = ''
+    else if (character === ';' || (character === ',' && angle !== 'in')) flush()
+    else if (angle !== 'after') text += character
+    else if (character.trim() !== '') fail()
+  }
+  flush()
+  return addresses
+}
+
+/** Where what begins here ends: a quoted string, a comment (which may hold others) or a domain in brackets. */
+function endOf(list: string, begin: number, closing: string): number | undefined {
+  let depth = 0
+  for (let at = begin + 1; at < list.length; at += 1) {
+    if (list[at] === '\\') at += 1
+    else if (list[at] === closing) {
+      if (depth === 0) return at
+      depth -= 1
+    } else if (list[at] === '(' && closing === ')') depth += 1
+  }
+  return undefined
+}
+
+/** The address, if it is one. */
+function checked(address: string): string | undefined {
+  const at = address.lastIndexOf('@')
+  const local = address.slice(0, at)
+  const domain = address.slice(at + 1)
+  const good = /^(?:"(?:[^"\\]|\\[\s\S])*"|[^\s"@<>]+)$/.test(local) && /^(?:\[[^\]\s]*\]|[^\s"@<>[\]]+)$/.test(domain)
+  return at > 0 && good ? address : undefined
+}
+
+/** The same for two ways to write one address. */
+function identityOf(address: string): string {
+  const at = address.lastIndexOf('@')
+  const local = address.slice(0, at)
+  const content = local.startsWith('"') ? local.slice(1, -1).replace(/\\([\s\S])/g, '$1') : local
+  return `${content}@${asciiOf(address.slice(at + 1))}`
+}
+
+/** A domain as DNS knows it. */
+function asciiOf(domain: string): string {
+  // Only where it must be: a URL also takes numbers for addresses.
+  // eslint-disable-next-line no-control-regex
+  if (/^[\x00-\x7F]*$/.test(domain)) return domain.toLowerCase()
+  try {
+    return new URL(`http://${domain}`).hostname
+  } catch {
+    return domain.toLowerCase()
+  }
+}

@@ -1,0 +1,59 @@
+import { Injectable, Logger } from '@nestjs/common'
+import { ExecutionContextHost } from '@nestjs/core/internal'
+import type { Request, Response } from 'express'
+import { Config } from '../config/config.js'
+import { ServiceError } from '../error/service-error.js'
+import type { Route } from '../http/route-table.js'
+import { AdminGuard } from './admin.guard.js'
+import { Authenticator } from './authenticator.js'
+import { ServiceAuthGuard } from './service-auth.guard.js'
+
+/**
+ * Who may call: the first thing that is asked about every request, once its route is known. A route that declares no rule is closed to everybody.
+ */
+@Injectable()
+export class Access {
+  private readonly logger = new Logger('Access')
+
+  constructor(
+    private readonly authenticator: Authenticator,
+    private readonly serviceAuth: ServiceAuthGuard,
+    private readonly adminAuth: AdminGuard,
+    private readonly config: Config,
+  ) {}
+
+  /** Can the route be called by somebody who is not known, be it by configuration? */
+  isOpen({ access, openedBy }: Route): boolean {
+    return access === 'public' || (openedBy !== undefined && this.config[openedBy])
+  }
+
+  /**
+   * Finds out who calls, once for each request.
+   * @throws Unauthenticated without a good token
+   */
+  async identify(request: Request): Promise<void> {
+    request.principal ??= await this.authenticator.authenticate(request.headers, request.rawHeaders)
+  }
+
+  /**
+   * May the principal that was found call the route?
+   * @throws ServiceError forbidden
+   */
+  admit(request: Request, response: Response, route: Route): void {
+    switch (route.access) {
+      case undefined:
+        this.logger.error(
+          `${route.controller.name}.${route.handler} declares no access rule and is closed to everybody`,
+        )
+        throw new ServiceError('forbidden', 'this route is closed')
+      case 'public':
+      case 'any':
+        return
+      case 'service':
+        this.serviceAuth.canActivate(new ExecutionContextHost([request, response], route.controller))
+        return
+      case 'admin':
+        this.adminAuth.canActivate(new ExecutionContextHost([request, response], route.controller))
+    }
+  }
+}

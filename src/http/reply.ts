@@ -1,0 +1,92 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import helmet from 'helmet'
+
+declare module 'node:http' {
+  interface ServerResponse {
+    /** Names and values, in turn, that are to go out beside those of every answer. */
+    ownHeaders?: string[]
+  }
+}
+
+/** Media type of every answer that is no error. */
+export const JSON_MEDIA_TYPE = 'application/json; charset=utf-8'
+
+/**
+ * Headers that every answer has, names and values in turn: nothing is kept in a cache, and a browser does with it nothing that it is not for. Helmet
+ * says which these are, once: they are the same for every answer. The policy leaves room for the pages of Swagger UI alone.
+ */
+const EVERY_ANSWER: readonly string[] = ['Cache-Control', 'no-store', ...securityHeaders()]
+
+/** The same without caching and policy, of which files have their own. */
+const EVERY_FILE = withoutHeaders(EVERY_ANSWER, ['Cache-Control', 'Content-Security-Policy'])
+
+/** Adds a header to the answer of a request, to go out with it. */
+export function addHeader(response: ServerResponse, name: string, value: string): void {
+  if (response.ownHeaders === undefined) response.ownHeaders = [name, value]
+  else response.ownHeaders.push(name, value)
+}
+
+/**
+ * Answers a request: the one place where heads are written. All headers go out in one list, which Node writes as it is; each `setHeader` would cost as
+ * much as the list.
+ * @param body undefined where there is none
+ * @param mediaType of the body
+ */
+export function reply(
+  response: ServerResponse,
+  status: number,
+  body: string | Buffer | undefined,
+  mediaType: string = JSON_MEDIA_TYPE,
+): void {
+  const headers = [...EVERY_ANSWER]
+  if (response.ownHeaders !== undefined) headers.push(...response.ownHeaders)
+  if (body !== undefined) headers.push('Content-Type', mediaType, 'Content-Length', String(Buffer.byteLength(body)))
+  else if (status !== 204) headers.push('Content-Length', '0')
+  response.writeHead(status, headers)
+  response.end(body)
+}
+
+/**
+ * Answers a request with a file, whose caching and policy are its own; both, its media type and whatever else it needs are to be added first.
+ * @param body undefined where the caller has it already
+ */
+export function replyFile(response: ServerResponse, status: 200 | 304, body: Buffer | undefined): void {
+  const headers = [...EVERY_FILE, ...(response.ownHeaders ?? [])]
+  if (body !== undefined) headers.push('Content-Length', String(body.length))
+  response.writeHead(status, headers)
+  response.end(body)
+}
+
+/** A list of headers without those of these names. */
+function withoutHeaders(headers: readonly string[], names: readonly string[]): string[] {
+  return headers.filter((_, at) => !names.includes(headers[at - (at % 2)] ?? ''))
+}
+
+function securityHeaders(): string[] {
+  const headers: string[] = []
+  const protect = helmet({
+    contentSecurityPolicy: {
+      useDefaults: false,
+      directives: {
+        defaultSrc: ["'none'"],
+        baseUri: ["'none'"],
+        formAction: ["'none'"],
+        frameAncestors: ["'none'"],
+        connectSrc: ["'self'"],
+        fontSrc: ["'self'"],
+        imgSrc: ["'self'", 'data:'],
+        scriptSrc: ["'self'"],
+        // Swagger UI writes style attributes.
+        styleSrc: ["'self'", "'unsafe-inline'"],
+      },
+    },
+    // Whether there is TLS is known to whoever ends it, in front of this service.
+    strictTransportSecurity: false,
+  })
+  const response = {
+    setHeader: (name: string, value: string) => headers.push(name, value),
+    removeHeader: () => undefined,
+  }
+  protect({} as IncomingMessage, response as unknown as ServerResponse, () => undefined)
+  return headers
+}

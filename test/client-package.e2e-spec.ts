@@ -1,0 +1,215 @@
+import { execFile } from 'node:child_process'
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { gzipSync } from 'node:zlib'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { opened } from './support/opened.js'
+
+const run = promisify(execFile)
+const TSC = join(process.cwd(), 'node_modules/typescript/bin/tsc')
+const MOST_BYTES = 8_000
+
+/** What a service written in TypeScript may do with the package, and what it may not. */
+const TYPED = `
+import { isProblem, mailRecipients, OutcomeUnknown, Problem, QuotaClient, smsSegments } from '@quota-service/client'
+import type { MailOperation, MailQuota, Me, SmsQuotaPage } from '@quota-service/client'
+
+const quota = new QuotaClient({ baseUrl: process.argv[2] ?? '', token: async () => 'secret', timeoutMs: 15_000, deadlineMs: 60_000 })
+
+export async function send(messageId: string): Promise<string> {
+  try {
+    const done: MailOperation = await quota.mail.consume({ accountId: 7, amount: 20 }, { key: messageId, signal: AbortSignal.timeout(5_000) })
+    const [first] = done.allocations
+    return first === undefined ? done.state : String(first.quotaId + done.ownerRemaining)
+  } catch (error) {
+    if (error instanceof OutcomeUnknown) return error.key ?? error.requestId
+    if (!(error instanceof Problem)) throw error
+    // @ts-expect-error not every refusal says what remains
+    error.remaining
+    switch (error.code) {
+      case 'quota_exceeded': {
+        const refill: string | null = error.refillsAt
+        return refill ?? String(error.quotas[0]?.remaining ?? error.remaining)
+      }
+      case 'validation_failed':
+        return error.errors.map(({ field, message }) => field + message).join()
+      case 'no_active_quota':
+        // @ts-expect-error an owner without quotas has nothing remaining
+        return error.remaining
+      default:
+        return error.code + error.detail + String(error.status)
+    }
+  }
+}
+
+export async function office(): Promise<void> {
+  const me: Me = await quota.me()
+  // @ts-expect-error there is no such role
+  if (me.role === 'guest') return
+  for await (const item of quota.mail.quotas.list({ status: 'active' })) {
+    const label: string | null = item.label
+    // @ts-expect-error a version conflict is not overlooked: there is no such field
+    await quota.mail.quotas.update(item.id, { label, versoin: item.version })
+  }
+  const page: SmsQuotaPage = await quota.sms.quotas.list({ page: 2, userId: 3 }).page()
+  // @ts-expect-error SMS has no accounts
+  page.items[0]?.accountId
+  // @ts-expect-error nor do its calls
+  await quota.sms.consume({ accountId: 3, amount: 1 }, { key: 'k' })
+  // @ts-expect-error a key is required
+  await quota.sms.consume({ userId: 3, amount: 1 })
+  // @ts-expect-error in its options, too
+  await quota.mail.refund('id', {}, {})
+  const record: MailQuota = await quota.mail.quotas.get(1)
+  // The whole record may be sent back.
+  await quota.mail.quotas.update(record.id, { ...record, total: 5 })
+  const sent: number = await quota.sms.withHold({ userId: 3, amount: 2 }, { key: 'k' }, async (hold) => {
+    hold.spend(1)
+    return hold.amount
+  })
+  for (const result of await quota.mail.consumeBatch([{ accountId: 1, amount: sent, idempotencyKey: 'k' }])) {
+    // @ts-expect-error not every item has an operation
+    result.operation
+    if (result.status === 200) console.log(result.operation.accountId, result.replayed)
+    else if (result.status === 'unknown') console.log(result.error.key)
+    else if (result.problem.code === 'quota_exceeded') console.log(result.problem.refillsAt)
+  }
+  const error: unknown = undefined
+  if (isProblem(error, 'commit_exceeds_hold')) console.log(error.held)
+  // @ts-expect-error no problem has that code
+  isProblem(error, 'no_such_code')
+}
+
+console.log(await send('msg-1'), smsSegments('Grüße').segments, mailRecipients({ to: 'ann@example.org' }).length)
+`
+
+/** The same in plain JavaScript. */
+const PLAIN = `
+import { QuotaClient, isProblem, mailRecipients, smsSegments } from '@quota-service/client'
+
+const quota = new QuotaClient({ baseUrl: process.argv[2], token: 'secret' })
+const { ownerRemaining } = await quota.mail.consume({ accountId: 7, amount: 1 }, { key: 'msg-1' })
+let code
+try {
+  await quota.sms.consume({ userId: 7, amount: 1 }, { key: 'msg-2' })
+} catch (error) {
+  if (!isProblem(error, 'quota_exceeded')) throw error
+  code = error.code + error.remaining
+}
+console.log(JSON.stringify({ ownerRemaining, code, segments: smsSegments('Hi').segments, recipients: mailRecipients({ to: 'a@b.c' }) }))
+`
+
+describe('the package of the client', () => {
+  let folder: string
+  let project: string
+  let installed: string
+  let service: Server
+  let url: string
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'quota-package-'))
+    opened(async () => rm(folder, { recursive: true, force: true }))
+    project = join(folder, 'project')
+    installed = join(project, 'node_modules/@quota-service/client')
+    await mkdir(project)
+    await run('npm', ['pack', '--workspace', 'client', '--pack-destination', folder])
+    const [tarball = ''] = (await readdir(folder)).filter((name) => name.endsWith('.tgz'))
+    await writeFile(join(project, 'package.json'), JSON.stringify({ type: 'module' }))
+    await run('npm', ['install', '--offline', '--no-audit', '--no-fund', join(folder, tarball)], { cwd: project })
+    service = createServer((request, response) => {
+      const mail = request.url?.startsWith('/api/v1') === true
+      response.writeHead(mail ? 200 : 409, { 'content-type': 'application/json' })
+      response.end(
+        JSON.stringify(
+          mail
+            ? { id: 'x', state: 'consumed', allocations: [{ quota_id: 1, amount: 1 }], owner_remaining: 9 }
+            : { code: 'quota_exceeded', detail: '', status: 409, remaining: 3, request_id: 'r' },
+        ),
+      )
+    })
+    opened(() => service.close())
+    await new Promise<void>((resolve) => service.listen(0, '127.0.0.1', resolve))
+    url = `http://127.0.0.1:${(service.address() as AddressInfo).port}`
+  }, 120_000)
+
+  afterAll(() => {
+    service.closeAllConnections()
+  })
+
+  it('depends on nothing, and holds what is built and nothing else', async () => {
+    const manifest = JSON.parse(await readFile(join(installed, 'package.json'), 'utf8'))
+    expect(Object.keys(manifest).filter((name) => /dependencies/i.test(name))).toEqual([])
+    expect(await readdir(join(project, 'node_modules'))).toEqual(['.package-lock.json', '@quota-service'])
+    const files = (await readdir(installed, { recursive: true })).filter((name) => name !== 'dist')
+    expect(files.filter((name) => !/^dist\/[\w-]+(\.d\.ts|\.js)$/.test(name)).sort()).toEqual([
+      'LICENSE',
+      'README.md',
+      'package.json',
+    ])
+  })
+
+  it(`comes to less than ${MOST_BYTES} bytes of code, compressed, before any bundler has made it smaller`, async () => {
+    const names = (await readdir(join(installed, 'dist'))).filter((name) => name.endsWith('.js'))
+    const code = Buffer.concat(await Promise.all(names.map(async (name) => readFile(join(installed, 'dist', name)))))
+    expect(names.length).toBeGreaterThan(5)
+    expect(gzipSync(code, { level: 9 }).length).toBeLessThan(MOST_BYTES)
+  })
+
+  it('knows nothing of Node: it names no module but its own', async () => {
+    const names = (await readdir(join(installed, 'dist'))).filter((name) => name.endsWith('.js'))
+    for (const name of names) {
+      const text = await readFile(join(installed, 'dist', name), 'utf8')
+      const imported = [...text.matchAll(/(?:from|import\(?)\s*['"]([^'"]+)['"]/g)].map(([, module]) => module)
+      expect(imported.filter((module) => !/^\.\/[\w-]+\.js$/.test(module ?? ''))).toEqual([])
+      expect(text).not.toMatch(/\b(?:process|Buffer|require|setImmediate|__dirname)\b/)
+    }
+  })
+
+  it.each([
+    ['for Node', { module: 'nodenext', lib: ['es2022', 'dom', 'dom.iterable'] }],
+    [
+      'for a bundler, with exact optional properties',
+      { module: 'esnext', moduleResolution: 'bundler', exactOptionalPropertyTypes: true },
+    ],
+    [
+      'without the skipping of libraries, and stricter',
+      { module: 'nodenext', skipLibCheck: false, noUncheckedIndexedAccess: true },
+    ],
+  ])(
+    'is used from strict TypeScript %s: types narrow by code, status and channel',
+    async (_, options) => {
+      const globals = 'declare const process: { argv: string[] }\n'
+      await writeFile(join(project, 'typed.ts'), globals + TYPED)
+      await writeFile(
+        join(project, 'tsconfig.json'),
+        JSON.stringify({
+          compilerOptions: { strict: true, target: 'es2022', types: [], ...options },
+          files: ['typed.ts'],
+        }),
+      )
+      const said = await run(process.execPath, [TSC, '-p', '.'], { cwd: project }).then(
+        () => '',
+        (error: unknown) => (error as { stdout: string }).stdout,
+      )
+      expect(said).toBe('')
+      const { stdout } = await run(process.execPath, ['typed.js', url], { cwd: project })
+      expect(stdout).toBe('10 1 1\n')
+    },
+    60_000,
+  )
+
+  it('is used from plain JavaScript', async () => {
+    await writeFile(join(project, 'plain.js'), PLAIN)
+    const { stdout } = await run(process.execPath, ['plain.js', url], { cwd: project })
+    expect(JSON.parse(stdout)).toEqual({
+      ownerRemaining: 9,
+      code: 'quota_exceeded3',
+      segments: 1,
+      recipients: ['a@b.c'],
+    })
+  })
+})

@@ -1,0 +1,99 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
+import { opened } from './opened.js'
+
+/** What becomes of one HTTP request on its way to the service. */
+export type HttpFate =
+  /** It reaches the service, and the answer comes back. */
+  | 'pass'
+  /** The service does it; its answer is lost with the connection. */
+  | 'lose'
+  /** The connection is reset before all of the request has reached the service. */
+  | 'reset before'
+  /** The service does it; the connection is reset within its answer. */
+  | 'reset within'
+
+/** Decides about each request, by how it begins (`POST /api/v1/quotas HTTP/1.1 …`). */
+export type HttpRule = (head: string) => HttpFate
+
+/** Loses an answer in ten, and resets a connection in twenty. */
+export const LOSSY: HttpRule = () => {
+  const chance = Math.random()
+  if (chance < 0.1) return 'lose'
+  if (chance < 0.125) return 'reset before'
+  return chance < 0.15 ? 'reset within' : 'pass'
+}
+
+/** Stands between a client that sends one request after the other on a connection, and the service. */
+export class LossyProxy {
+  rule: HttpRule = () => 'pass'
+  /** How often each fate befell a request. */
+  readonly count: Record<HttpFate, number> = { pass: 0, lose: 0, 'reset before': 0, 'reset within': 0 }
+  private readonly sockets = new Set<Socket>()
+  private readonly listener: Server
+  private closed: () => void = () => undefined
+
+  private constructor(private readonly target: URL) {
+    this.listener = createServer((client) => this.join(client))
+  }
+
+  /** @param url where the service really is */
+  static async start(url: string): Promise<LossyProxy> {
+    const proxy = new LossyProxy(new URL(url))
+    proxy.closed = opened(async () => proxy.close())
+    proxy.listener.listen(0, '127.0.0.1')
+    await once(proxy.listener, 'listening')
+    return proxy
+  }
+
+  /** The service's URL through the proxy. */
+  get url(): string {
+    return `http://127.0.0.1:${(this.listener.address() as AddressInfo).port}`
+  }
+
+  async close(): Promise<void> {
+    const closed = once(this.listener, 'close')
+    this.listener.close()
+    for (const socket of this.sockets) socket.destroy()
+    await closed
+    this.closed()
+  }
+
+  private join(client: Socket): void {
+    const server = connect(Number(this.target.port), this.target.hostname)
+    let fate: HttpFate = 'pass'
+    /** Has the request before this been answered? Then what comes next begins another. */
+    let answered = true
+    const cut = (): void => {
+      client.resetAndDestroy()
+      server.destroy()
+    }
+    for (const [socket, other] of [
+      [client, server],
+      [server, client],
+    ] as const) {
+      this.sockets.add(socket)
+      socket.setNoDelay(true)
+      socket.on('error', () => undefined)
+      socket.on('close', () => {
+        this.sockets.delete(socket)
+        other.destroy()
+      })
+    }
+    client.on('data', (chunk: Buffer) => {
+      if (answered) {
+        answered = false
+        fate = this.rule(chunk.toString('latin1'))
+        this.count[fate] += 1
+      }
+      if (fate !== 'reset before') server.write(chunk)
+      else server.write(chunk.subarray(0, chunk.length / 2), cut)
+    })
+    server.on('data', (chunk: Buffer) => {
+      answered = true
+      if (fate === 'pass') client.write(chunk)
+      else if (fate === 'lose') cut()
+      else if (fate === 'reset within') client.write(chunk.subarray(0, chunk.length / 2), cut)
+    })
+  }
+}
