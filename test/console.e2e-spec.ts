@@ -711,6 +711,101 @@ describe('the console', () => {
     })
   })
 
+  describe('for somebody at the support desk', () => {
+    const account = 107
+    let lowered: number
+    const clicks: Record<string, number> = {}
+
+    beforeAll(async () => {
+      const usage = '/api/v1/quotas/usage'
+      lowered = await service.quota(account, { total: 1000, label: 'Newsletter' })
+      await service.quota(108, {
+        quota_type: 1,
+        total: 50,
+        expire_at: inDays(2),
+        cycle_unit: null,
+        cycle_reset_at: null,
+        label: 'ends soon',
+      })
+      await service.call('mailer', 'POST', `${usage}/consume`, { account_id: account, amount: 90 }, 'desk')
+      await service.call(
+        'mailer',
+        'POST',
+        `${usage}/reserve`,
+        { account_id: account, amount: 5, ttl_seconds: 80_000 },
+        'stuck',
+      )
+      await service.call('boris', 'PUT', `/api/v1/quotas/${lowered}`, { total: 100 })
+      for (let n = 0; n < 40; n += 1) {
+        await service
+          .call('mailer', 'POST', `${usage}/consume`, { account_id: account, amount: 20 }, `desk-${n}`)
+          .catch(() => undefined)
+      }
+      for (;;) {
+        const { items } = await service.call('admin', 'GET', `/api/v1/quotas/refusals?account_id=${account}`)
+        if (items[0]?.count === 40) break
+      }
+    })
+
+    afterAll(() => figure('console, clicks', clicks))
+
+    /** Begins on the overview, as after signing in. @returns how often something was clicked since */
+    async function desk(): Promise<[Page, () => Promise<number>]> {
+      const page = await open(service, '/mail')
+      await page.evaluate("window.clicks = 0; addEventListener('click', () => { window.clicks += 1 }, true)")
+      return [page, async () => page.evaluate<number>('window.clicks')]
+    }
+    const search = async (page: Page, text: string): Promise<void> => {
+      await page.keyboard.press('/')
+      await page.keyboard.type(text)
+      await page.keyboard.press('Enter')
+    }
+
+    it('tells why an account is refused, and until when', async () => {
+      const [page, clicked] = await desk()
+      await page.getByRole('link', { name: `Account ${account}` }).click()
+      await page.getByText(/20 would be refused: 5 left\. It fits from .* on\./).waitFor()
+      expect((clicks['why'] = await clicked())).toBe(1)
+    })
+
+    it('gives 5,000 until the end of the month', async () => {
+      const [page, clicked] = await desk()
+      await search(page, String(account))
+      await button(page, 'Top up').click()
+      await page.keyboard.type('5000')
+      await page.getByRole('radio', { name: /this month ends/ }).click()
+      await button(page, 'Give 5,000').click()
+      await page.getByText(/5,000 units are given/).waitFor()
+      expect((clicks['give'] = await clicked())).toBe(3)
+    })
+
+    it('tells who lowered a quota, and undoes it', async () => {
+      const [page, clicked] = await desk()
+      await search(page, `#${lowered}`)
+      const row = panel(page, 'Changes').getByRole('row', { name: /boris.*1,000.*100/s })
+      await row.getByRole('button', { name: 'Undo' }).click()
+      await button(page, 'Undo it').click()
+      await page.getByText('The change is undone.').waitFor()
+      expect((clicks['undo'] = await clicked())).toBe(2)
+      expect(await service.call('admin', 'GET', `/api/v1/quotas/${lowered}`)).toMatchObject({ total: 1000 })
+    })
+
+    it('releases a hold that is stuck', async () => {
+      const [page, clicked] = await desk()
+      await search(page, String(account))
+      await button(page, 'Release the hold of 5').click()
+      await page.getByRole('dialog').getByRole('button', { name: 'Release' }).click()
+      await page.getByText('The hold is released.').waitFor()
+      expect((clicks['release'] = await clicked())).toBe(2)
+    })
+
+    it('tells which quotas end this week', async () => {
+      const [page, clicked] = await desk()
+      await expectText(page, 'Ending within 7 days', 'ends soon')
+      expect((clicks['ending'] = await clicked())).toBe(0)
+    })
+  })
+
   it('shows what people wrote as text', async () => {
     const label = '<img src=x onerror="document.title=\'broken\'"><script>alert(1)</script>'
     const id = await service.quota(81, { label })
@@ -738,14 +833,15 @@ describe('the console', () => {
       keys: ['/mail', async (page) => page.keyboard.press('?')],
       'no such quota': ['/mail/quotas/999999'],
     }
-    const WAYS: [string, NonNullable<Parameters<TestBrowser['page']>[0]>][] = [
-      ['wide and light', { colorScheme: 'light' }],
-      ['wide and dark', { colorScheme: 'dark' }],
-      ['360 pixels wide and light', { colorScheme: 'light', viewport: { width: 360, height: 740 } }],
-      ['360 pixels wide and dark', { colorScheme: 'dark', viewport: { width: 360, height: 740 } }],
-      // What twice the size leaves of 1280 by 800.
-      ['at 200 %', { colorScheme: 'light', viewport: { width: 640, height: 400 }, deviceScaleFactor: 2 }],
-    ]
+    /** 640 by 400 is what twice the size leaves of 1280 by 800. */
+    const WAYS = (['light', 'dark'] as const).flatMap((colorScheme) =>
+      [
+        { width: 1280, height: 800 },
+        { width: 640, height: 400 },
+        { width: 360, height: 740 },
+      ].map((viewport) => ({ colorScheme, viewport })),
+    )
+    let page: Page
     let looked = 0
 
     beforeAll(async () => {
@@ -761,33 +857,48 @@ describe('the console', () => {
         .call('mailer', 'POST', '/api/v1/quotas/usage/consume', { account_id: 91, amount: 5000 }, 'r-91')
         .catch(() => undefined)
       await service.call('anna', 'DELETE', `/api/v1/quotas/${await service.quota(92)}`)
+      page = await browser.page()
+      await page.goto(`${service.url}/admin/`)
+      await heading(page, 'Sign in').waitFor()
     })
 
     afterAll(() => figure('console', { screens: Object.keys(SCREENS).length + 1, looks: looked, seriousFindings: 0 }))
 
-    it.each(WAYS)('%s: nothing serious for axe-core, and nothing sticks out', async (_name, options) => {
-      const page = await browser.page(options)
-      await page.goto(`${service.url}/admin/`)
-      expect(await seriousFindings(page)).toEqual([])
-      await signIn(page, 'anna', { keep: true })
-      for (const [name, [path, prepare]] of Object.entries(SCREENS)) {
+    const look = async (): Promise<void> => {
+      for (const { colorScheme, viewport } of WAYS) {
+        await page.emulateMedia({ colorScheme })
+        await page.setViewportSize(viewport)
+        const sticksOut = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')
+        expect([colorScheme, viewport.width, await seriousFindings(page), sticksOut]).toEqual([
+          colorScheme,
+          viewport.width,
+          [],
+          0,
+        ])
+        looked += 1
+      }
+    }
+
+    it('at the door: nothing serious for axe-core, and nothing sticks out', look)
+
+    it.each(Object.entries(SCREENS))(
+      '%s: nothing serious for axe-core, and nothing sticks out',
+      async (_name, [path, prepare]) => {
+        if ((await page.getByRole('banner').count()) === 0) await signIn(page, 'anna', { keep: true })
         await page.goto(`${service.url}/admin${path}`)
         await ready(page)
         await prepare?.(page)
         await ready(page)
-        expect([name, await seriousFindings(page)]).toEqual([name, []])
-        const width = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')
-        expect([name, width]).toEqual([name, 0])
+        await look()
         await page.evaluate(
           "Object.keys(sessionStorage).forEach((key) => key.includes('draft') && sessionStorage.removeItem(key))",
         )
-        looked += 1
-      }
-    })
+      },
+    )
 
     it('never by colour alone: each status has a word and a sign', async () => {
-      const page = await open(service, '/mail/quotas')
-      for (const text of await page.locator('.badge').allInnerTexts())
+      const list = await open(service, '/mail/quotas')
+      for (const text of await list.locator('.badge').allInnerTexts())
         expect(text).toMatch(/^\S\s+(active|disabled|expired|deleted)$/)
     })
   })
@@ -796,7 +907,7 @@ describe('the console', () => {
     expect(browser.reports).toEqual([])
     expect(browser.errors).toEqual([])
     const secrets = Object.values(TOKENS)
-    expect(browser.addresses.length).toBeGreaterThan(500)
+    expect(browser.addresses.length).toBeGreaterThan(300)
     expect(browser.addresses.filter((address) => secrets.some((secret) => address.includes(secret)))).toEqual([])
     expect(secrets.filter((secret) => service.log.includes(secret))).toEqual([])
   })

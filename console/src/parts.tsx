@@ -245,10 +245,10 @@ export function fieldName(field: string): string {
 }
 
 /** A text that somebody wants to hand on. */
-export function Copied({ what, text }: { what: string; text: string }): ReactNode {
+export function Copied({ what, text, named = true }: { what: string; text: string; named?: boolean }): ReactNode {
   return (
     <span className="copied">
-      <span className="muted">{what}</span> <code>{text}</code>
+      {named && <span className="muted">{what}</span>} <code>{text}</code>
       <button
         type="button"
         className="quiet"
@@ -435,6 +435,8 @@ export function OperationLink({
   )
 }
 
+const START = 'form input:not([type="radio"]), form .primary, form .danger + button'
+
 /** A real dialog: the browser keeps the focus in it, closes it at Esc, and gives the focus back to where it was. */
 export function Dialog({
   title,
@@ -451,6 +453,8 @@ export function Dialog({
     const before = document.activeElement
     const element = dialog.current
     element?.showModal()
+    // Where somebody goes on; where it cannot be undone, not on the button that does it.
+    element?.querySelector<HTMLElement>(START)?.focus()
     return () => {
       element?.close()
       if (before instanceof HTMLElement && before.isConnected) before.focus()

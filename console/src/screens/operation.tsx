@@ -117,7 +117,7 @@ export function OperationScreen({ desk, id }: { desk: Desk; id: string }): React
             <Panel title="What it is">
               <dl className="facts">
                 <Fact name="Identifier">
-                  <Copied what="identifier" text={operation.id} />
+                  <Copied what="identifier" text={operation.id} named={false} />
                 </Fact>
                 <Fact name={desk.Owner}>
                   <OwnerLink channel={desk.name} owner={operation.owner} />
