@@ -56,10 +56,10 @@ const service = await startService({ databaseUrl, tokens })
 const browser = await chromium.launch(launchOptions())
 try {
   const names = Object.keys(SCREENS).filter((name) => only.length === 0 || only.includes(name))
-  for (const width of forDocs ? [1280] : WIDTHS) {
+  for (const width of forDocs ? [1080] : WIDTHS) {
     for (const colorScheme of SCHEMES) {
       const context = await browser.newContext({
-        viewport: { width, height: forDocs ? 800 : 900 },
+        viewport: { width, height: forDocs ? 560 : 900 },
         colorScheme,
         locale: 'en-GB',
         timezoneId: 'Europe/Berlin',
