@@ -34,7 +34,7 @@ module.exports = {
       comment: 'The engine knows quotas, the store, errors and the clock; no feature, no HTTP.',
       severity: 'error',
       from: { path: '^src/ledger/' },
-      to: { path: '^(src|test|bench|ormconfig)', pathNot: '^src/(ledger|quota|database|error|clock)/' },
+      to: { path: '^(src|test|bench|ormconfig)', pathNot: '^src/(ledger|quota|database|error|clock|random)/' },
     },
     {
       name: 'database-below-ledger',
@@ -48,6 +48,12 @@ module.exports = {
       severity: 'error',
       from: { path: '^src/clock/' },
       to: { path: '^src/', pathNot: '^src/(clock|quota)/' },
+    },
+    {
+      name: 'random-below-all',
+      severity: 'error',
+      from: { path: '^src/random/' },
+      to: { path: '^src/', pathNot: '^src/random/' },
     },
     {
       name: 'features-apart-mail',

@@ -77,8 +77,11 @@ onEveryStore('times', (kind) => {
   it('come back as they went in, whatever they are', async () => {
     const anyTime = fc.integer({ min: EARLIEST, max: LATEST })
     const early = fc.integer({ min: EARLIEST, max: Date.parse('0100-01-01T00:00:00Z') })
-    const times: Instant[] = [...fc.sample(anyTime, DRAWN / 2), ...fc.sample(early, DRAWN / 2)]
-    for (const time of times) await roundTrip(formatInstant(time))
+    const drawn: Instant[] = [...fc.sample(anyTime, DRAWN / 2), ...fc.sample(early, DRAWN / 2)]
+    // The same again would change nothing.
+    const times = new Set(drawn.map(formatInstant))
+    for (const time of TIMES) times.delete(time)
+    for (const time of times) await roundTrip(time)
   })
 
   it('leave a quota that was over in the year 40 over', async () => {

@@ -18,7 +18,7 @@ import { METRICS_REGISTRY } from '../operations/metrics.js'
 import { measureLedger } from './ledger.metrics.js'
 import type { OfficeReaders } from './office.service.js'
 
-/** Two batches at the database at once keep it busy; on SQLite there is one write lock. */
+/** Batches at the database at once, where one does not keep up; on SQLite there is one write lock. */
 const LANES = 2
 
 /** Under which tokens a channel's parts are injected. */

@@ -53,6 +53,10 @@ export function measureLedger<Q extends QuotaRow>(registry: Registry, ledger: Le
   )
   const depths = gauge('quota_queue_depth', 'Requests that wait for a lane or are at the database.')
   depths.add(channel, () => ledger.engine.depth)
+  gauge(
+    'quota_lanes_busy',
+    'Batches at the database: one while it keeps up, more where the queue is deep, the disk slow or a row locked.',
+  ).add(channel, () => ledger.engine.busyLanes)
   const byPrincipal = metric(registry, QUEUE_BY_PRINCIPAL, () => new PrincipalGauge(registers))
   byPrincipal.add(channel, () => ledger.engine.depthByCaller)
   const holds = gauge('quota_open_holds', 'Reservations that are neither settled nor due.')

@@ -16,9 +16,23 @@ export type DatabaseConfig =
     }
 
 const CONNECT_TIMEOUT_MS = 3_000
-/** No statement of the service runs longer in health; one that does has lost its server or its locks. */
-const STATEMENT_TIMEOUT_MS = 5_000
+/** No statement of the service, and no packet of several, runs longer in health; one that does has lost its server or its locks. In milliseconds. */
+export const STATEMENT_TIMEOUT_MS = 5_000
 const MOST_WAITING_FOR_A_CONNECTION = 2_000
+
+/** How every connection to a server is made, and how its values are read. */
+export const CONNECTING = {
+  timezone: 'Z',
+  // mysql2 would make 2040 of the year 40; see `instantFromStore`.
+  dateStrings: true,
+  supportBigNumbers: true,
+  bigNumberStrings: false,
+  connectTimeout: CONNECT_TIMEOUT_MS,
+  queueLimit: MOST_WAITING_FOR_A_CONNECTION,
+  idleTimeout: POOL_IDLE_MS,
+  enableKeepAlive: true,
+  keepAliveInitialDelay: 10_000,
+} as const
 
 /**
  * How long libsql waits for a lock that another process has. It waits within the call, and the event loop with it: so hardly at all while
@@ -55,25 +69,22 @@ export function dataSourceOptions(
       },
     }
   }
+  // Units of work have as many of their own: see `Pools`.
+  const connections = purpose === 'service' ? Math.max(1, Math.floor(config.poolSize / 2)) : 2
+  const { connectTimeout, timezone, dateStrings, supportBigNumbers, bigNumberStrings, ...pooling } = CONNECTING
   return {
     ...common,
     type: config.url.startsWith('mariadb:') ? 'mariadb' : 'mysql',
     driver: sessionDriver(purpose),
     // TypeORM reads user, password, host, port and database out of the URL.
     url: config.url,
-    timezone: 'Z',
-    // mysql2 would make 2040 of the year 40; see `instantFromStore`.
-    dateStrings: true,
-    supportBigNumbers: true,
-    bigNumberStrings: false,
-    connectTimeout: CONNECT_TIMEOUT_MS,
-    poolSize: purpose === 'service' ? config.poolSize : 2,
+    timezone,
+    dateStrings,
+    supportBigNumbers,
+    bigNumberStrings,
+    connectTimeout,
+    poolSize: connections,
     ...(purpose === 'service' ? { enableQueryTimeout: true, maxQueryExecutionTime: STATEMENT_TIMEOUT_MS } : {}),
-    extra: {
-      queueLimit: MOST_WAITING_FOR_A_CONNECTION,
-      ...(purpose === 'service' ? { idleTimeout: POOL_IDLE_MS, maxIdle: config.poolSize - 1 } : {}),
-      enableKeepAlive: true,
-      keepAliveInitialDelay: 10_000,
-    },
+    extra: { ...pooling, ...(purpose === 'service' ? { maxIdle: connections - 1 } : {}) },
   }
 }

@@ -7,6 +7,8 @@ export type Purpose = 'service' | 'migration'
 export interface ServerFacts {
   /** Is it a node of a cluster whose other nodes may be written to as well? */
   readonly clustered: boolean
+  /** How far apart the generated ids of one INSERT are: `auto_increment_increment`. */
+  readonly idStep: number
 }
 
 /**
@@ -32,7 +34,7 @@ const FACTS = new WeakMap<object, ServerFacts>()
 
 /** What is known of the server that a pooled connection leads to. */
 export function factsOf(connection: object): ServerFacts {
-  return FACTS.get(connection) ?? { clustered: false }
+  return FACTS.get(connection) ?? { clustered: false, idStep: 1 }
 }
 
 /**
@@ -75,7 +77,8 @@ async function tell(connection: PoolConnection, purpose: Purpose): Promise<void>
   const clustered = await isClustered(connection)
   // A read waits until this node has applied what was committed elsewhere before it.
   if (clustered && purpose === 'service') await say(connection, 'SET SESSION wsrep_sync_wait = 1')
-  FACTS.set(connection, { clustered })
+  const [row] = (await say(connection, 'SELECT @@auto_increment_increment AS step')) as { step: unknown }[]
+  FACTS.set(connection, { clustered, idStep: Number(row?.step ?? 1) })
 }
 
 /**

@@ -2,39 +2,17 @@ import { statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { OnApplicationShutdown } from '@nestjs/common'
-import type Database from 'libsql'
-import type { PoolConnection } from 'mysql2'
-import type { DataSource, QueryRunner } from 'typeorm'
+import type { DataSource } from 'typeorm'
 import { ServiceError } from '../error/service-error.js'
-import type { Dialect, RawRow, Scalar } from './row-codec.js'
+import { type ConnectionCounts, Pools } from './pools.js'
+import type { Dialect } from './row-codec.js'
 import { probeServer } from './server-probe.js'
-import { factsOf } from './sessions.js'
+import { FileSession, ServerSession, type Session, type Transaction } from './session.js'
 import { type Fault, faultName, faultOf, isLockTimeout, poisons, StoreUnavailable } from './store-error.js'
 import { type Found, foundBy, type Reach, StoreWatch, type Use } from './store-watch.js'
 
+export type { Statement, Transaction, Written } from './session.js'
 export { StoreUnavailable } from './store-error.js'
-
-/** The statements of one unit of work, all on one connection. */
-export interface Transaction {
-  /** Which kind of SQL the store speaks. On SQLite a transaction holds the one write lock, so that nothing else has to be locked. */
-  readonly dialect: Dialect
-  /** Is the server a node of a cluster whose other nodes may be written to as well? Row locks are then no protection from writers elsewhere. */
-  readonly clustered: boolean
-  /** Did the try before this one end because somebody else kept a row locked? Waiting for that lock again would take as long again. */
-  readonly afterLockTimeout: boolean
-  /** Rows of a SELECT. */
-  rows(sql: string, values?: readonly Scalar[]): Promise<RawRow[]>
-  /** Runs a statement that writes. */
-  execute(sql: string, values?: readonly Scalar[]): Promise<Written>
-}
-
-/** What a writing statement did. */
-export interface Written {
-  /** Rows matched by an UPDATE or DELETE, rows made by an INSERT. */
-  affected: number
-  /** The generated id of the (first) row that an INSERT made. */
-  insertId: number
-}
 
 /** Tells what the unit of work went through; for metrics and logs. */
 export interface UnitOfWorkObserver {
@@ -59,13 +37,15 @@ const LONGEST_PAUSE_MS = 250
  *   there is one, under the locks that it takes first.
  * - After any failed statement the rest is rolled back, or the connection is destroyed, which makes the server roll back.
  * - While the store is known to be away, units are refused before they begin; those in hand wait for its return, up to their deadline (StoreWatch).
- * - MySQL/MariaDB: READ COMMITTED, one pooled connection per unit. SQLite: one connection for all, so every unit and every read waits its turn, and a
+ * - MySQL/MariaDB: READ COMMITTED, one pooled connection per unit; what need not be waited for goes in one packet with what must be (ServerSession). SQLite: one connection for all, so every unit and every read waits its turn, and a
  *   transaction begins IMMEDIATE. A turn is one try: the pause before the next one is the others' turn.
  */
 export class UnitOfWork implements OnApplicationShutdown {
   /** Which kind of SQL the store speaks. */
   readonly dialect: Dialect
   private readonly watch: StoreWatch
+  /** Undefined on SQLite, which has one connection. */
+  private readonly pools: Pools | undefined
   private turn: Promise<unknown> = Promise.resolve()
 
   constructor(
@@ -74,6 +54,7 @@ export class UnitOfWork implements OnApplicationShutdown {
   ) {
     this.dialect = dataSource.options.type === 'better-sqlite3' ? 'sqlite' : 'mysql'
     this.watch = new StoreWatch(async () => this.probe())
+    this.pools = this.dialect === 'mysql' ? new Pools(dataSource) : undefined
   }
 
   /** What the store is known to be good for at this moment. */
@@ -89,9 +70,15 @@ export class UnitOfWork implements OnApplicationShutdown {
     this.watch.require('write')
   }
 
-  /** Ends the watch over the store. */
-  onApplicationShutdown(): void {
+  /** How connections to the server are used; undefined on SQLite, which has one. */
+  connections(): ConnectionCounts | undefined {
+    return this.pools?.counts()
+  }
+
+  /** Ends the watch over the store, and the connections for units of work. */
+  async onApplicationShutdown(): Promise<void> {
     this.watch.stop()
+    await this.pools?.end()
   }
 
   /**
@@ -156,7 +143,7 @@ export class UnitOfWork implements OnApplicationShutdown {
   }
 
   private async look<T>(unit: (transaction: Transaction) => Promise<T>, how: Try): Promise<T> {
-    const session = await this.open(how)
+    const session = await this.open('read', how)
     try {
       return await unit(session)
     } catch (error) {
@@ -172,30 +159,27 @@ export class UnitOfWork implements OnApplicationShutdown {
     observer: UnitOfWorkObserver | undefined,
     how: Try,
   ): Promise<T> {
-    const session = await this.open(how)
-    session.afterLockTimeout = how.afterLockTimeout
+    const session = await this.open('write', how)
     try {
-      await session.command(this.dialect === 'sqlite' ? 'BEGIN IMMEDIATE' : 'START TRANSACTION')
+      await session.begin()
       const result = await unit(session)
       const start = performance.now()
-      await session.command('COMMIT')
+      await session.commit()
       observer?.committed((performance.now() - start) / 1000)
       return result
     } catch (error) {
       if (this.dialect === 'mysql' && poisons(error)) session.destroy()
       // A lock timeout (1205) takes back one statement only: the rest must go before anything else happens on this connection.
-      else await session.command('ROLLBACK').catch(() => session.destroy())
+      else await session.rollback().catch(() => session.destroy())
       throw error
     } finally {
       await session.release()
     }
   }
 
-  private async open({ deadline }: Try): Promise<Session> {
-    const runner = this.dataSource.createQueryRunner()
-    const session = new Session(runner, this.dialect)
-    if (this.dialect === 'sqlite') return session
-    const connecting = runner.connect() as Promise<PoolConnection>
+  private async open(use: Use, { deadline, afterLockTimeout }: Try): Promise<Session> {
+    if (this.pools === undefined) return new FileSession(this.dataSource.createQueryRunner())
+    const connecting = this.pools.take(use)
     const connection = await before(deadline, connecting)
     if (connection === undefined) {
       // It comes when somebody is done with it, or never.
@@ -205,38 +189,27 @@ export class UnitOfWork implements OnApplicationShutdown {
       )
       throw new StoreUnavailable('busy', new Error('every connection was in use all the time'))
     }
-    session.connection = connection
-    session.clustered = factsOf(connection).clustered
-    return session
+    return new ServerSession(connection, afterLockTimeout)
   }
 
   private async probe(): Promise<Found> {
     const { options } = this.dataSource
     const table = options.migrationsTableName ?? ''
     if (options.type !== 'better-sqlite3') {
-      this.dropIdle()
+      this.pools?.dropIdle()
       return probeServer('url' in options ? (options.url ?? '') : '', table)
     }
     try {
       // The little that is written here finds its place where a unit no longer does.
       const { bavail, bsize } = await statfs(dirname(options.database))
       if (bavail * bsize < ROOM_FOR_UNITS_BYTES) return { reach: 'reads', cause: new Error('the disk is full') }
-      const session = new Session(this.dataSource.createQueryRunner(), this.dialect)
+      const session = new FileSession(this.dataSource.createQueryRunner())
       // Committed, so that it needs the lock and the right to write; it changes nothing.
       await this.inTurn(async () => session.command(`UPDATE \`${table}\` SET \`name\` = \`name\``))
       return { reach: 'all' }
     } catch (error) {
       return faultOf(error) === 'conflict' ? { reach: 'reads', cause: error } : foundBy(error, 'reads')
     }
-  }
-
-  /** Where one connection has died, its like may have, and none must be handed out to find that out by waiting. */
-  private dropIdle(): void {
-    const { pool } = this.dataSource.driver as { readonly pool?: IdlePool }
-    const idle = Array.from({ length: pool?._freeConnections.length ?? 0 }, (_, place) =>
-      pool?._freeConnections.get(place),
-    )
-    for (const connection of idle) connection?.destroy()
   }
 }
 
@@ -245,11 +218,6 @@ interface Try {
   /** By `performance.now()`: later than this it is not worth beginning. */
   readonly deadline: number
   readonly afterLockTimeout: boolean
-}
-
-/** What mysql2's pool keeps of the connections that nobody uses. */
-interface IdlePool {
-  readonly _freeConnections: { readonly length: number; get(place: number): PoolConnection | undefined }
 }
 
 /** What a promise resolves to, or undefined where it has not by then. */
@@ -262,48 +230,5 @@ async function before<T>(deadline: number, promise: Promise<T>): Promise<T | und
     return await Promise.race([promise, late])
   } finally {
     clearTimeout(timer)
-  }
-}
-
-class Session implements Transaction {
-  connection: PoolConnection | undefined
-  clustered = false
-  afterLockTimeout = false
-
-  constructor(
-    private readonly runner: QueryRunner,
-    readonly dialect: Dialect,
-  ) {}
-
-  async rows(sql: string, values: readonly Scalar[] = []): Promise<RawRow[]> {
-    return (await this.runner.query(sql, values as Scalar[])) as RawRow[]
-  }
-
-  async execute(sql: string, values: readonly Scalar[] = []): Promise<Written> {
-    const result = await this.runner.query(sql, values as Scalar[], true)
-    const raw: unknown = result.raw
-    // SQLite's driver gives the id itself, mysql2 an object that holds it.
-    const insertId = typeof raw === 'number' ? raw : ((raw as { insertId?: number } | undefined)?.insertId ?? 0)
-    return { affected: result.affected ?? 0, insertId }
-  }
-
-  /** Runs a statement of the transaction itself, or one by itself. */
-  async command(sql: string): Promise<void> {
-    if (this.dialect === 'mysql') {
-      await this.execute(sql)
-      return
-    }
-    // Prepared, run and put away: a BEGIN that met another's lock would stay open as a statement, and keep every later read at its snapshot.
-    const database = (await this.runner.connect()) as Database.Database
-    database.exec(sql)
-  }
-
-  /** Ends the connection instead of giving it back to the pool; the server rolls back what was open on it. */
-  destroy(): void {
-    this.connection?.destroy()
-  }
-
-  async release(): Promise<void> {
-    await this.runner.release()
   }
 }

@@ -1,23 +1,9 @@
 import type { Request, Response } from 'express'
-import { randomFillSync } from 'node:crypto'
 import { v7 } from 'uuid'
+import { pooledRandom } from '../random/pooled-random.js'
 import { addHeader } from './reply.js'
 
 const ACCEPTED = /^[A-Za-z0-9._-]{1,128}$/
-
-/** Random bytes for so many ids are asked of the system at once: asking costs more than all else about an id. */
-const POOL_BYTES = 16 * 256
-const pool = new Uint8Array(POOL_BYTES)
-let used = POOL_BYTES
-
-function pooledRandom(): Uint8Array {
-  if (used === POOL_BYTES) {
-    randomFillSync(pool)
-    used = 0
-  }
-  used += 16
-  return pool.subarray(used - 16, used)
-}
 
 /** The caller's id for the request where it is one that can stand in a log, else a new UUIDv7. */
 export function requestIdOf(sent: string | string[] | undefined): string {

@@ -11,10 +11,10 @@ import { Book } from './book.js'
 import type { Channel } from './channel.js'
 import type { Outcome, Request } from './command.js'
 import { loadHolds, sweepHolds } from './holds.js'
-import { Judge } from './judge.js'
+import { Judge, type Verdict } from './judge.js'
 import { Lane, type Waiting } from './lane.js'
 import type { QuotaRow } from './quota.entity.js'
-import type { LedgerStore } from './store.js'
+import type { Found, LedgerStore, Wanted } from './store.js'
 
 /** What happened in the engine, for metrics. Every time is in seconds. */
 export interface EngineObserver extends UnitOfWorkObserver {
@@ -26,7 +26,7 @@ export interface EngineObserver extends UnitOfWorkObserver {
 
 /** How the engine is set up. */
 export interface EngineOptions {
-  /** Batches at the database at the same time; one on SQLite. */
+  /** Batches at the database at the same time, at most; one on SQLite. */
   readonly lanes: number
   /** Requests that may wait, in each lane an equal share of them; one more is answered `unavailable`. */
   readonly queueLimit: number
@@ -61,7 +61,7 @@ class LockRowsMissing extends Error {
 class RowsLocked extends Error {}
 
 /**
- * Group commit: while one transaction is at the database, requests gather; the next transaction takes them together. One owner's requests all go through the
+ * Group commit: while one transaction is at the database, requests gather; the next transaction takes them together. One owner's requests in hand are all in the
  * same lane, so those of one caller keep their order.
  *
  * Locks are taken in one order everywhere: owners by id, then the act's unique index, then rows by id.
@@ -75,6 +75,8 @@ export class Engine<Q extends QuotaRow> {
   private readonly lockedOut: Lane
   /** How many requests wait in it, by owner. */
   private readonly lockedOwners = new Map<number, number>()
+  /** Where an owner's requests are that wait or are at the database. */
+  private readonly inLane = new Map<number, { readonly lane: Lane; count: number }>()
   private readonly knownOwners = new Set<number>()
   private readonly waitingOf = new Map<string, number>()
   private waitingCount = 0
@@ -125,17 +127,47 @@ export class Engine<Q extends QuotaRow> {
     const { caller, ownerId } = request
     this.assureRoom(caller, 1)
     const lockedOut = this.lockedOwners.get(ownerId)
-    const lane = lockedOut === undefined ? this.lanes[ownerId % this.lanes.length] : this.lockedOut
-    if (lane === undefined) throw new Error('an engine without lanes')
+    const lane = lockedOut === undefined ? this.laneOf(ownerId) : this.lockedOut
     if (lane.isFullFor(caller)) throw tooMany()
     if (lockedOut !== undefined && lockedOut >= MOST_LOCKED_OUT_OF_ONE) throw ownerLocked()
     return new Promise((resolve, reject) => {
-      const waiting: Waiting = { request, since: performance.now(), lockedOutUntil: undefined, resolve, reject }
+      const waiting: Waiting = {
+        request,
+        since: performance.now(),
+        lockedOutUntil: undefined,
+        inLane: false,
+        resolve,
+        reject,
+      }
       this.waitingCount += 1
       this.waitingOf.set(caller, (this.waitingOf.get(caller) ?? 0) + 1)
       if (lane === this.lockedOut) this.putAside(waiting)
-      else lane.push(waiting)
+      else this.enter(lane, waiting)
     })
+  }
+
+  /** Transactions at the database at this moment. */
+  get busyLanes(): number {
+    return [...this.lanes, this.lockedOut].filter(({ busy }) => busy).length
+  }
+
+  /**
+   * The lane for an owner's next request: that of its others, so that they keep their order; else the first that is not congested. As long as one
+   * lane keeps up there is one, since the larger its batches the less each request costs; others help where the queue is deep, the disk slow
+   * or somebody's lock in the way.
+   */
+  private laneOf(ownerId: number): Lane {
+    const inHand = this.inLane.get(ownerId)
+    if (inHand !== undefined) return inHand.lane
+    const [first, ...others] = this.lanes
+    if (first === undefined) throw new Error('an engine without lanes')
+    if (!first.congested) return first
+    let best = first
+    for (const lane of others) {
+      if (!lane.congested) return lane
+      if (lane.size < best.size) best = lane
+    }
+    return best
   }
 
   /** Takes nothing new, and resolves when everything taken is answered. */
@@ -211,6 +243,7 @@ export class Engine<Q extends QuotaRow> {
     const now = performance.now()
     const { ownerId } = waiting.request
     if (waiting.lockedOutUntil === undefined) {
+      this.leaveLane(waiting)
       waiting.lockedOutUntil = now + LOCKED_OUT_PATIENCE_MS
       this.lockedOwners.set(ownerId, (this.lockedOwners.get(ownerId) ?? 0) + 1)
     }
@@ -227,10 +260,30 @@ export class Engine<Q extends QuotaRow> {
   }
 
   /** Counts a request as no longer waiting. */
-  private leave({ request: { caller, ownerId }, lockedOutUntil }: Waiting): void {
+  private leave(waiting: Waiting): void {
+    const { caller, ownerId } = waiting.request
     this.waitingCount -= 1
     countDown(this.waitingOf, caller)
-    if (lockedOutUntil !== undefined) countDown(this.lockedOwners, ownerId)
+    this.leaveLane(waiting)
+    if (waiting.lockedOutUntil !== undefined) countDown(this.lockedOwners, ownerId)
+  }
+
+  private enter(lane: Lane, waiting: Waiting): void {
+    const { ownerId } = waiting.request
+    const inHand = this.inLane.get(ownerId)
+    if (inHand === undefined) this.inLane.set(ownerId, { lane, count: 1 })
+    else inHand.count += 1
+    waiting.inLane = true
+    lane.push(waiting)
+  }
+
+  private leaveLane(waiting: Waiting): void {
+    const { ownerId } = waiting.request
+    const inHand = waiting.inLane ? this.inLane.get(ownerId) : undefined
+    if (inHand === undefined) return
+    waiting.inLane = false
+    inHand.count -= 1
+    if (inHand.count === 0) this.inLane.delete(ownerId)
   }
 
   /** Has a batch decided and committed, once its owners have lock rows. */
@@ -271,34 +324,51 @@ export class Engine<Q extends QuotaRow> {
     skipLocked: boolean,
   ): Promise<Decision[]> {
     const ownerIds = [...new Set(requests.map(({ ownerId }) => ownerId))]
-    const lockedIds = await this.store.lockOwners(transaction, ownerIds, skipLocked)
+    const found = await this.store.lockAndRead(transaction, {
+      ownerIds,
+      skipLocked,
+      now: this.clock.now(),
+      ...namedBy(requests),
+    })
+    const { lockedIds } = found
     const elsewhere = await this.lockedElsewhere(transaction, requests, ownerIds, lockedIds, skipLocked)
     const judged = requests.filter(({ ownerId }) => !elsewhere.has(ownerId))
+    // The present is what it is once the locks are had.
     const book = new Book<Q>(this.clock.now())
-    await this.load(transaction, book, judged, lockedIds)
+    await this.load(transaction, book, judged, found)
 
     const judge = new Judge(this.channel, book)
     const slice = new TimeSlice()
     const decisions: Decision[] = []
-    for (const request of requests) {
+    // Quotas that are to be made, and whose answers need their ids. They are made together, as long as what follows does not depend on them.
+    let creating: Creating<Q>[] = []
+    const create = async (): Promise<void> => {
+      const ids = await this.store.insertQuotas(
+        transaction,
+        creating.map(({ verdict }) => verdict.insert),
+      )
+      for (const [n, { place, verdict }] of creating.entries()) {
+        decisions[place] = { outcome: verdict.admit(ids[n] ?? 0) }
+      }
+      creating = []
+    }
+    for (const [place, request] of requests.entries()) {
       if (slice.spent) await slice.next()
       if (elsewhere.has(request.ownerId)) {
-        decisions.push('locked out')
+        decisions[place] = 'locked out'
         continue
       }
+      if (creating.length > 0 && dependsOn(request, creating)) await create()
       try {
         const verdict = judge.decide(request)
-        decisions.push({
-          outcome:
-            'outcome' in verdict
-              ? verdict.outcome
-              : verdict.admit(await this.store.insertQuota(transaction, verdict.insert)),
-        })
+        if ('outcome' in verdict) decisions[place] = { outcome: verdict.outcome }
+        else creating.push({ place, request, verdict })
       } catch (error) {
         if (!(error instanceof ServiceError)) throw error
-        decisions.push({ refusal: error })
+        decisions[place] = { refusal: error }
       }
     }
+    if (creating.length > 0) await create()
 
     await sweepHolds(transaction, this.store, book, async (ids) => this.loadMissing(transaction, book, ids))
     await this.store.write(transaction, book)
@@ -342,43 +412,60 @@ export class Engine<Q extends QuotaRow> {
     transaction: Transaction,
     book: Book<Q>,
     requests: readonly Request[],
-    ownerIds: readonly number[],
+    { lockedIds, quotas, acts, operations }: Found<Q>,
   ): Promise<void> {
-    const quotaIds = new Set<number>()
-    const operationIds = new Set<string>()
-    const once = new Set<string>()
-    for (const request of requests) {
-      if ('quotaId' in request.command) quotaIds.add(request.command.quotaId)
-      if ('operationId' in request.command) operationIds.add(request.command.operationId)
-      if (request.once !== null) once.add(request.once)
-    }
-    for (const quota of await this.store.liveQuotas(transaction, ownerIds, book.now)) {
-      book.addQuota(quota)
-      quotaIds.delete(quota.id)
-    }
-    if (once.size > 0) for (const act of await this.store.actsByOnce(transaction, [...once])) book.addAct(act)
-    // An edit without a key may have been committed by an earlier try whose answer was lost: it is known by its own id.
-    const keyless = requests.filter((request) => request.once === null && request.command.kind !== 'sweep')
-    for (const act of await this.store.actsById(
-      transaction,
-      keyless.map(({ id }) => id),
-    )) {
-      book.addAct(act)
-    }
-    for (const entry of await this.store.operationsById(transaction, [...operationIds])) {
+    const locked = new Set(lockedIds)
+    const named = new Set(namedBy(requests).quotaIds)
+    const paid = new Set<number>()
+    // A quota that is neither locked nor named is somebody's whose lock was not had.
+    for (const quota of quotas) if (locked.has(quota.ownerId) || named.has(quota.id)) book.addQuota(quota)
+    for (const act of acts) book.addAct(act)
+    for (const entry of operations) {
       book.addOperation(entry)
-      for (const { quotaId } of entry.allocations) quotaIds.add(quotaId)
+      for (const { quotaId } of entry.allocations) paid.add(quotaId)
     }
-
     // Before the holds: a due one may lie on a quota that is deleted or over, and that an edit is about to bring back.
-    await this.loadMissing(transaction, book, quotaIds)
-    await loadHolds(transaction, this.store, book, requests, ownerIds)
+    await this.loadMissing(transaction, book, paid)
+    await loadHolds(transaction, this.store, book, requests, lockedIds)
   }
 
   private async loadMissing(transaction: Transaction, book: Book<Q>, quotaIds: ReadonlySet<number>): Promise<void> {
     const missing = [...quotaIds].filter((id) => book.quota(id) === undefined)
     for (const quota of await this.store.quotasById(transaction, missing)) book.addQuota(quota)
   }
+}
+
+/** A quota that is to be made. */
+interface Creating<Q> {
+  /** The request's, among those of the batch. */
+  readonly place: number
+  readonly request: Request
+  readonly verdict: Extract<Verdict<Q>, { insert: unknown }>
+}
+
+/** Does it matter to a request that these have been made: for their owners' sake, or a key's? */
+function dependsOn<Q>(request: Request, creating: readonly Creating<Q>[]): boolean {
+  if (request.command.kind !== 'create') return true
+  return creating.some(
+    ({ request: { ownerId, once } }) => ownerId === request.ownerId || (once !== null && once === request.once),
+  )
+}
+
+/** What requests name, without doubles. */
+function namedBy(requests: readonly Request[]): Pick<Wanted, 'once' | 'actIds' | 'operationIds' | 'quotaIds'> {
+  const quotaIds = new Set<number>()
+  const operationIds = new Set<string>()
+  const once = new Set<string>()
+  const actIds: string[] = []
+  for (const request of requests) {
+    const { command } = request
+    if ('quotaId' in command) quotaIds.add(command.quotaId)
+    if ('operationId' in command) operationIds.add(command.operationId)
+    if (request.once !== null) once.add(request.once)
+    // An edit without a key may have been committed by an earlier try whose answer was lost: it is known by its own id.
+    else if (command.kind !== 'sweep') actIds.push(request.id)
+  }
+  return { once: [...once], actIds, operationIds: [...operationIds], quotaIds: [...quotaIds] }
 }
 
 function countDown<K>(counts: Map<K, number>, key: K): void {

@@ -1,5 +1,6 @@
 import { v7 } from 'uuid'
 import type { Clock } from '../clock/clock.js'
+import { pooledRandom } from '../random/pooled-random.js'
 
 /** The largest counter that a UUIDv7 made by `uuid` carries beside its milliseconds. */
 const MOST_PER_MILLISECOND = 0x7fff_ffff
@@ -24,6 +25,6 @@ export class IdSource {
         this.sequence = 0
       }
     }
-    return v7({ msecs: this.last, seq: this.sequence })
+    return v7({ msecs: this.last, seq: this.sequence, rng: pooledRandom })
   }
 }

@@ -1099,73 +1099,6 @@ describe('any sequence of requests', () => {
 
   it('comes to what counting unit by unit comes to, and keeps every promise on the way', () => {
     const met = new Map<string, number>()
-    fc.assert(
-      fc.property(fc.array(anyBatch, { minLength: 1, maxLength: 25 }), (batches) => {
-        const { tables, model } = begin()
-        const bodies = new Map<string, string>()
-        const sent: Request[] = []
-        const lowered = new Set<number>()
-        for (const { time, moves, lookAtHolds } of batches) {
-          const event = nextEvent(model) - model.now
-          model.pass(typeof time === 'number' ? time : time === 'event' ? event : event - 1)
-          const { now } = model
-
-          const stood = new Map(model.quotas.map((quota) => [quota.id, model.used(quota) + model.reserved(quota)]))
-          const requests: Request[] = []
-          const expected = moves.map((move) => {
-            const again = move.kind === 'again' ? sent[move.pick % Math.max(1, sent.length)] : undefined
-            const one = move.kind === 'again' ? { kind: 'release' as const, pick: move.pick } : move
-            const command = again?.command ?? commandOf(one, model)
-            const key = again === undefined ? ('key' in one ? `key ${one.key}` : null) : again.key
-            const request = tables.request(command, { key })
-            requests.push(request)
-            if ('amount' in command || command.kind === 'release') sent.unshift(request)
-            return model.expect(command, key ?? '', request.id)
-          })
-          const replies = tables.batch(now, requests, lookAtHolds)
-
-          for (const [place, { code, replay, view }] of expected.entries()) {
-            const [reply, { id, command }] = [replies[place]!, requests[place]!]
-            met.set(`${command.kind} ${code ?? (replay === undefined ? 'done' : 'replayed')}`, 1)
-            if (code !== undefined) expect(reply.code).toBe(code)
-            else if (replay !== undefined) expect(reply).toMatchObject({ replayed: true, body: bodies.get(replay) })
-            else {
-              expect(reply.replayed).toBe(false)
-              expect(reply.answer).toMatchObject(view!)
-              bodies.set(id, reply.body!)
-            }
-          }
-
-          const settingsMoved = requests.some(({ command }) => 'quotaId' in command)
-          for (const { command } of requests)
-            if (command.kind === 'update' && command.patch.total !== undefined) lowered.add(command.quotaId)
-          for (const quota of model.quotas) {
-            const { used, reserved, total } = standing(tables, quota.id, now)
-            expect({ used, reserved, total }).toEqual({
-              used: model.used(quota),
-              reserved: model.reserved(quota),
-              total: quota.total,
-            })
-            expect(Math.min(used, reserved)).toBeGreaterThanOrEqual(0)
-            // Above the total only where it was lowered, and from there no further up.
-            if (!settingsMoved && used + reserved > total)
-              expect(used + reserved).toBeLessThanOrEqual(stood.get(quota.id)!)
-            // Nor as it is written down, where due holds still count.
-            const written = tables.quotas.get(quota.id)!
-            if (written.used + written.reserved > written.total) {
-              met.set('lowered below its use', 1)
-              expect(lowered.has(quota.id)).toBe(true)
-            }
-            if (written.reserved > reserved && written.cycleSeq === standing(tables, quota.id, now).cycleSeq)
-              met.set('due and not swept', 1)
-          }
-          const open = model.operations.filter(({ state }) => state === 'reserved').map(({ id }) => id)
-          for (const id of open) expect(tables.holds.has(id)).toBe(true)
-          for (const id of tables.holds.keys()) expect(tables.operations.get(id)!.row.state).toBe('reserved')
-        }
-      }),
-      { numRuns: 400 },
-    )
     const outcomes = [
       ...['consume done', 'consume replayed', 'consume idempotency_key_reused', 'consume quota_exceeded'],
       ...['reserve done', 'reserve replayed', 'reserve idempotency_key_reused', 'reserve quota_exceeded'],
@@ -1176,6 +1109,77 @@ describe('any sequence of requests', () => {
       ...['reset done', 'reset quota_not_found', 'reset version_mismatch'],
       ...['due and not swept', 'lowered below its use'],
     ]
-    expect(outcomes.filter((outcome) => !met.has(outcome))).toEqual([])
+    const missed = (): string[] => outcomes.filter((outcome) => !met.has(outcome))
+    const live = (): void =>
+      fc.assert(
+        fc.property(fc.array(anyBatch, { minLength: 1, maxLength: 25 }), (batches) => {
+          const { tables, model } = begin()
+          const bodies = new Map<string, string>()
+          const sent: Request[] = []
+          const lowered = new Set<number>()
+          for (const { time, moves, lookAtHolds } of batches) {
+            const event = nextEvent(model) - model.now
+            model.pass(typeof time === 'number' ? time : time === 'event' ? event : event - 1)
+            const { now } = model
+
+            const stood = new Map(model.quotas.map((quota) => [quota.id, model.used(quota) + model.reserved(quota)]))
+            const requests: Request[] = []
+            const expected = moves.map((move) => {
+              const again = move.kind === 'again' ? sent[move.pick % Math.max(1, sent.length)] : undefined
+              const one = move.kind === 'again' ? { kind: 'release' as const, pick: move.pick } : move
+              const command = again?.command ?? commandOf(one, model)
+              const key = again === undefined ? ('key' in one ? `key ${one.key}` : null) : again.key
+              const request = tables.request(command, { key })
+              requests.push(request)
+              if ('amount' in command || command.kind === 'release') sent.unshift(request)
+              return model.expect(command, key ?? '', request.id)
+            })
+            const replies = tables.batch(now, requests, lookAtHolds)
+
+            for (const [place, { code, replay, view }] of expected.entries()) {
+              const [reply, { id, command }] = [replies[place]!, requests[place]!]
+              met.set(`${command.kind} ${code ?? (replay === undefined ? 'done' : 'replayed')}`, 1)
+              if (code !== undefined) expect(reply.code).toBe(code)
+              else if (replay !== undefined) expect(reply).toMatchObject({ replayed: true, body: bodies.get(replay) })
+              else {
+                expect(reply.replayed).toBe(false)
+                expect(reply.answer).toMatchObject(view!)
+                bodies.set(id, reply.body!)
+              }
+            }
+
+            const settingsMoved = requests.some(({ command }) => 'quotaId' in command)
+            for (const { command } of requests)
+              if (command.kind === 'update' && command.patch.total !== undefined) lowered.add(command.quotaId)
+            for (const quota of model.quotas) {
+              const { used, reserved, total } = standing(tables, quota.id, now)
+              expect({ used, reserved, total }).toEqual({
+                used: model.used(quota),
+                reserved: model.reserved(quota),
+                total: quota.total,
+              })
+              expect(Math.min(used, reserved)).toBeGreaterThanOrEqual(0)
+              // Above the total only where it was lowered, and from there no further up.
+              if (!settingsMoved && used + reserved > total)
+                expect(used + reserved).toBeLessThanOrEqual(stood.get(quota.id)!)
+              // Nor as it is written down, where due holds still count.
+              const written = tables.quotas.get(quota.id)!
+              if (written.used + written.reserved > written.total) {
+                met.set('lowered below its use', 1)
+                expect(lowered.has(quota.id)).toBe(true)
+              }
+              if (written.reserved > reserved && written.cycleSeq === standing(tables, quota.id, now).cycleSeq)
+                met.set('due and not swept', 1)
+            }
+            const open = model.operations.filter(({ state }) => state === 'reserved').map(({ id }) => id)
+            for (const id of open) expect(tables.holds.has(id)).toBe(true)
+            for (const id of tables.holds.keys()) expect(tables.operations.get(id)!.row.state).toBe('reserved')
+          }
+        }),
+        { numRuns: 400 },
+      )
+    // Rare ones may take more histories than the first few hundred.
+    for (let round = 0; round === 0 || (round < 10 && missed().length > 0); round += 1) live()
+    expect(missed()).toEqual([])
   })
 })

@@ -9,12 +9,16 @@ export interface Waiting {
   readonly since: number
   /** Until when it is tried again while somebody else keeps its owner locked; undefined as long as nobody does. */
   lockedOutUntil: number | undefined
+  /** Is it in the lane of its owner's other requests, or at the database from there? */
+  inLane: boolean
   readonly resolve: (outcome: Outcome) => void
   readonly reject: (error: unknown) => void
 }
 
 /** Requests that one transaction takes. */
 const LARGEST_BATCH = 500
+/** A transaction that takes longer has met a slow disk or somebody's lock, in milliseconds. */
+const SLOW_BATCH_MS = 25
 /** Requests of one caller that a transaction takes while others use the lane: a long transaction is what the others wait for. */
 const LARGEST_PART = 100
 /** For how long a caller is reckoned to use the lane after a request of its own, in milliseconds. */
@@ -28,6 +32,8 @@ export class Lane {
   private readonly queue = new FairQueue<Waiting>()
   private running: Promise<void> | undefined
   private lastCaller: string | undefined
+  /** Since when a transaction is at the database, on the clock of `performance.now()`; undefined where none is. */
+  private busySince: number | undefined
   /** Until when several callers are reckoned to use the lane, on the clock of `performance.now()`. */
   private sharedUntil = 0
 
@@ -46,6 +52,24 @@ export class Lane {
   isFullFor(caller: string): boolean {
     const { size, parties } = this.queue
     return size >= this.limit && this.queue.sizeOf(caller) * parties >= this.limit
+  }
+
+  /** Would a request wait here for longer than for the transaction that is just under way? */
+  get congested(): boolean {
+    return (
+      this.queue.size >= LARGEST_BATCH ||
+      (this.busySince !== undefined && performance.now() - this.busySince > SLOW_BATCH_MS)
+    )
+  }
+
+  /** Is a transaction at the database? */
+  get busy(): boolean {
+    return this.busySince !== undefined
+  }
+
+  /** Requests that wait, not those at the database. */
+  get size(): number {
+    return this.queue.size
   }
 
   push(waiting: Waiting): void {
@@ -71,7 +95,9 @@ export class Lane {
     await new Promise(setImmediate)
     while (this.queue.size > 0) {
       const part = performance.now() < this.sharedUntil ? LARGEST_PART : LARGEST_BATCH
+      this.busySince = performance.now()
       await this.settle(this.queue.take(LARGEST_BATCH, part))
+      this.busySince = undefined
       if (this.pauseMs > 0) await sleep(this.pauseMs * (0.5 + Math.random()))
     }
     this.running = undefined

@@ -1,8 +1,8 @@
 import type { DataSource } from 'typeorm'
 import { TimeSlice } from '../clock/time-slice.js'
 import { instantFromStore } from '../database/column.js'
-import { placeholders, type RawRow, RowCodec, type Scalar } from '../database/row-codec.js'
-import type { Transaction } from '../database/unit-of-work.js'
+import { type Dialect, placeholders, type RawRow, RowCodec, type Scalar } from '../database/row-codec.js'
+import type { Statement, Transaction } from '../database/unit-of-work.js'
 import type { Allocation } from '../quota/draw-down.js'
 import type { Instant } from '../quota/instant.js'
 import { storedForSearch } from '../quota/label.js'
@@ -98,6 +98,34 @@ export const HOLDS_OF_OWNER = ['ownerId', 'expiresAt'] as const
 /** Lists of ids in one statement are cut at this length. */
 const MOST_IDS = 10_000
 
+/** The present is read once the locks are had, and may then be earlier than what was taken for it when they were asked for. */
+const CLOCK_MAY_STEP_BACK_MS = 60_000
+
+/** What a batch must know; lists without doubles. */
+export interface Wanted {
+  readonly ownerIds: readonly number[]
+  /** Leave out owners that somebody else keeps locked, instead of waiting for them. */
+  readonly skipLocked: boolean
+  /** The present, or a little earlier. */
+  readonly now: Instant
+  readonly once: readonly string[]
+  readonly actIds: readonly string[]
+  readonly operationIds: readonly string[]
+  readonly quotaIds: readonly number[]
+}
+
+/** What was found. */
+export interface Found<Q> {
+  /**
+   * The owners that are locked. One without a row is not: its first create may be under way elsewhere, and what that makes must not be touched here.
+   */
+  readonly lockedIds: readonly number[]
+  /** The owners' quotas that may be live, of those not locked as well, and those that were named, deleted or not. */
+  readonly quotas: readonly Q[]
+  readonly acts: readonly ActRow[]
+  readonly operations: readonly OperationEntry[]
+}
+
 /** The statements of one channel's ledger. Knows tables, and nothing of what they are for. */
 export class LedgerStore<Q extends QuotaRow> {
   readonly quota: RowCodec<Q>
@@ -137,19 +165,41 @@ export class LedgerStore<Q extends QuotaRow> {
   }
 
   /**
-   * Takes the owners' locks, in id order. On SQLite the transaction holds the one write lock already.
-   * @param skipLocked leave out those that somebody else keeps, instead of waiting for them
-   * @returns the owners that are locked. One without a row is not: its first create may be under way elsewhere, and what that makes must not be
-   *   touched here.
+   * Takes the owners' locks, in id order, and reads behind them what a batch must know: all that one packet can ask for. On SQLite the transaction holds
+   * the one write lock already.
    */
-  async lockOwners(transaction: Transaction, ownerIds: readonly number[], skipLocked: boolean): Promise<number[]> {
-    const lock = transaction.dialect === 'sqlite' ? '' : skipLocked ? 'FOR UPDATE SKIP LOCKED' : 'FOR UPDATE'
-    return this.ownerRows(transaction, ownerIds, lock)
+  async lockAndRead(transaction: Transaction, wanted: Wanted): Promise<Found<Q>> {
+    const { dialect } = transaction
+    const { ownerIds, skipLocked, once, actIds, operationIds, quotaIds } = wanted
+    const lock = dialect === 'sqlite' ? '' : skipLocked ? 'FOR UPDATE SKIP LOCKED' : 'FOR UPDATE'
+    const [owners = [], live = [], named = [], keyed = [], own = [], operations = [], allocations = []] = await sent(
+      transaction,
+      [
+        this.ownerRows(dialect, ownerIds, lock),
+        this.liveQuotas(dialect, ownerIds, wanted.now - CLOCK_MAY_STEP_BACK_MS),
+        selectBy(this.quota, 'id', quotaIds),
+        selectBy(this.act, 'once', once),
+        selectBy(this.act, 'id', actIds),
+        selectBy(this.operation, 'id', operationIds),
+        selectBy(this.allocation, 'operationId', operationIds),
+      ],
+    )
+    const paid = allocationsByOperation(await decoded(this.allocation, allocations))
+    return {
+      lockedIds: owners.map((row) => Number(row['id'])),
+      quotas: [...(await decoded(this.quota, live)), ...(await decoded(this.quota, named))],
+      acts: [...(await decoded(this.act, keyed)), ...(await decoded(this.act, own))],
+      operations: (await decoded(this.operation, operations)).map((row) => ({
+        row,
+        allocations: paid.get(row.id) ?? [],
+      })),
+    }
   }
 
   /** Those of the owners that have a lock row, whoever keeps it locked. */
   async standingOwners(transaction: Transaction, ownerIds: readonly number[]): Promise<number[]> {
-    return this.ownerRows(transaction, ownerIds, '')
+    const { sql, values } = this.ownerRows(transaction.dialect, ownerIds, '')
+    return (await transaction.rows(sql, values)).map((row) => Number(row['id']))
   }
 
   /** Those of the owners that have quotas, deleted ones too. */
@@ -168,23 +218,10 @@ export class LedgerStore<Q extends QuotaRow> {
    */
   async touchOwners(transaction: Transaction, ownerIds: readonly number[]): Promise<void> {
     const edits = this.owner.column('edits')
-    await transaction.execute(
+    await transaction.later(
       `UPDATE ${this.owner.table} SET ${edits} = ${edits} + 1 WHERE ${this.owner.column('ownerId')} IN (${placeholders(ownerIds)})`,
       ownerIds,
     )
-  }
-
-  /** The owners' quotas that may be live at `now`, disabled ones among them. */
-  async liveQuotas(transaction: Transaction, ownerIds: readonly number[], now: Instant): Promise<Q[]> {
-    if (ownerIds.length === 0) return []
-    const { quota } = this
-    const rows = await transaction.rows(
-      `SELECT ${quota.columns} FROM ${quota.readBy(transaction.dialect, LIVE_OF_OWNER)} WHERE ${quota.column('ownerId')} IN (${placeholders(ownerIds)}) ` +
-        `AND ${quota.column('deletedAt')} IS NULL AND ${quota.column('state')} IN ('active', 'disabled') ` +
-        `AND (${quota.column('expireAt')} IS NULL OR ${quota.column('expireAt')} > ?)`,
-      [...ownerIds, quota.bind('expireAt', now)],
-    )
-    return decoded(quota, rows)
   }
 
   /** Quotas by id, deleted ones too. */
@@ -196,10 +233,6 @@ export class LedgerStore<Q extends QuotaRow> {
     return this.byIds(transaction, this.act, 'once', once)
   }
 
-  async actsById(transaction: Transaction, ids: readonly string[]): Promise<ActRow[]> {
-    return this.byIds(transaction, this.act, 'id', ids)
-  }
-
   /** The acts on an operation, the one that made it among them. */
   async actsOf(transaction: Transaction, operationId: string): Promise<ActRow[]> {
     return this.byIds(transaction, this.act, 'operationId', [operationId])
@@ -208,9 +241,13 @@ export class LedgerStore<Q extends QuotaRow> {
   /** Operations with their allocations in draw-down order. */
   async operationsById(transaction: Transaction, ids: readonly string[]): Promise<OperationEntry[]> {
     const rows = await this.byIds(transaction, this.operation, 'id', ids)
-    const allocations = await this.allocationsOf(
-      transaction,
-      rows.map((row) => row.id),
+    const allocations = allocationsByOperation(
+      await this.byIds(
+        transaction,
+        this.allocation,
+        'operationId',
+        rows.map((row) => row.id),
+      ),
     )
     return rows.map((row) => ({ row, allocations: allocations.get(row.id) ?? [] }))
   }
@@ -263,11 +300,20 @@ export class LedgerStore<Q extends QuotaRow> {
     return new Map(rows.map((row) => [Number(row['owner_id']), instantFromStore(row['expires_at'] as string)]))
   }
 
-  /** Inserts one quota and answers its id. */
-  async insertQuota(transaction: Transaction, quota: Omit<Q, 'id'>): Promise<number> {
-    const [statement] = this.quota.inserts([searchable(quota as Q)], this.newQuotaColumns)
-    if (statement === undefined) throw new Error('no row, no statement')
-    return (await transaction.execute(statement.sql, statement.values)).insertId
+  /**
+   * Inserts quotas and answers their ids, in order. The ids of one INSERT are consecutive, as far apart as the server's setting says. On a cluster
+   * that setting changes with the number of nodes: there each quota has a statement of its own.
+   */
+  async insertQuotas(transaction: Transaction, quotas: readonly Omit<Q, 'id'>[]): Promise<number[]> {
+    const rows = quotas.map((quota) => searchable(quota as Q))
+    const ids: number[] = []
+    for (const part of transaction.clustered ? rows.map((row) => [row]) : [rows]) {
+      for (const { sql, values } of this.quota.inserts(part, this.newQuotaColumns)) {
+        const { affected, insertId } = await transaction.execute(sql, values)
+        for (let n = 0; n < affected; n += 1) ids.push(insertId + n * transaction.idStep)
+      }
+    }
+    return ids
   }
 
   /** Writes everything that a batch recorded. The acts go first and sorted: theirs is the one index on which two batches can meet. */
@@ -308,16 +354,27 @@ export class LedgerStore<Q extends QuotaRow> {
     ])
   }
 
-  private async ownerRows(transaction: Transaction, ownerIds: readonly number[], lock: string): Promise<number[]> {
+  private ownerRows(dialect: Dialect, ownerIds: readonly number[], lock: string): Statement {
     const id = this.owner.column('ownerId')
     const sorted = [...ownerIds].sort((a, b) => a - b)
     // The primary key and no plan of the server's own: locks are taken in the order in which rows are read.
-    const table = transaction.dialect === 'sqlite' ? this.owner.table : `${this.owner.table} FORCE INDEX (PRIMARY)`
-    const rows = await transaction.rows(
-      `SELECT ${id} AS id FROM ${table} WHERE ${id} IN (${placeholders(sorted)}) ORDER BY ${id} ${lock}`,
-      sorted,
-    )
-    return rows.map((row) => Number(row['id']))
+    const table = dialect === 'sqlite' ? this.owner.table : `${this.owner.table} FORCE INDEX (PRIMARY)`
+    return {
+      sql: `SELECT ${id} AS id FROM ${table} WHERE ${id} IN (${placeholders(sorted)}) ORDER BY ${id} ${lock}`,
+      values: sorted,
+    }
+  }
+
+  /** The owners' quotas that may be live at `since` or later, disabled ones among them. */
+  private liveQuotas(dialect: Dialect, ownerIds: readonly number[], since: Instant): Statement {
+    const { quota } = this
+    return {
+      sql:
+        `SELECT ${quota.columns} FROM ${quota.readBy(dialect, LIVE_OF_OWNER)} WHERE ${quota.column('ownerId')} IN (${placeholders(ownerIds)}) ` +
+        `AND ${quota.column('deletedAt')} IS NULL AND ${quota.column('state')} IN ('active', 'disabled') ` +
+        `AND (${quota.column('expireAt')} IS NULL OR ${quota.column('expireAt')} > ?)`,
+      values: [...ownerIds, quota.bind('expireAt', since)],
+    }
   }
 
   /** Holds with what they keep, in one statement of few columns: an owner may have thousands. */
@@ -357,7 +414,7 @@ export class LedgerStore<Q extends QuotaRow> {
 
   private async expire(transaction: Transaction, operationIds: readonly string[]): Promise<void> {
     for (const ids of chunks(operationIds)) {
-      await transaction.execute(
+      await transaction.later(
         `UPDATE ${this.operation.table} SET ${this.operation.column('state')} = 'expired' WHERE ${this.operation.column('id')} IN (${placeholders(ids)})`,
         ids,
       )
@@ -366,25 +423,11 @@ export class LedgerStore<Q extends QuotaRow> {
 
   private async closeHolds(transaction: Transaction, operationIds: readonly string[]): Promise<void> {
     for (const ids of chunks(operationIds)) {
-      await transaction.execute(
+      await transaction.later(
         `DELETE FROM ${this.hold.table} WHERE ${this.hold.column('operationId')} IN (${placeholders(ids)})`,
         ids,
       )
     }
-  }
-
-  private async allocationsOf(
-    transaction: Transaction,
-    operationIds: readonly string[],
-  ): Promise<Map<string, Allocation[]>> {
-    const rows = await this.byIds(transaction, this.allocation, 'operationId', operationIds)
-    const found = new Map<string, Allocation[]>()
-    for (const { operationId, quotaId, cycleSeq, amount } of rows.sort((a, b) => a.position - b.position)) {
-      const list = found.get(operationId)
-      if (list === undefined) found.set(operationId, [{ quotaId, cycleSeq, amount }])
-      else list.push({ quotaId, cycleSeq, amount })
-    }
-    return found
   }
 
   private async byIds<T extends object>(
@@ -395,10 +438,8 @@ export class LedgerStore<Q extends QuotaRow> {
   ): Promise<T[]> {
     const found: T[] = []
     for (const part of chunks(ids)) {
-      const rows = await transaction.rows(
-        `SELECT ${codec.columns} FROM ${codec.table} WHERE ${codec.column(property)} IN (${placeholders(part)})`,
-        part,
-      )
+      const { sql, values } = selectBy(codec, property, part)
+      const rows = await transaction.rows(sql, values)
       for (const one of await decoded(codec, rows)) found.push(one)
     }
     return found
@@ -410,7 +451,7 @@ export class LedgerStore<Q extends QuotaRow> {
     rows: readonly Partial<T>[],
     properties: readonly (keyof T & string)[],
   ): Promise<void> {
-    for (const { sql, values } of codec.inserts(rows, properties)) await transaction.execute(sql, values)
+    for (const { sql, values } of codec.inserts(rows, properties)) await transaction.later(sql, values)
   }
 
   /** Sets absolute values on many rows in one statement: `SET used = CASE id WHEN … END`, only where they differ. */
@@ -437,12 +478,42 @@ export class LedgerStore<Q extends QuotaRow> {
         return `${column} = CASE ${id} ${cases.join(' ')} ELSE ${column} END`
       })
       const ids = part.map((row) => row.id)
-      await transaction.execute(`UPDATE ${codec.table} SET ${sets.join(', ')} WHERE ${id} IN (${placeholders(ids)})`, [
+      await transaction.later(`UPDATE ${codec.table} SET ${sets.join(', ')} WHERE ${id} IN (${placeholders(ids)})`, [
         ...bound,
         ...ids,
       ])
     }
   }
+}
+
+/** Rows of a table by one of its keys. */
+function selectBy<T extends object>(
+  codec: RowCodec<T>,
+  property: keyof T & string,
+  keys: readonly (string | number)[],
+): Statement {
+  return {
+    sql: `SELECT ${codec.columns} FROM ${codec.table} WHERE ${codec.column(property)} IN (${placeholders(keys)})`,
+    values: keys,
+  }
+}
+
+/** The rows of each statement; one that looks for nothing is not sent. */
+async function sent(transaction: Transaction, statements: readonly Statement[]): Promise<RawRow[][]> {
+  const asking = statements.filter(({ values = [] }) => values.length > 0)
+  const results = await transaction.all(asking)
+  return statements.map((statement) => results[asking.indexOf(statement)] ?? [])
+}
+
+/** What each operation was paid by, in draw-down order. */
+function allocationsByOperation(rows: AllocationRow[]): Map<string, Allocation[]> {
+  const found = new Map<string, Allocation[]>()
+  for (const { operationId, quotaId, cycleSeq, amount } of rows.sort((a, b) => a.position - b.position)) {
+    const list = found.get(operationId)
+    if (list === undefined) found.set(operationId, [{ quotaId, cycleSeq, amount }])
+    else list.push({ quotaId, cycleSeq, amount })
+  }
+  return found
 }
 
 /** Each row may need two placeholders a column. */

@@ -4,9 +4,9 @@ import { Global, Logger, Module } from '@nestjs/common'
 import type { NestExpressApplication } from '@nestjs/platform-express'
 import { Test } from '@nestjs/testing'
 import request from 'supertest'
-import { DataSource } from 'typeorm'
 import type { Config } from '../config/config.js'
 import { Readiness } from '../database/readiness.js'
+import { UnitOfWork } from '../database/unit-of-work.js'
 import { ServiceError } from '../error/service-error.js'
 import { Admission } from '../http/admission.js'
 import { Connections } from '../http/connections.js'
@@ -20,11 +20,11 @@ let check: () => Promise<void>
 @Module({
   providers: [
     { provide: Readiness, useValue: { check: () => check() } },
-    { provide: DataSource, useValue: { driver: {} } },
+    { provide: UnitOfWork, useValue: { connections: () => undefined } },
     { provide: Admission, useValue: new Admission({ principalRequests: 1, principalBodyBytes: 1 } as Config) },
     Connections,
   ],
-  exports: [Readiness, DataSource, Admission, Connections],
+  exports: [Readiness, UnitOfWork, Admission, Connections],
 })
 class StoreModule {}
 

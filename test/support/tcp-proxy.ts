@@ -28,6 +28,11 @@ export interface Statement {
 export type Rule = (statement: Statement) => Fate | Promise<Fate>
 
 const QUERY = 0x03
+/** Where the text of a query begins; MySQL 8.0.23 and later put the number of its attributes (none) and of their sets (one) before it. */
+const TEXT_AT = 5
+const ATTRIBUTES = 2
+/** Said by the server behind what it was to carry out, so that it is known to have done so. */
+const DONE = 'carried out'
 const ERROR_HEADER = 0xff
 const SQL_STATES: Readonly<Record<number, string>> = { 1213: '40001', 1047: '08S01' }
 
@@ -87,19 +92,29 @@ class Line {
       this.server.write(packet)
       return
     }
-    // MySQL 8.0.23 and later put the number of the query's attributes (none) and of their sets (one) before the text.
-    const attributes = packet[5] === 0 && packet[6] === 1 ? 2 : 0
-    const text = packet.subarray(5 + attributes).toString('utf8')
-    const fate = (await this.ruleOf()?.({ text, earlier: this.earlier })) ?? 'pass'
-    if (text === 'START TRANSACTION') this.earlier = [text]
-    else if (text === 'COMMIT' || text === 'ROLLBACK') this.earlier = []
-    else if (this.earlier.length > 0) this.earlier.push(text)
+    const head = packet[TEXT_AT] === 0 && packet[TEXT_AT + 1] === 1 ? ATTRIBUTES : 0
+    const statements = statementsIn(packet.subarray(TEXT_AT + head).toString('utf8'))
+    for (const [place, text] of statements.entries()) {
+      const fate = (await this.ruleOf()?.({ text, earlier: this.earlier })) ?? 'pass'
+      if (text === 'START TRANSACTION') this.earlier = [text]
+      else if (text === 'COMMIT' || text === 'ROLLBACK') this.earlier = []
+      else if (this.earlier.length > 0) this.earlier.push(text)
+      if (fate === 'pass') continue
+      if (statements.length === 1) this.meet(fate, packet)
+      else this.meetWithin(fate, statements.slice(0, place), text, packet.subarray(TEXT_AT, TEXT_AT + head))
+      return
+    }
+    this.server.write(packet)
+  }
+
+  /** What becomes of a packet with one statement. */
+  private meet(fate: Fate, packet: Buffer): void {
     if (fate === 'cut') this.cut()
     else if (typeof fate === 'object' && 'error' in fate) this.client.write(errorPacket(fate.error))
     else {
       if (fate === 'swallow') this.onAnswer = () => this.cut()
       else if (fate === 'silence') this.onAnswer = () => undefined
-      else if (fate !== 'pass') {
+      else if (typeof fate === 'object') {
         this.onAnswer = () => {
           this.onAnswer = undefined
           this.client.write(errorPacket(fate.errorAfter))
@@ -108,6 +123,56 @@ class Line {
       this.server.write(packet)
     }
   }
+
+  /** What becomes of one statement among others: those before it are carried out, those behind it never reach the server. */
+  private meetWithin(fate: Fate, before: readonly string[], text: string, head: Buffer): void {
+    const send = (statements: readonly string[]): boolean => this.server.write(queryPacket(statements, head))
+    if (fate === 'silence') {
+      this.onAnswer = () => undefined
+      send([...before, text])
+    } else if (fate === 'cut' || fate === 'swallow') {
+      let heard = ''
+      this.onAnswer = (chunk) => {
+        heard += chunk.toString('latin1')
+        if (heard.includes(DONE)) this.cut()
+      }
+      send([...before, ...(fate === 'swallow' ? [text] : []), signal(1644, DONE)])
+    } else if (typeof fate === 'object') {
+      // The server itself says it, in its place among the answers.
+      if ('error' in fate) send([...before, signal(fate.error)])
+      else send([...before, text, signal(fate.errorAfter)])
+    }
+  }
+}
+
+/** A statement that fails so. */
+function signal(number: number, message = 'injected by the test'): string {
+  return `SIGNAL SQLSTATE '${SQL_STATES[number] ?? 'HY000'}' SET MYSQL_ERRNO = ${number}, MESSAGE_TEXT = '${message}'`
+}
+
+function queryPacket(statements: readonly string[], head: Buffer): Buffer {
+  const content = Buffer.concat([Buffer.from([QUERY]), head, Buffer.from(statements.join(';\n'))])
+  const length = Buffer.alloc(4)
+  length.writeUIntLE(content.length, 0, 3)
+  return Buffer.concat([length, content])
+}
+
+/** The statements of a query, which semicolons part; those within quotes do not. */
+function statementsIn(text: string): string[] {
+  const found: string[] = []
+  let from = 0
+  let quote = ''
+  for (let at = 0; at < text.length; at += 1) {
+    const character = text[at]!
+    if (character === '\\' && quote !== '') at += 1
+    else if (quote !== '') quote = character === quote ? '' : quote
+    else if (character === "'" || character === '`') quote = character
+    else if (character === ';') {
+      found.push(text.slice(from, at).trim())
+      from = at + 1
+    }
+  }
+  return [...found, text.slice(from).trim()]
 }
 
 function errorPacket(number: number): Buffer {

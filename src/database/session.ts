@@ -1,0 +1,201 @@
+import type Database from 'libsql'
+import type { PoolConnection, QueryError, ResultSetHeader } from 'mysql2'
+import type { QueryRunner } from 'typeorm'
+import { STATEMENT_TIMEOUT_MS } from './data-source-options.js'
+import type { Dialect, RawRow, Scalar } from './row-codec.js'
+import { factsOf } from './sessions.js'
+import { StatementLog } from './statement-log.js'
+
+/** A statement with the values of its placeholders. */
+export interface Statement {
+  readonly sql: string
+  readonly values?: readonly Scalar[]
+}
+
+/** What a writing statement did. */
+export interface Written {
+  /** Rows matched by an UPDATE or DELETE, rows made by an INSERT. */
+  affected: number
+  /** The generated id of the (first) row that an INSERT made. */
+  insertId: number
+}
+
+/** The statements of one unit of work, all on one connection. */
+export interface Transaction {
+  /** Which kind of SQL the store speaks. On SQLite a transaction holds the one write lock, so that nothing else has to be locked. */
+  readonly dialect: Dialect
+  /** Is the server a node of a cluster whose other nodes may be written to as well? Row locks are then no protection from writers elsewhere. */
+  readonly clustered: boolean
+  /** How far apart the generated ids of one INSERT are. */
+  readonly idStep: number
+  /** Did the try before this one end because somebody else kept a row locked? Waiting for that lock again would take as long again. */
+  readonly afterLockTimeout: boolean
+  /** Rows of a SELECT. */
+  rows(sql: string, values?: readonly Scalar[]): Promise<RawRow[]>
+  /** Rows of several SELECTs, which go to the store together and run one after the other. */
+  all(statements: readonly Statement[]): Promise<RawRow[][]>
+  /** Runs a statement that writes. */
+  execute(sql: string, values?: readonly Scalar[]): Promise<Written>
+  /** Runs a statement that writes together with the next one that is waited for, or with COMMIT; it fails where that fails. */
+  later(sql: string, values?: readonly Scalar[]): Promise<void>
+}
+
+/** One connection for one try at a unit of work. */
+export interface Session extends Transaction {
+  /** Everything from here on takes effect together, or nothing of it. */
+  begin(): Promise<void>
+  commit(): Promise<void>
+  rollback(): Promise<void>
+  /** Gives the connection back. */
+  release(): Promise<void>
+  /** Ends the connection instead of giving it back: what was open on it is rolled back by the server. */
+  destroy(): void
+}
+
+const log = new StatementLog()
+
+/**
+ * A session on a server. What need not be waited for is sent with what must be: the beginning of a transaction with its first statement, writes with
+ * COMMIT. The server runs the statements of a packet in order and stops at the first that fails, so a failure leaves a transaction to be rolled back,
+ * and a connection that is lost in the packet that holds COMMIT leaves its outcome unknown.
+ */
+export class ServerSession implements Session {
+  readonly dialect = 'mysql'
+  readonly clustered: boolean
+  readonly idStep: number
+  /** To be sent with the next statement. */
+  private waiting: Statement[] = []
+
+  constructor(
+    private readonly connection: PoolConnection,
+    readonly afterLockTimeout: boolean,
+  ) {
+    ;({ clustered: this.clustered, idStep: this.idStep } = factsOf(connection))
+  }
+
+  async begin(): Promise<void> {
+    this.waiting.push({ sql: 'START TRANSACTION' })
+  }
+
+  async rows(sql: string, values?: readonly Scalar[]): Promise<RawRow[]> {
+    const [rows] = await this.send([{ sql, ...(values === undefined ? {} : { values }) }])
+    return rows as RawRow[]
+  }
+
+  async all(statements: readonly Statement[]): Promise<RawRow[][]> {
+    return (await this.send(statements)) as RawRow[][]
+  }
+
+  async execute(sql: string, values?: readonly Scalar[]): Promise<Written> {
+    const [header] = await this.send([{ sql, ...(values === undefined ? {} : { values }) }])
+    const { affectedRows, insertId } = header as ResultSetHeader
+    return { affected: affectedRows, insertId }
+  }
+
+  async later(sql: string, values: readonly Scalar[] = []): Promise<void> {
+    this.waiting.push({ sql, values })
+  }
+
+  async commit(): Promise<void> {
+    await this.send([{ sql: 'COMMIT' }])
+  }
+
+  async rollback(): Promise<void> {
+    this.waiting = []
+    await this.send([{ sql: 'ROLLBACK' }])
+  }
+
+  async release(): Promise<void> {
+    this.connection.release()
+  }
+
+  destroy(): void {
+    this.connection.destroy()
+  }
+
+  /** Sends what waits and these, in one packet. @returns the results of these */
+  private async send(statements: readonly Statement[]): Promise<unknown[]> {
+    const packet = this.waiting.length === 0 ? statements : [...this.waiting, ...statements]
+    const before = packet.length - statements.length
+    this.waiting = []
+    const [first] = packet
+    const sql = packet.length === 1 && first !== undefined ? first.sql : packet.map((one) => one.sql).join(';\n')
+    const values = packet.length === 1 && first !== undefined ? first.values : packet.flatMap((one) => one.values ?? [])
+    const results = await this.query(sql, values as Scalar[] | undefined)
+    return packet.length === 1 ? [results] : (results as unknown[]).slice(before)
+  }
+
+  private async query(sql: string, values: Scalar[] | undefined): Promise<unknown> {
+    const began = performance.now()
+    return new Promise((resolve, reject) => {
+      this.connection.query(
+        { sql, values, timeout: STATEMENT_TIMEOUT_MS },
+        (error: QueryError | null, results: unknown) => {
+          const took = performance.now() - began
+          if (took > STATEMENT_TIMEOUT_MS) log.logQuerySlow(took, sql)
+          if (error === null) resolve(results)
+          else reject(error)
+        },
+      )
+    })
+  }
+}
+
+/** A session on the one connection to a SQLite file. */
+export class FileSession implements Session {
+  readonly dialect = 'sqlite'
+  readonly clustered = false
+  readonly idStep = 1
+  readonly afterLockTimeout = false
+
+  constructor(private readonly runner: QueryRunner) {}
+
+  async begin(): Promise<void> {
+    await this.command('BEGIN IMMEDIATE')
+  }
+
+  async rows(sql: string, values: readonly Scalar[] = []): Promise<RawRow[]> {
+    return (await this.runner.query(sql, values as Scalar[])) as RawRow[]
+  }
+
+  async all(statements: readonly Statement[]): Promise<RawRow[][]> {
+    const found: RawRow[][] = []
+    for (const { sql, values } of statements) found.push(await this.rows(sql, values))
+    return found
+  }
+
+  async execute(sql: string, values: readonly Scalar[] = []): Promise<Written> {
+    const result = await this.runner.query(sql, values as Scalar[], true)
+    const { affected = 0 } = result
+    const raw: unknown = result.raw
+    // The driver gives the id of the last row of an INSERT.
+    const insertId = typeof raw === 'number' ? raw - Math.max(0, affected - 1) : 0
+    return { affected, insertId }
+  }
+
+  async later(sql: string, values?: readonly Scalar[]): Promise<void> {
+    await this.execute(sql, values)
+  }
+
+  async commit(): Promise<void> {
+    await this.command('COMMIT')
+  }
+
+  async rollback(): Promise<void> {
+    await this.command('ROLLBACK')
+  }
+
+  async release(): Promise<void> {
+    await this.runner.release()
+  }
+
+  destroy(): void {
+    // It is the only one, and stays.
+  }
+
+  /** Prepared, run and put away: a BEGIN that met another's lock would stay open as a statement, and keep every later read at its snapshot. */
+  async command(sql: string): Promise<void> {
+    const database = (await this.runner.connect()) as Database.Database
+    database.exec(sql)
+  }
+}
