@@ -6,12 +6,15 @@ WORKDIR /app
 COPY package.json package-lock.json ./
 # The lock file names the packages beside the service, too.
 COPY client/package.json ./client/
+COPY console/package.json ./console/
 RUN npm ci --no-audit --no-fund
 COPY nest-cli.json tsconfig.json tsconfig.build.json ormconfig.ts ./
 COPY scripts/build.mjs ./scripts/
 COPY src ./src
+COPY client/src ./client/src
+COPY console ./console
 # npm takes TypeScript for a part of @nestjs/swagger, whose compiler plugin alone uses it. The last line starts what is left.
-RUN npm run build -- service \
+RUN npm run build -- service console \
   && npm prune --omit=dev --no-audit --no-fund \
   && rm -rf node_modules/@libsql/*-musl* node_modules/typescript node_modules/@quota-service node_modules/.bin \
   && DATABASE_URL=sqlite:/tmp/build/quota.db node dist/src/migrate.js
@@ -29,6 +32,7 @@ RUN rm -rf /usr/local/lib/node_modules /opt/yarn-* /usr/local/bin/npm /usr/local
   && mkdir data && chown node:0 data && chmod 770 data
 COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
+COPY --from=build /app/console/dist ./console/dist
 COPY package.json openapi.json LICENSE ./
 USER node
 EXPOSE 3000

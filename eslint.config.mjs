@@ -1,4 +1,5 @@
 import js from '@eslint/js'
+import hooks from 'eslint-plugin-react-hooks'
 import regexp from 'eslint-plugin-regexp'
 import { defineConfig, globalIgnores } from 'eslint/config'
 import tseslint from 'typescript-eslint'
@@ -65,8 +66,13 @@ const OWN_ENVIRONMENT = [
   },
 ]
 
+const OWN_FILES = [
+  { selector: "JSXAttribute[name.name='style']", message: 'How things look stands in style.css.' },
+  { selector: "JSXAttribute[name.name='dangerouslySetInnerHTML']", message: 'What people wrote is text.' },
+]
+
 export default defineConfig(
-  globalIgnores(['**/dist/', '**/.build-*/', 'coverage/', 'data/', 'client/src/schema.ts']),
+  globalIgnores(['**/dist/', '**/.build-*/', 'coverage/', 'data/', 'screenshots/', 'client/src/schema.ts']),
   {
     linterOptions: { reportUnusedDisableDirectives: 'error' },
   },
@@ -80,7 +86,7 @@ export default defineConfig(
     languageOptions: { sourceType: 'commonjs', globals: { module: 'writable', require: 'readonly' } },
   },
   {
-    files: ['**/*.ts'],
+    files: ['**/*.{ts,tsx}'],
     extends: [js.configs.recommended, tseslint.configs.strictTypeChecked],
     languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
     rules: {
@@ -154,6 +160,24 @@ export default defineConfig(
     // A name of its own, for what the contract calls so: an interface is shown by its name, where an alias would be spelt out.
     files: ['client/src/types.ts'],
     rules: { '@typescript-eslint/no-empty-object-type': ['error', { allowInterfaces: 'with-single-extends' }] },
+  },
+  {
+    // The console runs in browsers, and reaches the service by the client alone.
+    files: ['console/src/**/*.{ts,tsx}'],
+    extends: [hooks.configs.flat['recommended-latest']],
+    rules: {
+      'no-restricted-imports': [
+        'error',
+        { patterns: [{ regex: '\\.\\./(src|client)/', message: 'The console has no business in other packages.' }] },
+      ],
+      'no-restricted-globals': ['error', { name: 'localStorage', message: 'Nothing outlives the tab.' }],
+      'no-restricted-syntax': ['error', ...OWN_CLOCK, ...OWN_FILES],
+    },
+  },
+  {
+    // What is shown goes by the browser's clock.
+    files: ['console/src/format.tsx'],
+    rules: { 'no-restricted-syntax': ['error', ...OWN_FILES] },
   },
   {
     // Tests and measurements look at untyped answers, reach into rows and own their clock.

@@ -1,3 +1,5 @@
+import { findChromium } from './scripts/chromium.mjs'
+
 /** ESM under Jest: ts-jest emits modules, and Node runs them (--experimental-vm-modules). */
 export default {
   testEnvironment: 'node',
@@ -5,7 +7,12 @@ export default {
   roots: ['<rootDir>/src', '<rootDir>/client/src', '<rootDir>/test'],
   testMatch: testMatch(process.env.QUOTA_SUITES),
   // Three cluster nodes take minutes: only where they are asked for.
-  testPathIgnorePatterns: ['/node_modules/', ...(process.env.QUOTA_GALERA === '1' ? [] : ['/galera\\.'])],
+  testPathIgnorePatterns: [
+    '/node_modules/',
+    ...(process.env.QUOTA_GALERA === '1' ? [] : ['/galera\\.']),
+    // The console is tried in a browser, where there is one.
+    ...(findChromium() === undefined ? ['/console\\.e2e-spec'] : []),
+  ],
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
   transform: { '^.+\\.ts$': ['ts-jest', { useESM: true, diagnostics: false }] },

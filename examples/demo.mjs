@@ -2,6 +2,8 @@
  * `npm run demo`: starts the service on an embedded database of its own, and lets 50 senders spend 10,000 times over a network that loses one
  * answer in ten. They use the client in client/, which retries with the same Idempotency-Key until it has an answer. In the end every unit must be
  * accounted for, once.
+ *
+ * With `--keep` it goes on with another store, filled as after months of use (back-office.mjs), and leaves the service running with the console on it.
  */
 import { spawn } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
@@ -106,6 +108,8 @@ try {
   await rm(directory, { recursive: true, force: true })
 }
 
+if (process.argv.includes('--keep') && process.exitCode === 0) await keep()
+
 /** Spends once, however often the answer gets lost on the way: the client sees to it. */
 async function deliver(key, accountId, amount, expected) {
   try {
@@ -162,4 +166,32 @@ async function freePort() {
   server.close()
   await once(server, 'close')
   return free
+}
+
+/** A store to click through, until Ctrl-C. */
+async function keep() {
+  const { fill, makeTokens, startService } = await import('./back-office.mjs')
+  const folder = await mkdtemp(join(tmpdir(), 'quota-demo-'))
+  try {
+    const tokens = makeTokens()
+    const databaseUrl = `sqlite:${join(folder, 'quota.db')}`
+    console.log('\nAnother store is filled with three months of use …')
+    await fill({ databaseUrl, tokens, say: console.log })
+    const { url, stop, process: kept } = await startService({ databaseUrl, tokens })
+    console.log(
+      [
+        '',
+        `The console: ${url}/admin/`,
+        'Sign in with one of these, and stop with Ctrl-C:',
+        `  ${tokens.anna}   anna, an administrator`,
+        `  ${tokens.boris}   boris, another one`,
+        `  ${tokens.chen}   chen, who looks after mail alone`,
+      ].join('\n'),
+    )
+    const stopped = once(kept, 'exit')
+    for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, stop)
+    await stopped
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
 }

@@ -1,12 +1,13 @@
 /**
- * `npm run build`: compiles the service into dist, and the client into client/dist. `npm run build -- service` only the one. With `--if-changed` only
- * what is missing, or was built from other sources.
+ * `npm run build`: compiles the service into dist, the client into client/dist, and the console into console/dist, all at the same time.
+ * `npm run build -- service` only the one. With `--if-changed` only what is missing, or was built from other sources.
  *
  * The compiler writes into a folder of its own, which takes the old one's place when it is whole. So who runs from dist, or starts meanwhile, never meets half
  * a build, and a build that fails leaves the last one as it was.
  */
-import { spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
+import { once } from 'node:events'
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -18,7 +19,7 @@ const IF_CHANGED = '--if-changed'
 const STAMP = '.built-from'
 
 /**
- * What there is to build, in this order: the folder that comes of it, all that its contents depend on, and how it is filled. Such a function gets the new folder's
+ * What there is to build: the folder that comes of it, all that its contents depend on, and how it is filled. Such a function gets the new folder's
  * path and returns whether it worked.
  */
 const PARTS = {
@@ -46,6 +47,17 @@ const PARTS = {
     ],
     fill: buildClient,
   },
+  console: {
+    target: at('console/dist'),
+    // The client's sources and not what is built of them, so that neither waits for the other.
+    sources: () => [
+      'package-lock.json',
+      ...['package.json', 'index.html', 'tsconfig.json', 'vite.config.ts'].map((file) => `console/${file}`),
+      ...filesIn('console/src'),
+      ...modulesIn('client/src'),
+    ],
+    fill: buildConsole,
+  },
 }
 
 process.exitCode = await main(process.argv.slice(2))
@@ -56,13 +68,14 @@ async function main(args) {
     console.error(`usage: npm run build [-- ${IF_CHANGED}] [${Object.keys(PARTS).join('] [')}]`)
     return 2
   }
-  for (const [name, part] of Object.entries(PARTS)) {
-    if (named.length > 0 && !named.includes(name)) continue
-    const sources = digestOf(part.sources())
-    if (args.includes(IF_CHANGED) && builtFrom(part) === sources) continue
-    if (!(await build(part, sources))) return 1
-  }
-  return 0
+  const wanted = Object.entries(PARTS).filter(([name]) => named.length === 0 || named.includes(name))
+  const built = await Promise.all(
+    wanted.map(async ([, part]) => {
+      const sources = digestOf(part.sources())
+      return (args.includes(IF_CHANGED) && builtFrom(part) === sources) || build(part, sources)
+    }),
+  )
+  return built.includes(false) ? 1 : 0
 }
 
 async function build({ target, fill }, sources) {
@@ -79,7 +92,7 @@ async function build({ target, fill }, sources) {
   }
 }
 
-function buildService(next) {
+async function buildService(next) {
   // Beside it and not in it, since the compiler empties it first.
   const settings = `${next}.json`
   try {
@@ -87,7 +100,7 @@ function buildService(next) {
       settings,
       JSON.stringify({ extends: './tsconfig.build.json', compilerOptions: { outDir: basename(next) } }),
     )
-    return run(at('node_modules/@nestjs/cli/bin/nest.js'), 'build', '--path', basename(settings))
+    return await run(at('node_modules/@nestjs/cli/bin/nest.js'), 'build', '--path', basename(settings))
   } finally {
     rmSync(settings, { force: true })
   }
@@ -95,7 +108,13 @@ function buildService(next) {
 
 /** Comments are for whoever reads the types; the code goes to browsers without them. */
 async function buildClient(next) {
-  const checked = run(at('node_modules/typescript/bin/tsc'), '-p', at('client/tsconfig.build.json'), '--outDir', next)
+  const checked = await run(
+    at('node_modules/typescript/bin/tsc'),
+    '-p',
+    at('client/tsconfig.build.json'),
+    '--outDir',
+    next,
+  )
   if (!checked) return false
   const { default: ts } = await import('typescript')
   const compilerOptions = {
@@ -113,17 +132,27 @@ async function buildClient(next) {
   return true
 }
 
+/** Types are looked at by `npm run typecheck` alone. */
+async function buildConsole(next) {
+  const options = ['--outDir', next, '--emptyOutDir', '--logLevel', 'warn']
+  return run(at('node_modules/vite/bin/vite.js'), 'build', at('console'), ...options)
+}
+
 /** Runs a command of a package in the root of the project. Did it succeed? */
-function run(command, ...args) {
-  const { status, error } = spawnSync(process.execPath, [command, ...args], { cwd: root, stdio: 'inherit' })
-  if (error !== undefined) throw error
-  return status === 0
+async function run(command, ...args) {
+  const child = spawn(process.execPath, [command, ...args], { cwd: root, stdio: 'inherit' })
+  const [code] = await once(child, 'close')
+  return code === 0
 }
 
 /** The sources in a folder, tests excepted. */
 function modulesIn(folder) {
+  return filesIn(folder).filter((file) => file.endsWith('.ts') && !file.endsWith('.spec.ts'))
+}
+
+function filesIn(folder) {
   return readdirSync(at(folder), { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts') && !entry.name.endsWith('.spec.ts'))
+    .filter((entry) => entry.isFile())
     .map((entry) => relative(root, join(entry.parentPath, entry.name)))
     .sort()
 }

@@ -5,12 +5,15 @@
  *
  * TEST_DATABASE_URL  a MariaDB or MySQL server on which suites may create databases; default: a throwaway MariaDB, if one is installed
  * REQUIRE_DATABASES  e.g. `sqlite,mariadb`: fail when one of these cannot be tested
+ * REQUIRE_BROWSER    1: fail where there is no Chromium, in which the console is tried
+ * CHROMIUM           its program, where it is not found by itself
  */
 import { spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { findChromium } from './chromium.mjs'
 import { ask, findMariaDb, startMariaDb } from './mariadb.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -28,6 +31,11 @@ async function main() {
   const missing = new Set(required.filter((name) => name !== ''))
   for (const name of missing) {
     if (!KNOWN.includes(name)) return refuse(`REQUIRE_DATABASES: unknown database "${name}", use ${KNOWN.join(', ')}`)
+  }
+
+  const chromium = findChromium()
+  if (chromium === undefined && process.env.REQUIRE_BROWSER === '1') {
+    return refuse('REQUIRE_BROWSER: there is no Chromium (install chromium or set CHROMIUM)')
   }
 
   const built = await run('npm', ['run', '--silent', 'build'])
@@ -82,6 +90,11 @@ async function main() {
   if (!url) {
     console.log('MariaDB: not found, suites ran on SQLite alone (install mariadb-server or set TEST_DATABASE_URL)')
   }
+  console.log(
+    chromium === undefined
+      ? 'Browser: not found, the console was not tried (install chromium or set CHROMIUM)'
+      : `Browser: ${chromium}`,
+  )
   console.log(tally(results) ?? 'no results')
   return code
 }

@@ -11,6 +11,7 @@ import { parseQuery } from './http/query.js'
 import { requestId } from './http/request-id.js'
 import { RouteTable } from './http/route-table.js'
 import { crossOrigin } from './http/security.js'
+import { consoleGate, servedConsole } from './operations/console.js'
 import { Metrics } from './operations/metrics.js'
 import { type RequestLog, requestLog } from './operations/request-log.js'
 import { Shutdown } from './operations/shutdown.js'
@@ -33,6 +34,7 @@ export function configureApp(app: NestExpressApplication, log?: RequestLog): voi
   app.set('etag', false)
   if (config.trustProxy !== undefined) app.set('trust proxy', config.trustProxy)
   app.set('query parser', parseQuery)
+  const consoleFolder = servedConsole(config)
   app
     .get(Frame)
     .open([
@@ -41,6 +43,7 @@ export function configureApp(app: NestExpressApplication, log?: RequestLog): voi
       ...(config.corsOrigins.length > 0 ? [crossOrigin(config.corsOrigins)] : []),
       app.get(Shutdown).gate,
       soundHead,
+      ...(consoleFolder === undefined ? [] : [consoleGate(consoleFolder)]),
     ])
   app.get(Connections).guard(app.getHttpServer(), config)
 }

@@ -7,6 +7,7 @@ import { loadConfig } from './config/config.js'
 import { readEnvironment } from './config/environment.js'
 import { migrate } from './database/migrate.js'
 import { ENTITIES } from './entities.js'
+import { CONSOLE_PATH, servedConsole } from './operations/console.js'
 import { ServiceLogger } from './operations/service-logger.js'
 import { Shutdown } from './operations/shutdown.js'
 import { Stdout } from './operations/stdout.js'
@@ -36,7 +37,8 @@ async function start(): Promise<void> {
   app.get(Shutdown).install(app, server, config)
   const { address, family, port } = server.address() as AddressInfo
   logger.log(`listening on ${family === 'IPv6' ? `[${address}]` : address}:${port}`, 'Main')
-  stdout.write(welcome({ address, port }, app.get(Tokens).made, app.get(Clock).now()))
+  const consolePath = servedConsole(config) === undefined ? undefined : CONSOLE_PATH
+  stdout.write(welcome({ address, port }, app.get(Tokens).made, app.get(Clock).now(), consolePath))
 }
 
 try {

@@ -218,6 +218,19 @@ onEveryStore('access', (kind) => {
     expect(refusal(answer)).toEqual(as === undefined ? [401, 'unauthenticated'] : [403, 'forbidden'])
   })
 
+  it.each(CALLERS)(
+    'to the console is for everybody, to all of it and to nothing else: asked by %s',
+    async (_name, as) => {
+      const statuses = async (...paths: string[]): Promise<number[]> =>
+        Promise.all(paths.map(async (path) => (await app.get(path, { as })).status))
+      expect(await statuses('/admin', '/admin/', '/admin/mail/quotas/7?x=1', '/admin/assets/none.js')).toEqual([
+        302, 200, 200, 404,
+      ])
+      const closed = as === undefined ? 401 : 404
+      expect(await statuses('/adminx', '/admin.js', '/api/admin/')).toEqual([closed, closed, closed])
+    },
+  )
+
   it('to HEAD is what it is to GET', async () => {
     const statuses = []
     for (const [, as] of CALLERS) statuses.push((await app.send('head', SMS_API.list, { as })).status)

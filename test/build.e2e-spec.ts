@@ -82,7 +82,7 @@ describe('a build', () => {
   it('of the client has comments in its types alone, and leaves the service as it is', async () => {
     expect(await build('--if-changed', 'service')).toMatchObject({ code: 0 })
     const service = await inodeOf('dist/src/main.js')
-    expect(await build('--if-changed')).toMatchObject({ code: 0, stdout: '', stderr: '' })
+    expect(await build('--if-changed', 'service', 'client')).toMatchObject({ code: 0, stdout: '', stderr: '' })
     expect(await inodeOf('dist/src/main.js')).toBe(service)
     expect(readdirSync(at('client/dist')).sort()).toEqual([
       '.built-from',
@@ -94,7 +94,7 @@ describe('a build', () => {
     expect(await readFile(at('client/dist/said.d.ts'), 'utf8')).toContain('/** In words. */')
     expect(await readFile(at('client/dist/said.js'), 'utf8')).toBe('export const said = 1;\n')
     const built = await inodeOf('client/dist/index.js')
-    expect(await build('--if-changed')).toMatchObject({ code: 0 })
+    expect(await build('--if-changed', 'client')).toMatchObject({ code: 0 })
     expect(await inodeOf('client/dist/index.js')).toBe(built)
   })
 

@@ -36,6 +36,7 @@ describe('loadConfig', () => {
       corsOrigins: [],
       docsPublic: false,
       metricsPublic: false,
+      console: true,
       logLevel: 'info',
       logFormat: 'text',
       shutdownGraceSeconds: 25,
@@ -60,6 +61,7 @@ describe('loadConfig', () => {
       'CORS_ORIGINS',
       'LOG_LEVEL',
       'DOCS_PUBLIC',
+      'CONSOLE',
     ]
     expect(loadConfig(Object.fromEntries(names.map((name) => [name, ' '])))).toEqual(loadConfig({}))
   })
@@ -73,6 +75,7 @@ describe('loadConfig', () => {
       CORS_ORIGINS: 'https://office.example, http://localhost:5173',
       DOCS_PUBLIC: 'true',
       METRICS_PUBLIC: 'true',
+      CONSOLE: 'false',
       LOG_LEVEL: 'debug',
       SHUTDOWN_GRACE_SECONDS: '9',
       SHUTDOWN_DELAY_SECONDS: '0',
@@ -93,6 +96,7 @@ describe('loadConfig', () => {
       corsOrigins: ['https://office.example', 'http://localhost:5173'],
       docsPublic: true,
       metricsPublic: true,
+      console: false,
       logLevel: 'debug',
       logFormat: 'json',
       shutdownGraceSeconds: 9,

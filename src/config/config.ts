@@ -47,6 +47,8 @@ export abstract class Config {
   abstract readonly docsPublic: boolean
   /** Is `/metrics` open to everybody? */
   abstract readonly metricsPublic: boolean
+  /** Is the console served under `/admin`? */
+  abstract readonly console: boolean
   abstract readonly logLevel: LogLevel
   abstract readonly logFormat: 'json' | 'text'
   /** Seconds from SIGTERM to the end at the latest. */
@@ -97,10 +99,11 @@ class Reader {
     return fallback
   }
 
-  flag(name: string): boolean {
+  flag(name: string, fallback = false): boolean {
     const text = this.text(name)
-    if (text !== undefined && text !== 'true' && text !== 'false') this.mistakes.push(`${name} must be true or false`)
-    return text === 'true'
+    if (text === 'true' || text === 'false') return text === 'true'
+    if (text !== undefined) this.mistakes.push(`${name} must be true or false`)
+    return fallback
   }
 
   choice<T extends string>(name: string, fallback: T, values: readonly T[]): T {
@@ -279,6 +282,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
     corsOrigins: Object.freeze(readOrigins(read)),
     docsPublic: read.flag('DOCS_PUBLIC'),
     metricsPublic: read.flag('METRICS_PUBLIC'),
+    console: read.flag('CONSOLE', true),
     logLevel: read.choice('LOG_LEVEL', 'info', LOG_LEVELS),
     logFormat: read.choice('LOG_FORMAT', production ? 'json' : 'text', ['json', 'text']),
     shutdownGraceSeconds: read.integer('SHUTDOWN_GRACE_SECONDS', 25, 1, 3600),

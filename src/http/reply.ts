@@ -17,6 +17,9 @@ export const JSON_MEDIA_TYPE = 'application/json; charset=utf-8'
  */
 const EVERY_ANSWER: readonly string[] = ['Cache-Control', 'no-store', ...securityHeaders()]
 
+/** The same without caching and policy, of which files have their own. */
+const EVERY_FILE = withoutHeaders(EVERY_ANSWER, ['Cache-Control', 'Content-Security-Policy'])
+
 /** Adds a header to the answer of a request, to go out with it. */
 export function addHeader(response: ServerResponse, name: string, value: string): void {
   if (response.ownHeaders === undefined) response.ownHeaders = [name, value]
@@ -41,6 +44,22 @@ export function reply(
   else if (status !== 204) headers.push('Content-Length', '0')
   response.writeHead(status, headers)
   response.end(body)
+}
+
+/**
+ * Answers a request with a file, whose caching and policy are its own; both, its media type and whatever else it needs are to be added first.
+ * @param body undefined where the caller has it already
+ */
+export function replyFile(response: ServerResponse, status: 200 | 304, body: Buffer | undefined): void {
+  const headers = [...EVERY_FILE, ...(response.ownHeaders ?? [])]
+  if (body !== undefined) headers.push('Content-Length', String(body.length))
+  response.writeHead(status, headers)
+  response.end(body)
+}
+
+/** A list of headers without those of these names. */
+function withoutHeaders(headers: readonly string[], names: readonly string[]): string[] {
+  return headers.filter((_, at) => !names.includes(headers[at - (at % 2)] ?? ''))
 }
 
 function securityHeaders(): string[] {

@@ -22,6 +22,11 @@ describe('welcome', () => {
     ])
   })
 
+  it('says where the console is, if there is one', () => {
+    expect(welcome(at, made, 0, '/admin')).toContain('\nhttp://127.0.0.1:3000/admin/\n')
+    expect(welcome(at, made, 0)).not.toContain('onsole')
+  })
+
   it.each([
     ['0.0.0.0', 'http://127.0.0.1:3000/'],
     ['::', 'http://[::1]:3000/'],

@@ -10,10 +10,16 @@ const ANY = new Map([
 ])
 
 /**
- * What a service that made its tokens itself prints on the terminal: the tokens, and a request that works when pasted.
+ * What a service that made its tokens itself prints on the terminal: the tokens, a request that works when pasted, and where the console is.
+ * @param consolePath where the service has it; undefined where it has none
  * @returns nothing to print where no token was made
  */
-export function welcome(at: { address: string; port: number }, made: readonly MadeToken[], now: Instant): string {
+export function welcome(
+  at: { address: string; port: number },
+  made: readonly MadeToken[],
+  now: Instant,
+  consolePath?: string,
+): string {
   const service = made.find(({ role }) => role === 'service')
   if (service === undefined) return ''
   const host = ANY.get(at.address) ?? (at.address.includes(':') ? `[${at.address}]` : at.address)
@@ -31,6 +37,9 @@ export function welcome(at: { address: string; port: number }, made: readonly Ma
     '',
     'Try it:',
     `curl -i http://${host}:${at.port}/api/v1/quotas -H 'Authorization: Bearer ${service.token}' -H 'Content-Type: application/json' -d '${JSON.stringify(body)}'`,
+    ...(consolePath === undefined
+      ? []
+      : ['', 'The console, for people; sign in with the ADMIN_TOKEN:', `http://${host}:${at.port}${consolePath}/`]),
     '',
     '',
   ].join('\n')

@@ -1,0 +1,411 @@
+import { useQueryClient } from '@tanstack/react-query'
+import {
+  createRootRoute,
+  createRoute,
+  createRouter,
+  Link,
+  Outlet,
+  redirect,
+  useNavigate,
+  useParams,
+} from '@tanstack/react-router'
+import { type SubmitEvent, type ReactNode, useEffect, useState } from 'react'
+import { type ChannelName, CHANNELS, deskOf } from './desk.ts'
+import { Keys } from './keys.tsx'
+import { Announcements, Dialog, Failure, Screen } from './parts.tsx'
+import { ChangesScreen } from './screens/changes.tsx'
+import { NewQuotaScreen } from './screens/new-quota.tsx'
+import { OperationScreen, OperationsScreen } from './screens/operation.tsx'
+import { OverviewScreen } from './screens/overview.tsx'
+import { OwnerScreen } from './screens/owner.tsx'
+import { QuotaScreen } from './screens/quota.tsx'
+import { QuotasScreen } from './screens/quotas.tsx'
+import { SignInForm } from './screens/sign-in.tsx'
+import { signOut, useSession, useWaiting } from './session.ts'
+import {
+  changesSearch,
+  newSearch,
+  operationsSearch,
+  overviewSearch,
+  quotaSearch,
+  quotasSearch,
+  readSearch,
+  writeSearch,
+} from './search.ts'
+
+/* The frame of all screens, and where each is. */
+
+function Frame(): ReactNode {
+  const session = useSession()
+  const params = useParams({ strict: false })
+  const channel = CHANNELS.find((name) => name === params.channel) ?? 'mail'
+  const queries = useQueryClient()
+  // Whoever comes next must not see what the one before was shown.
+  const signedOut = session.state === 'signedOut'
+  useEffect(() => {
+    if (signedOut) queries.clear()
+  }, [signedOut, queries])
+  if (session.state === 'signedOut') return <SignedOut />
+  if (session.state === 'checking') {
+    return (
+      <main className="centre" role="status">
+        Signing in…
+      </main>
+    )
+  }
+  const { me } = session
+  return (
+    <>
+      <a
+        className="skip"
+        href="#main"
+        onClick={(event) => {
+          event.preventDefault()
+          document.getElementById('main')?.focus()
+        }}
+      >
+        To the content
+      </a>
+      <header className="top">
+        <Link to="/$channel" params={{ channel }} search={{}} className="brand">
+          <Mark /> Quotas
+        </Link>
+        {me.role !== 'usage' && (
+          <>
+            <Channels admin={me.role === 'admin'} />
+            <Search channel={channel} />
+          </>
+        )}
+        <div className="who">
+          <span>
+            <span className="visually-hidden">Signed in as </span>
+            <b>{me.name}</b> <span className="muted">({me.role})</span>
+          </span>
+          {me.role !== 'usage' && <Keys channel={channel} />}
+          <button type="button" className="quiet" onClick={signOut}>
+            Sign out
+          </button>
+        </div>
+      </header>
+      {me.role !== 'usage' && <Sections channel={channel} />}
+      <main id="main" tabIndex={-1}>
+        <WaitingNotice />
+        {me.role === 'usage' ? <MayNotManage name={me.name} /> : <Outlet />}
+      </main>
+      <Announcements />
+      {session.state === 'expired' && (
+        <Dialog title="Sign in again">
+          <p>The service has stopped taking your token. What is on this page stays as it is.</p>
+          <SignInForm onDone={() => void queries.invalidateQueries()} />
+          <div className="actions">
+            <button type="button" className="quiet" onClick={signOut}>
+              Sign out and forget what I typed
+            </button>
+          </div>
+        </Dialog>
+      )}
+    </>
+  )
+}
+
+function Mark(): ReactNode {
+  return (
+    <svg className="mark" viewBox="0 0 32 32" aria-hidden="true" focusable="false">
+      <path d="M5 23a11 11 0 1 1 22 0" fill="none" strokeWidth="4" strokeLinecap="round" stroke="currentColor" />
+      <path d="M16 23l6-8" fill="none" strokeWidth="3.5" strokeLinecap="round" stroke="currentColor" />
+    </svg>
+  )
+}
+
+function SignedOut(): ReactNode {
+  return (
+    <main className="centre">
+      <div className="card">
+        <p className="brand">
+          <Mark /> Quotas
+        </p>
+        <Screen title="Sign in" takesFocus={false}>
+          <SignInForm autoFocus />
+        </Screen>
+      </div>
+    </main>
+  )
+}
+
+function MayNotManage({ name }: { name: string }): ReactNode {
+  return (
+    <Screen title="This token may not manage quotas">
+      <div className="empty">
+        <p>
+          The token <b>{name}</b> has the role <b>usage</b>: it may spend, not manage. The console is for the roles{' '}
+          <b>service</b> (mail) and <b>admin</b> (mail and SMS).
+        </p>
+        <p>Ask whoever runs the service for a token of your own, then sign out and in with it.</p>
+      </div>
+    </Screen>
+  )
+}
+
+function Channels({ admin }: { admin: boolean }): ReactNode {
+  if (!admin) return null
+  return (
+    <nav aria-label="Channel" className="channels">
+      {CHANNELS.map((name) => (
+        <Link
+          key={name}
+          to="/$channel"
+          params={{ channel: name }}
+          search={{}}
+          activeOptions={{ exact: false, includeSearch: false }}
+        >
+          {deskOf(name).title}
+        </Link>
+      ))}
+    </nav>
+  )
+}
+
+function Sections({ channel }: { channel: ChannelName }): ReactNode {
+  return (
+    <nav aria-label="Sections" className="sections">
+      <Link to="/$channel" params={{ channel }} search={{}} activeOptions={{ exact: true, includeSearch: false }}>
+        Overview
+      </Link>
+      <Link to="/$channel/quotas" params={{ channel }} search={{}} activeOptions={{ includeSearch: false }}>
+        Quotas
+      </Link>
+      <Link to="/$channel/changes" params={{ channel }} search={{}} activeOptions={{ includeSearch: false }}>
+        Changes
+      </Link>
+      <Link to="/$channel/operations" params={{ channel }} search={{}} activeOptions={{ includeSearch: false }}>
+        Operations
+      </Link>
+    </nav>
+  )
+}
+
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+
+/** One field for everything that somebody may have at hand. */
+function Search({ channel }: { channel: ChannelName }): ReactNode {
+  const navigate = useNavigate()
+  const desk = deskOf(channel)
+  const [text, setText] = useState('')
+  const submit = (event: SubmitEvent): void => {
+    event.preventDefault()
+    const asked = text.trim()
+    if (asked === '') return
+    if (/^\d+$/.test(asked)) void navigate({ to: '/$channel/owners/$owner', params: { channel, owner: asked } })
+    else if (/^#\d+$/.test(asked))
+      void navigate({ to: '/$channel/quotas/$id', params: { channel, id: asked.slice(1) }, search: {} })
+    else if (UUID.test(asked))
+      void navigate({ to: '/$channel/operations/$id', params: { channel, id: asked.toLowerCase() } })
+    else if (asked.startsWith('key:'))
+      void navigate({ to: '/$channel/operations', params: { channel }, search: { key: asked.slice(4).trim() } })
+    else void navigate({ to: '/$channel/quotas', params: { channel }, search: { label: asked } })
+    setText('')
+  }
+  return (
+    <form role="search" className="search" onSubmit={submit}>
+      <label className="visually-hidden" htmlFor="search">
+        Search: {desk.owner} number, # and a quota’s number, an operation’s identifier, key: and an idempotency key, or
+        the beginning of a label
+      </label>
+      <input
+        id="search"
+        type="search"
+        value={text}
+        placeholder={`${desk.Owner} 7, quota #12, label, operation, key:…`}
+        autoComplete="off"
+        onChange={(event) => setText(event.target.value)}
+      />
+      <kbd aria-hidden="true">/</kbd>
+    </form>
+  )
+}
+
+/** Tells that a call has to wait, and for how long still. */
+function WaitingNotice(): ReactNode {
+  const [first] = useWaiting()
+  const [seconds, setSeconds] = useState(0)
+  useEffect(() => {
+    if (first === undefined) return undefined
+    const look = (): void => setSeconds(Math.max(0, Math.ceil((first.until - performance.now()) / 1000)))
+    const timer = setInterval(look, 250)
+    return () => clearInterval(timer)
+  }, [first])
+  if (first === undefined) return null
+  return (
+    <div className="notice" data-waiting>
+      <p role="status">
+        <span aria-hidden="true">◔ </span>
+        {first.status === undefined ? 'No answer from the service.' : `The service is busy (${first.status}).`} Nothing
+        is lost; this is tried again by itself.
+      </p>
+      <p aria-hidden="true" className="muted">
+        in {seconds} s
+      </p>
+    </div>
+  )
+}
+
+function ChannelScreens(): ReactNode {
+  const { channel } = channelRoute.useParams()
+  const session = useSession()
+  if (!CHANNELS.includes(channel)) return <NotFound />
+  if (channel === 'sms' && 'me' in session && session.me.role !== 'admin') {
+    return (
+      <Screen title="SMS quotas are for administrators">
+        <div className="empty">
+          <p>
+            The token <b>{session.me.name}</b> has the role <b>{session.me.role}</b>, which looks after mail alone. SMS
+            needs the role <b>admin</b>.
+          </p>
+          <Link to="/$channel" params={{ channel: 'mail' }} search={{}}>
+            To the mail quotas
+          </Link>
+        </div>
+      </Screen>
+    )
+  }
+  // Nothing of one channel may stand on a screen of the other.
+  return <Outlet key={channel} />
+}
+
+function NotFound(): ReactNode {
+  return (
+    <Screen title="There is no such screen">
+      <div className="empty">
+        <p>The address is not one of the console’s.</p>
+        <Link to="/$channel" params={{ channel: 'mail' }} search={{}}>
+          To the overview
+        </Link>
+      </div>
+    </Screen>
+  )
+}
+
+/** A number in a path, such as a quota’s; undefined where it is none. */
+function numberOf(text: string): number | undefined {
+  const value = /^\d{1,16}$/.test(text) ? Number(text) : 0
+  return value > 0 && Number.isSafeInteger(value) ? value : undefined
+}
+
+const rootRoute = createRootRoute({
+  component: Frame,
+  notFoundComponent: NotFound,
+  errorComponent: ({ error }) => <Failure error={error} />,
+})
+const startRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/',
+  beforeLoad: () => {
+    // eslint-disable-next-line @typescript-eslint/only-throw-error -- how the router is told
+    throw redirect({ to: '/$channel', params: { channel: 'mail' }, search: {}, replace: true })
+  },
+})
+const channelRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/$channel',
+  component: ChannelScreens,
+  notFoundComponent: NotFound,
+  // What is no channel is told so by the screen.
+  params: {
+    parse: ({ channel }) => ({ channel: channel as ChannelName }),
+    stringify: ({ channel }) => ({ channel }),
+  },
+})
+const inChannel = { getParentRoute: () => channelRoute }
+const overviewRoute = createRoute({
+  ...inChannel,
+  path: '/',
+  validateSearch: overviewSearch,
+  component: () => (
+    <OverviewScreen desk={deskOf(overviewRoute.useParams().channel)} search={overviewRoute.useSearch()} />
+  ),
+})
+const quotasRoute = createRoute({
+  ...inChannel,
+  path: '/quotas',
+  validateSearch: quotasSearch,
+  component: () => <QuotasScreen desk={deskOf(quotasRoute.useParams().channel)} search={quotasRoute.useSearch()} />,
+})
+const quotaRoute = createRoute({
+  ...inChannel,
+  path: '/quotas/$id',
+  validateSearch: quotaSearch,
+  component: () => {
+    const { channel, id } = quotaRoute.useParams()
+    const search = quotaRoute.useSearch()
+    const number = numberOf(id)
+    return number === undefined ? (
+      <NotFound />
+    ) : (
+      <QuotaScreen key={id} desk={deskOf(channel)} id={number} search={search} />
+    )
+  },
+})
+const newRoute = createRoute({
+  ...inChannel,
+  path: '/new',
+  validateSearch: newSearch,
+  component: () => <NewQuotaScreen desk={deskOf(newRoute.useParams().channel)} search={newRoute.useSearch()} />,
+})
+const ownerRoute = createRoute({
+  ...inChannel,
+  path: '/owners/$owner',
+  component: () => {
+    const { channel, owner } = ownerRoute.useParams()
+    const number = numberOf(owner)
+    return number === undefined ? <NotFound /> : <OwnerScreen key={owner} desk={deskOf(channel)} owner={number} />
+  },
+})
+const changesRoute = createRoute({
+  ...inChannel,
+  path: '/changes',
+  validateSearch: changesSearch,
+  component: () => <ChangesScreen desk={deskOf(changesRoute.useParams().channel)} search={changesRoute.useSearch()} />,
+})
+const operationsRoute = createRoute({
+  ...inChannel,
+  path: '/operations',
+  validateSearch: operationsSearch,
+  component: () => (
+    <OperationsScreen desk={deskOf(operationsRoute.useParams().channel)} search={operationsRoute.useSearch()} />
+  ),
+})
+const operationRoute = createRoute({
+  ...inChannel,
+  path: '/operations/$id',
+  component: () => {
+    const { channel, id } = operationRoute.useParams()
+    return <OperationScreen key={id} desk={deskOf(channel)} id={id} />
+  },
+})
+
+export const router = createRouter({
+  routeTree: rootRoute.addChildren([
+    startRoute,
+    channelRoute.addChildren([
+      overviewRoute,
+      quotasRoute,
+      quotaRoute,
+      newRoute,
+      ownerRoute,
+      changesRoute,
+      operationsRoute,
+      operationRoute,
+    ]),
+  ]),
+  basepath: '/admin',
+  parseSearch: readSearch,
+  stringifySearch: writeSearch,
+  defaultNotFoundComponent: NotFound,
+  scrollRestoration: false,
+})
+
+declare module '@tanstack/react-router' {
+  interface Register {
+    router: typeof router
+  }
+}

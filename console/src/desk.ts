@@ -1,0 +1,255 @@
+import type {
+  Act,
+  Check,
+  ChangedSettings,
+  Mail,
+  MailChange,
+  MailListedQuota,
+  MailOperation,
+  MailSummary,
+  MailTopRefusal,
+  Refusal,
+} from '@quota-service/client'
+import { client } from './session.ts'
+
+/*
+ * The two channels are one to the screens: whoever owns a quota is its `owner`, whether the service calls that an account or a user. This is the only file that
+ * knows the difference.
+ */
+
+export type ChannelName = 'mail' | 'sms'
+export const CHANNELS: readonly ChannelName[] = ['mail', 'sms']
+
+type Owned<T> = Omit<T, 'accountId' | 'userId'> & { readonly owner: number }
+
+/** `person` is the user whom a mail account belongs to; null where none was named, undefined for SMS. */
+export type Quota = Owned<MailListedQuota> & { readonly person: number | null | undefined }
+export type Operation = Owned<MailOperation>
+export type Change = Owned<MailChange>
+export type Summary = Owned<MailSummary>
+export type TopRefusal = Owned<MailTopRefusal>
+export type Status = Quota['status']
+export type { Act, Check, ChangedSettings, Refusal }
+
+/** What can be set of a quota, beside whose it is and of which type. */
+export type Settings = Omit<Mail['update'], 'version'>
+
+export interface QuotaPage {
+  readonly items: readonly Quota[]
+  readonly total: number
+  readonly totalRelation: 'exact' | 'recent'
+}
+/** A page of a list that goes on from a mark. */
+export interface MarkedPage<Item, Mark = string | number> {
+  readonly items: readonly Item[]
+  /** What leads to the next page; null on the last. */
+  readonly next: Mark | null
+}
+
+export interface QuotaFilter {
+  readonly page?: number | undefined
+  readonly beforeId?: number | undefined
+  readonly pageSize: number
+  readonly owner?: number | undefined
+  readonly status?: Status | undefined
+  readonly label?: string | undefined
+  readonly deleted?: boolean | undefined
+}
+
+export interface ChangeFilter {
+  readonly owner?: number | undefined
+  readonly quotaId?: number | undefined
+  readonly actor?: string | undefined
+  readonly action?: Change['action'] | undefined
+  readonly requestId?: string | undefined
+  readonly from?: string | undefined
+  readonly to?: string | undefined
+  readonly before?: number | undefined
+  readonly pageSize?: number | undefined
+}
+
+export interface LedgerFilter {
+  readonly owner?: number | undefined
+  readonly quotaId?: number | undefined
+  readonly idempotencyKey?: string | undefined
+  readonly caller?: string | undefined
+  readonly state?: Operation['state'] | undefined
+  readonly before?: string | undefined
+  readonly pageSize?: number | undefined
+}
+
+type Signal = AbortSignal | undefined
+const ROWS = 50
+/** An owner has 200 live quotas at most: two pages. */
+const MOST_ROWS = 100
+
+/** What the console asks a channel for and does to it. */
+export class Desk {
+  private readonly api: (typeof client)['mail']
+
+  constructor(readonly name: ChannelName) {
+    this.api = client[name] as unknown as (typeof client)['mail']
+  }
+
+  get title(): string {
+    return this.name === 'mail' ? 'Mail' : 'SMS'
+  }
+  /** What an owner is called, in the middle of a sentence. */
+  get owner(): string {
+    return this.name === 'mail' ? 'account' : 'user'
+  }
+  get Owner(): string {
+    return this.name === 'mail' ? 'Account' : 'User'
+  }
+  /** Does a quota also name a user beside its owner? */
+  get namesPerson(): boolean {
+    return this.name === 'mail'
+  }
+
+  async quotas({ owner, deleted, ...filter }: QuotaFilter, signal?: Signal): Promise<QuotaPage> {
+    const answer = await this.api.quotas
+      .list(this.out({ ...filter, ...(deleted === true ? { deleted } : {}) }, owner), { signal })
+      .page()
+    return { ...answer, items: answer.items.map((item) => this.quotaIn(item)) }
+  }
+
+  /** All of an owner's active quotas, what pays first first. */
+  async activeOf(owner: number, signal?: Signal): Promise<Quota[]> {
+    const first = await this.quotas({ owner, status: 'active', page: 1, pageSize: MOST_ROWS }, signal)
+    const second =
+      first.total > MOST_ROWS
+        ? (await this.quotas({ owner, status: 'active', page: 2, pageSize: MOST_ROWS }, signal)).items
+        : []
+    return [...first.items, ...second].sort(byDrawDown)
+  }
+
+  async quota(id: number, signal?: Signal): Promise<Quota> {
+    return this.quotaIn(await this.api.quotas.get(id, { signal }))
+  }
+
+  async create(owner: number, settings: Omit<Mail['create'], 'accountId'>, key: string): Promise<Quota> {
+    return this.quotaIn(await this.api.quotas.create(this.out(settings, owner) as never, { key }))
+  }
+
+  async update(id: number, settings: Settings, version: number): Promise<Quota> {
+    return this.quotaIn(await this.api.quotas.update(id, { ...settings, version }))
+  }
+
+  async delete(id: number, version: number): Promise<void> {
+    await this.api.quotas.delete(id, { version })
+  }
+
+  async restore(id: number): Promise<Quota> {
+    return this.quotaIn(await this.api.quotas.restore(id))
+  }
+
+  /** @param key of the intention: pressed twice, or tried again after a lost answer, it takes effect once */
+  async reset(id: number, key: string): Promise<Quota> {
+    return this.quotaIn(await this.api.quotas.reset(id, {}, { key }))
+  }
+
+  async summary(owner: number, signal?: Signal): Promise<Summary> {
+    return this.in(await this.api.quotas.summary(this.out({}, owner) as never, { signal }))
+  }
+
+  async changes({ owner, ...filter }: ChangeFilter, signal?: Signal): Promise<MarkedPage<Change, number>> {
+    const asked = this.out({ pageSize: ROWS, ...filter }, owner)
+    const { items, nextBefore } = await this.api.quotas.changes(asked, { signal }).page()
+    return { items: items.map((item) => this.in(item)), next: nextBefore }
+  }
+
+  async expiring(days: number, cursor: string | undefined, signal?: Signal): Promise<MarkedPage<Quota, string>> {
+    const { items, nextCursor } = await this.api.quotas
+      .expiring(given({ days, cursor, pageSize: 20 }), { signal })
+      .page()
+    return { items: items.map((item) => this.quotaIn(item)), next: nextCursor }
+  }
+
+  async topRefusals(hours: number, signal?: Signal): Promise<TopRefusal[]> {
+    return (await this.api.quotas.topRefusals({ hours, pageSize: 10 }, { signal })).map((item) => this.in(item))
+  }
+
+  async refusals(owner: number, from: string, signal?: Signal): Promise<Refusal[]> {
+    return this.api.quotas.refusals(this.out({ from }, owner) as never, { signal })
+  }
+
+  async check(owner: number, amount: number, signal?: Signal): Promise<Check> {
+    return this.api.check(this.out({ amount }, owner) as never, { signal })
+  }
+
+  async ledger({ owner, ...filter }: LedgerFilter, signal?: Signal): Promise<MarkedPage<Operation, string>> {
+    const asked =
+      filter.idempotencyKey === undefined
+        ? this.out({ pageSize: ROWS, ...filter }, owner)
+        : given({ idempotencyKey: filter.idempotencyKey, caller: filter.caller })
+    const listing = this.api.operations(asked, { signal })
+    const { items, nextBefore } = await listing.page()
+    return { items: items.map((item) => this.in(item)), next: nextBefore }
+  }
+
+  async operation(id: string, signal?: Signal): Promise<Operation> {
+    return this.in(await this.api.operation(id, { signal }))
+  }
+
+  async acts(id: string, signal?: Signal): Promise<Act[]> {
+    return this.api.acts(id, { signal })
+  }
+
+  async commit(id: string, amount: number): Promise<Operation> {
+    return this.in(await this.api.commit(id, { amount }))
+  }
+
+  async release(id: string): Promise<Operation> {
+    return this.in(await this.api.release(id))
+  }
+
+  async refund(id: string, amount: number, key: string): Promise<Operation> {
+    return this.in(await this.api.refund(id, { amount }, { key }))
+  }
+
+  private out<T extends object>(filter: T, owner: number | undefined): Given<T> {
+    return given({ ...filter, [this.name === 'mail' ? 'accountId' : 'userId']: owner })
+  }
+
+  private in<T extends { readonly accountId?: number }>(item: T): Owned<T> {
+    const { accountId, userId, ...rest } = item as T & { userId?: number }
+    return { ...rest, owner: (this.name === 'mail' ? accountId : userId) ?? 0 }
+  }
+
+  private quotaIn(item: MailListedQuota): Quota {
+    return { ...this.in(item), person: this.name === 'mail' ? item.userId : undefined }
+  }
+}
+
+const desks = { mail: new Desk('mail'), sms: new Desk('sms') }
+
+export function deskOf(channel: ChannelName): Desk {
+  return desks[channel]
+}
+
+/** When what is left in the quota is lost. */
+function lostAt({ cycleResetAt, expireAt }: Quota): string {
+  const times = [cycleResetAt, expireAt].filter((time) => time !== null)
+  return times.sort()[0] ?? '9999'
+}
+
+/** The order in which quotas pay (contract, §4): what would be lost soonest, then the older, then the smaller id. */
+export function byDrawDown(a: Quota, b: Quota): number {
+  return compare(lostAt(a), lostAt(b)) || compare(a.createdAt, b.createdAt) || a.id - b.id
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0
+}
+
+type Given<T> = { [Name in keyof T]?: Exclude<T[Name], undefined> }
+
+/** Without what is undefined. */
+export function given<T extends object>(fields: T): Given<T> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never
+}
+
+/** A key for something that somebody is about to do: pressed twice it is still one. Not `randomUUID`, which pages without TLS lack. */
+export function newKey(): string {
+  return `console-${Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('')}`
+}

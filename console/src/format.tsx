@@ -1,0 +1,79 @@
+import type { ReactNode } from 'react'
+
+/*
+ * Numbers and times as people of this browser write them. Times are in the browser's zone, with UTC where the mouse rests.
+ */
+
+const number = new Intl.NumberFormat()
+const dateTime = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
+const exactTime = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
+const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' })
+
+/** The browser's own zone. */
+export const HERE = Intl.DateTimeFormat().resolvedOptions().timeZone
+
+/** The present, by this machine's clock: for what is shown alone, never for what is decided. */
+export function now(): number {
+  return Date.now()
+}
+
+export function amount(value: number): string {
+  return number.format(value)
+}
+
+/** `1 hold`, `2 holds`. */
+export function counted(value: number, one: string, many = `${one}s`): string {
+  return `${amount(value)} ${value === 1 ? one : many}`
+}
+
+export function timeText(at: string, zone?: string): string {
+  return zone === undefined
+    ? dateTime.format(new Date(at))
+    : new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short', timeZone: zone }).format(
+        new Date(at),
+      )
+}
+
+export function utcText(at: string): string {
+  return `${at.slice(0, 19).replace('T', ' ')} UTC`
+}
+
+const STEPS: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
+  ['day', 86_400_000],
+  ['hour', 3_600_000],
+  ['minute', 60_000],
+  ['second', 1_000],
+]
+
+/** `in 3 hours`, `yesterday`. */
+export function fromNow(at: string): string {
+  const difference = Date.parse(at) - now()
+  const [unit, size] = STEPS.find(([, ms]) => Math.abs(difference) >= ms) ?? (['second', 1_000] as const)
+  return relative.format(Math.trunc(difference / size), unit)
+}
+
+/** A time in the browser's zone; in UTC where the mouse rests. */
+export function Time({ at, exact = false, ago = false }: { at: string; exact?: boolean; ago?: boolean }): ReactNode {
+  const text = (exact ? exactTime : dateTime).format(new Date(at))
+  return (
+    <time dateTime={at} title={utcText(at)}>
+      {text}
+      {ago && <span className="muted"> ({fromNow(at)})</span>}
+    </time>
+  )
+}
+
+/** What an `<input type="datetime-local">` shows for an instant. */
+export function toLocalInput(at: string | null): string {
+  if (at === null) return ''
+  const date = new Date(at)
+  const two = (value: number): string => String(value).padStart(2, '0')
+  const day = `${String(date.getFullYear()).padStart(4, '0')}-${two(date.getMonth() + 1)}-${two(date.getDate())}`
+  const seconds = date.getSeconds() === 0 ? '' : `:${two(date.getSeconds())}`
+  return `${day}T${two(date.getHours())}:${two(date.getMinutes())}${seconds}`
+}
+
+/** And back; null where it is empty. */
+export function fromLocalInput(text: string): string | null {
+  return text === '' ? null : new Date(text).toISOString()
+}

@@ -1,0 +1,25 @@
+import { MutationCache, QueryCache, QueryClient, QueryClientProvider } from '@tanstack/react-query'
+import { RouterProvider } from '@tanstack/react-router'
+import { createRoot } from 'react-dom/client'
+import { router } from './app.tsx'
+import { noteFailure, resume } from './session.ts'
+import './style.css'
+
+const queries = new QueryClient({
+  // The client itself tries again, and says so.
+  defaultOptions: {
+    queries: { retry: false, staleTime: 5_000, networkMode: 'always' },
+    mutations: { networkMode: 'always' },
+  },
+  queryCache: new QueryCache({ onError: noteFailure }),
+  mutationCache: new MutationCache({ onError: noteFailure }),
+})
+
+const root = document.getElementById('root')
+if (root === null) throw new Error('the page has no root')
+void resume()
+createRoot(root).render(
+  <QueryClientProvider client={queries}>
+    <RouterProvider router={router} />
+  </QueryClientProvider>,
+)

@@ -1,0 +1,575 @@
+import { isProblem, OutcomeUnknown } from '@quota-service/client'
+import { Link } from '@tanstack/react-router'
+import { type SubmitEvent, type ReactNode, useEffect, useId, useRef, useState, useSyncExternalStore } from 'react'
+import type { ChannelName, Operation, Quota, Status } from './desk.ts'
+import { amount } from './format.tsx'
+
+/* What is said to those who do not see the screen. */
+
+let announced = ''
+const hearers = new Set<() => void>()
+
+/** Says something that has happened. */
+export function announce(text: string): void {
+  // The same words twice are two events.
+  announced = announced === text ? `${text}\u00a0` : text
+  for (const hear of hearers) hear()
+}
+
+/** Where announcements stand; once on the page. */
+export function Announcements(): ReactNode {
+  const text = useSyncExternalStore(
+    (hear) => {
+      hearers.add(hear)
+      return () => hearers.delete(hear)
+    },
+    () => announced,
+  )
+  return (
+    <p className="announcement" role="status" aria-live="polite">
+      {text}
+    </p>
+  )
+}
+
+/** A screen: names the tab, and takes the focus when somebody came here, so that it is read from its beginning. */
+export function Screen({
+  title,
+  actions,
+  takesFocus = true,
+  children,
+}: {
+  title: ReactNode
+  actions?: ReactNode
+  takesFocus?: boolean
+  children: ReactNode
+}): ReactNode {
+  const heading = useRef<HTMLHeadingElement>(null)
+  useEffect(() => {
+    document.title = `${heading.current?.textContent ?? ''} · Quota console`
+  })
+  useEffect(() => {
+    // The first screen of all is read from the top of the page anyway.
+    if (begun && takesFocus) heading.current?.focus()
+    begun = true
+  }, [takesFocus])
+  return (
+    <>
+      <div className="head">
+        <h1 ref={heading} tabIndex={-1}>
+          {title}
+        </h1>
+        {actions !== undefined && <div className="actions">{actions}</div>}
+      </div>
+      {children}
+    </>
+  )
+}
+/** Has a screen been shown? */
+let begun = false
+
+/** A part of a screen with a heading. */
+export function Panel({
+  title,
+  hint,
+  actions,
+  children,
+}: {
+  title: string
+  hint?: ReactNode
+  actions?: ReactNode
+  children: ReactNode
+}): ReactNode {
+  const id = useId()
+  return (
+    <section className="panel" aria-labelledby={id}>
+      <div className="head">
+        <h2 id={id}>{title}</h2>
+        {actions !== undefined && <div className="actions">{actions}</div>}
+      </div>
+      {hint !== undefined && <p className="hint">{hint}</p>}
+      {children}
+    </section>
+  )
+}
+
+interface Asked<T> {
+  readonly data: T | undefined
+  readonly error: unknown
+  readonly refetch: () => unknown
+}
+
+/** What is asked for, in one of its four states: on its way, refused, empty, there. */
+export function Loaded<T>({
+  of,
+  empty,
+  isEmpty,
+  children,
+}: {
+  of: Asked<T>
+  /** What to say where there is nothing. */
+  empty?: ReactNode
+  isEmpty?: (data: T) => boolean
+  children: (data: T) => ReactNode
+}): ReactNode {
+  if (of.data !== undefined) {
+    return (
+      <>
+        {of.error !== null && of.error !== undefined && <Failure error={of.error} retry={of.refetch} />}
+        {isEmpty?.(of.data) === true ? <div className="empty">{empty}</div> : children(of.data)}
+      </>
+    )
+  }
+  if (of.error !== null && of.error !== undefined) return <Failure error={of.error} retry={of.refetch} />
+  return (
+    <div className="loading" role="status">
+      <span className="visually-hidden">Loading…</span>
+      <span className="bone" />
+      <span className="bone" />
+      <span className="bone" />
+    </div>
+  )
+}
+
+/** What happened, what to do about it, and a request id to tell. */
+function told(error: unknown): {
+  title: string
+  what: string
+  todo: string
+  requestId: string | undefined
+  fields: readonly { field: string; message: string }[]
+} {
+  if (error instanceof OutcomeUnknown) {
+    return {
+      title: 'No answer came',
+      what: 'The service did not answer in time. A change that was sent may have been made or not.',
+      todo: 'Look whether the connection is there, then do it once more: done twice, it takes effect once.',
+      requestId: error.requestId,
+      fields: [],
+    }
+  }
+  if (!isProblem(error)) {
+    return {
+      title: 'Something is wrong with this page',
+      what: String(error),
+      todo: 'Load the page anew.',
+      requestId: undefined,
+      fields: [],
+    }
+  }
+  const { title, detail, requestId, status } = error
+  const fields = isProblem(error, 'validation_failed') ? error.errors : []
+  return { title, what: fields.length > 0 ? '' : sentence(detail), todo: toDo(status, error.code), requestId, fields }
+}
+
+function toDo(status: number, code: string): string {
+  switch (code) {
+    case 'unauthenticated':
+      return 'Sign in again. What you typed is kept.'
+    case 'forbidden':
+      return 'Ask for a token with that role, or sign in with another one.'
+    case 'quota_not_found':
+      return 'It may have been deleted: look among the deleted ones.'
+    case 'operation_not_found':
+      return 'Look for the identifier in the other channel.'
+    case 'validation_failed':
+      return 'Change what is named here, then try again.'
+    case 'version_mismatch':
+      return 'Somebody changed it meanwhile. Look at it, then try again.'
+    case 'too_many_quotas':
+      return 'Delete or end quotas of this owner that are not needed.'
+    case 'operation_already_settled':
+      return 'Load the operation anew to see what became of it.'
+    default:
+      return status >= 500 ? 'Try again; if it stays so, tell whoever runs the service the request id.' : 'Try again.'
+  }
+}
+
+function sentence(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1)
+}
+
+/** A failure, told so that somebody can act on it. */
+export function Failure({ error, retry }: { error: unknown; retry?: (() => unknown) | undefined }): ReactNode {
+  const { title, what, todo, requestId, fields } = told(error)
+  const box = useRef<HTMLDivElement>(null)
+  return (
+    <div className="failure" role="alert" ref={box}>
+      <p className="failure-title">
+        <span aria-hidden="true">⚠ </span>
+        {title}
+      </p>
+      {what !== '' && <p>{what}</p>}
+      {fields.length > 0 && (
+        <ul>
+          {fields.map(({ field, message }) => (
+            <li key={field}>
+              {fieldName(field)} {message}
+            </li>
+          ))}
+        </ul>
+      )}
+      <p>{todo}</p>
+      <div className="actions">
+        {retry !== undefined && (
+          <button type="button" onClick={() => void retry()}>
+            Try again
+          </button>
+        )}
+        {requestId !== undefined && <Copied what="request id" text={requestId} />}
+      </div>
+    </div>
+  )
+}
+
+const FIELD_NAMES: Readonly<Record<string, string>> = {
+  accountId: 'Account',
+  userId: 'User',
+  quotaType: 'Type',
+  total: 'Total',
+  status: 'Status',
+  expireAt: 'Ends',
+  cycleUnit: 'Cycle',
+  cycleResetAt: 'Next reset',
+  cycleTimeZone: 'Time zone',
+  label: 'Label',
+  amount: 'Amount',
+  deletedAt: 'Deleted',
+  used: 'Used',
+  reserved: 'Reserved',
+}
+
+/** A field as forms call it. */
+export function fieldName(field: string): string {
+  return FIELD_NAMES[field] ?? field
+}
+
+/** A text that somebody wants to hand on. */
+export function Copied({ what, text, named = true }: { what: string; text: string; named?: boolean }): ReactNode {
+  return (
+    <span className="copied">
+      {named && <span className="muted">{what}</span>} <code>{text}</code>
+      <button
+        type="button"
+        className="quiet"
+        aria-label={`Copy the ${what}`}
+        onClick={() => {
+          void copy(text).then((done) =>
+            announce(done ? `The ${what} is copied.` : `The ${what} could not be copied; mark it and copy it.`),
+          )
+        }}
+      >
+        Copy
+      </button>
+    </span>
+  )
+}
+
+async function copy(text: string): Promise<boolean> {
+  // Pages without TLS have no clipboard.
+  const clipboard = (navigator as { clipboard?: Clipboard }).clipboard
+  try {
+    await clipboard?.writeText(text)
+    return clipboard !== undefined
+  } catch {
+    return false
+  }
+}
+
+/** A status, as a word with a sign of its own: never a colour alone. */
+export function Badge({ status }: { status: Status | Operation['state'] | 'deleted' }): ReactNode {
+  return (
+    <span className={`badge badge-${status}`}>
+      <span aria-hidden="true">{SIGNS[status] ?? '·'}</span> {status}
+    </span>
+  )
+}
+const SIGNS: Readonly<Record<string, string>> = {
+  active: '●',
+  disabled: '‖',
+  expired: '○',
+  deleted: '✕',
+  consumed: '●',
+  reserved: '◔',
+  committed: '●',
+  released: '↩',
+}
+
+const BAR = 100
+
+/** How much of a quota is used, held and left. The numbers stand beside it. */
+export function UsageBar({
+  total,
+  used,
+  reserved,
+  remaining,
+  wide = false,
+}: Pick<Quota, 'total' | 'used' | 'reserved' | 'remaining'> & { wide?: boolean }): ReactNode {
+  const pattern = useId()
+  const of = (value: number): number => (total === 0 ? 0 : Math.min(BAR, (value / total) * BAR))
+  const usedWidth = used >= total ? BAR : of(used)
+  const reservedWidth = Math.min(BAR - usedWidth, of(reserved))
+  return (
+    <div className={wide ? 'usage usage-wide' : 'usage'}>
+      <svg viewBox={`0 0 ${BAR} 8`} preserveAspectRatio="none" aria-hidden="true" focusable="false">
+        <defs>
+          <pattern id={pattern} width="3" height="8" patternUnits="userSpaceOnUse">
+            <rect width="3" height="8" className="bar-reserved-ground" />
+            <rect width="1.5" height="8" className="bar-reserved" />
+          </pattern>
+        </defs>
+        <rect width={BAR} height="8" className="bar-left" />
+        <rect width={usedWidth} height="8" className="bar-used" />
+        <rect x={usedWidth} width={reservedWidth} height="8" fill={`url(#${pattern})`} />
+      </svg>
+      <span className="usage-text">
+        <b>{amount(remaining)}</b> left of {amount(total)}
+        <span className="muted">
+          {' '}
+          · {amount(used)} used{reserved > 0 ? ` · ${amount(reserved)} held` : ''}
+        </span>
+      </span>
+    </div>
+  )
+}
+
+/** A column of a table. */
+export interface Column<Row> {
+  readonly head: string
+  readonly cell: (row: Row) => ReactNode
+  readonly className?: string
+}
+
+/** A table that becomes a list of cards where it is narrow; the roles keep it a table to those who hear it. */
+export function Table<Row>({
+  caption,
+  columns,
+  rows,
+  idOf,
+}: {
+  caption: string
+  columns: readonly Column<Row>[]
+  rows: readonly Row[]
+  idOf: (row: Row) => string | number
+}): ReactNode {
+  return (
+    <table role="table">
+      <caption className="visually-hidden">{caption}</caption>
+      <thead role="rowgroup">
+        <tr role="row">
+          {columns.map(({ head, className }) => (
+            <th key={head} role="columnheader" scope="col" className={className}>
+              {head}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody role="rowgroup">
+        {rows.map((row) => (
+          <tr key={idOf(row)} role="row" data-row={idOf(row)}>
+            {columns.map(({ head, cell, className }) => (
+              <td key={head} role="cell" data-head={head} className={className}>
+                <div className="cell">{cell(row)}</div>
+              </td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  )
+}
+
+export function QuotaLink({
+  channel,
+  id,
+  row = false,
+  children,
+}: {
+  channel: ChannelName
+  id: number
+  row?: boolean
+  children?: ReactNode
+}): ReactNode {
+  return (
+    <Link to="/$channel/quotas/$id" params={{ channel, id: String(id) }} {...(row ? { 'data-row-link': true } : {})}>
+      {children ?? `#${id}`}
+    </Link>
+  )
+}
+
+export function OwnerLink({
+  channel,
+  owner,
+  row = false,
+  children,
+}: {
+  channel: ChannelName
+  owner: number
+  row?: boolean
+  children?: ReactNode
+}): ReactNode {
+  return (
+    <Link
+      to="/$channel/owners/$owner"
+      params={{ channel, owner: String(owner) }}
+      {...(row ? { 'data-row-link': true } : {})}
+    >
+      {children ?? owner}
+    </Link>
+  )
+}
+
+export function OperationLink({
+  channel,
+  id,
+  row = false,
+}: {
+  channel: ChannelName
+  id: string
+  row?: boolean
+}): ReactNode {
+  return (
+    <Link to="/$channel/operations/$id" params={{ channel, id }} {...(row ? { 'data-row-link': true } : {})}>
+      <code>…{id.slice(-12)}</code>
+    </Link>
+  )
+}
+
+const START = 'form input:not([type="radio"]), form .primary, form .danger + button'
+
+/** A real dialog: the browser keeps the focus in it, closes it at Esc, and gives the focus back to where it was. */
+export function Dialog({
+  title,
+  onClose,
+  children,
+}: {
+  title: string
+  onClose?: () => void
+  children: ReactNode
+}): ReactNode {
+  const dialog = useRef<HTMLDialogElement>(null)
+  const id = useId()
+  useEffect(() => {
+    const before = document.activeElement
+    const element = dialog.current
+    element?.showModal()
+    // Where somebody goes on; where it cannot be undone, not on the button that does it.
+    element?.querySelector<HTMLElement>(START)?.focus()
+    return () => {
+      element?.close()
+      if (before instanceof HTMLElement && before.isConnected) before.focus()
+    }
+  }, [])
+  return (
+    <dialog
+      ref={dialog}
+      aria-labelledby={id}
+      onCancel={(event) => {
+        event.preventDefault()
+        onClose?.()
+      }}
+    >
+      <div className="head">
+        <h2 id={id}>{title}</h2>
+        {onClose !== undefined && (
+          <button type="button" className="quiet" aria-label="Close" onClick={onClose}>
+            <span aria-hidden="true">✕</span>
+          </button>
+        )}
+      </div>
+      {children}
+    </dialog>
+  )
+}
+
+/** Asks before something is done; stays, with what went wrong, where it fails. */
+export function Confirm({
+  title,
+  verb,
+  danger = false,
+  act,
+  onClose,
+  children,
+  ready = true,
+}: {
+  title: string
+  /** What the button says. */
+  verb: string
+  danger?: boolean
+  act: () => Promise<unknown>
+  onClose: () => void
+  children: ReactNode
+  /** Is what the dialog asks for filled in? */
+  ready?: boolean
+}): ReactNode {
+  const [error, setError] = useState<unknown>()
+  const [busy, setBusy] = useState(false)
+  const submit = (event: SubmitEvent): void => {
+    event.preventDefault()
+    if (busy) return
+    setBusy(true)
+    setError(undefined)
+    act().then(onClose, (reason: unknown) => {
+      setBusy(false)
+      setError(reason)
+    })
+  }
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <form onSubmit={submit}>
+        {children}
+        {error !== undefined && <Failure error={error} />}
+        <div className="actions">
+          <button type="submit" className={danger ? 'danger' : 'primary'} disabled={!ready} aria-disabled={busy}>
+            {busy ? 'Working…' : verb}
+          </button>
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  )
+}
+
+/** A field with its name, a hint, and what is wrong with it. */
+export function Field({
+  label,
+  hint,
+  error,
+  children,
+  className,
+}: {
+  label: string
+  hint?: ReactNode
+  error?: string | undefined
+  className?: string
+  children: (ids: { id: string; 'aria-describedby': string | undefined; 'aria-invalid': boolean }) => ReactNode
+}): ReactNode {
+  const id = useId()
+  const described = hint !== undefined || error !== undefined
+  return (
+    <div className={`field ${className ?? ''}`}>
+      <label htmlFor={id}>{label}</label>
+      {children({ id, 'aria-describedby': described ? `${id}-more` : undefined, 'aria-invalid': error !== undefined })}
+      {described && (
+        <div id={`${id}-more`} className="hint">
+          {error !== undefined && (
+            <span className="field-error">
+              <span aria-hidden="true">⚠ </span>
+              {error}{' '}
+            </span>
+          )}
+          {hint}
+        </div>
+      )}
+    </div>
+  )
+}
+
+/** What a refusal says of its fields, by field. */
+export function fieldErrors(error: unknown): Readonly<Record<string, string>> {
+  return isProblem(error, 'validation_failed')
+    ? Object.fromEntries(error.errors.map(({ field, message }) => [field, message]))
+    : {}
+}

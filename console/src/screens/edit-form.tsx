@@ -1,0 +1,278 @@
+import { isProblem } from '@quota-service/client'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { type ReactNode, useEffect, useRef } from 'react'
+import { draftName } from './quota.tsx'
+import type { Desk, Quota } from '../desk.ts'
+import { announce, Failure, Field, fieldErrors, fieldName, Panel } from '../parts.tsx'
+import {
+  changedFields,
+  type Editable,
+  editableOf,
+  mistakes,
+  settingsOf,
+  type SettingValue,
+  settingText,
+  type Typed,
+  typedOf,
+  UNITS,
+} from '../settings.ts'
+import { useDraft } from '../use-draft.ts'
+import { ZoneInput } from './zone-input.tsx'
+
+interface Draft {
+  readonly typed: Typed
+  /** The record that the typing started from; its version is sent. */
+  readonly base: Quota
+  /** What somebody else has made of it meanwhile, once the service has said so. */
+  readonly theirs?: { readonly quota: Quota; readonly actor: string | undefined }
+}
+
+/**
+ * Changes a quota's settings, and only those that were touched. What somebody else saves meanwhile is never overwritten unseen: the second to save is shown theirs, their
+ * own, and what both started from.
+ */
+export function EditForm({ desk, quota, onDone }: { desk: Desk; quota: Quota; onDone: () => void }): ReactNode {
+  const queries = useQueryClient()
+  const [draft, found, setDraft, clear] = useDraft<Draft>(draftName(desk, quota.id), () => ({
+    typed: typedOf(quota),
+    base: quota,
+  }))
+  const { typed, base, theirs } = draft
+  const save = useMutation({
+    mutationFn: async (sent: Draft) =>
+      desk.update(sent.base.id, settingsOf(sent.typed, changedFields(sent.typed, sent.base)), sent.base.version),
+    onSuccess: async (saved) => {
+      clear()
+      queries.setQueryData([desk.name, 'quota', saved.id], saved)
+      announce(`Quota ${saved.id} is saved.`)
+      onDone()
+      await queries.invalidateQueries({ queryKey: [desk.name] })
+    },
+    onError: async (error, sent) => {
+      if (!isProblem(error, 'version_mismatch')) return
+      const [now, { items }] = await Promise.all([
+        desk.quota(sent.base.id),
+        desk.changes({ quotaId: sent.base.id, pageSize: 1 }),
+      ])
+      setDraft({ ...sent, theirs: { quota: now, actor: items[0]?.actor } })
+      announce('Somebody else has changed this quota meanwhile. Nothing of yours is lost.')
+    },
+  })
+  const conflict = useRef<HTMLElement>(null)
+  const inConflict = theirs !== undefined
+  useEffect(() => {
+    if (inConflict) conflict.current?.focus()
+  }, [inConflict])
+
+  const fields = changedFields(typed, base)
+  const wrong = mistakes(typed, base.quotaType)
+  const told = fieldErrors(save.error)
+  const set = (field: Editable) => (value: string) => setDraft({ ...draft, typed: { ...typed, [field]: value } })
+  const leave = (): void => {
+    clear()
+    onDone()
+  }
+  const submit = (sent: Draft): void => {
+    if (save.isPending) return
+    if (Object.keys(wrong).length > 0) {
+      document.querySelector<HTMLElement>('form [aria-invalid="true"]')?.focus()
+      return
+    }
+    if (changedFields(sent.typed, sent.base).length === 0) leave()
+    else save.mutate(sent)
+  }
+  /** Mine where I touched it, theirs everywhere else. */
+  const onTop = (): void => {
+    if (theirs === undefined) return
+    const shown = typedOf(theirs.quota)
+    const merged = Object.fromEntries(
+      editableOf(base.quotaType).map((field) => [field, fields.includes(field) ? typed[field] : shown[field]]),
+    )
+    const next: Draft = { base: theirs.quota, typed: { ...shown, ...merged } }
+    setDraft(next)
+    submit(next)
+  }
+  const takeTheirs = (): void => {
+    if (theirs !== undefined) setDraft({ base: theirs.quota, typed: typedOf(theirs.quota) })
+    save.reset()
+  }
+
+  return (
+    <Panel title="Edit">
+      {found && theirs === undefined && (
+        <p className="notice" role="status">
+          What you typed before is still here, and not saved yet.
+        </p>
+      )}
+      {theirs !== undefined && (
+        <section className="conflict" aria-labelledby="conflict-title" ref={conflict} tabIndex={-1}>
+          <h3 id="conflict-title">
+            <span aria-hidden="true">⚠ </span>
+            {theirs.actor === undefined ? 'Somebody' : <b>{theirs.actor}</b>} has saved this quota since you opened it
+          </h3>
+          <p>Nothing was overwritten. Save yours on top of it, or take it as it is now.</p>
+          <ConflictTable base={base} theirs={theirs.quota} typed={typed} fields={fields} />
+          <div className="actions">
+            <button type="button" className="primary" onClick={onTop}>
+              Save mine on top
+            </button>
+            <button type="button" onClick={takeTheirs}>
+              Take theirs
+            </button>
+          </div>
+        </section>
+      )}
+      <form
+        className="grid"
+        onSubmit={(event) => {
+          event.preventDefault()
+          submit(draft)
+        }}
+      >
+        <SettingFields typed={typed} quotaType={base.quotaType} set={set} errors={{ ...wrong, ...told }} />
+        <Field label="Status">
+          {(ids) => (
+            <select {...ids} value={typed.status} onChange={(event) => set('status')(event.target.value)}>
+              <option value="active">active</option>
+              <option value="disabled">disabled</option>
+            </select>
+          )}
+        </Field>
+        {save.error !== null && !isProblem(save.error, 'version_mismatch') && <Failure error={save.error} />}
+        <div className="actions">
+          <button type="submit" className="primary" aria-disabled={save.isPending}>
+            {save.isPending ? 'Saving…' : 'Save'}
+          </button>
+          <button type="button" onClick={leave}>
+            Discard
+          </button>
+          <span className="muted">
+            {fields.length === 0
+              ? 'Nothing changed yet.'
+              : `Changes ${fields.map((field) => fieldName(field).toLowerCase()).join(', ')}.`}
+          </span>
+        </div>
+      </form>
+    </Panel>
+  )
+}
+
+function ConflictTable({
+  base,
+  theirs,
+  typed,
+  fields,
+}: {
+  base: Quota
+  theirs: Quota
+  typed: Typed
+  fields: readonly Editable[]
+}): ReactNode {
+  const mine = settingsOf(typed, editableOf(base.quotaType)) as Record<string, SettingValue>
+  const shownBase = typedOf(base)
+  const shownTheirs = typedOf(theirs)
+  const rows = editableOf(base.quotaType).filter(
+    (field) => fields.includes(field) || shownTheirs[field] !== shownBase[field],
+  )
+  const as = (quota: Quota, field: Editable): string =>
+    settingText(field, field === 'status' ? typedOf(quota).status : quota[field])
+  return (
+    <table className="plain conflict-table">
+      <thead>
+        <tr>
+          <th scope="col">Setting</th>
+          <th scope="col">Both started from</th>
+          <th scope="col">Theirs</th>
+          <th scope="col">Yours</th>
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map((field) => (
+          <tr key={field}>
+            <th scope="row">{fieldName(field)}</th>
+            <td>{as(base, field)}</td>
+            <td>{as(theirs, field)}</td>
+            <td>
+              {fields.includes(field) ? settingText(field, mine[field]) : <span className="muted">untouched</span>}
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  )
+}
+
+/** The fields that a new quota and an old one share. */
+export function SettingFields({
+  typed,
+  quotaType,
+  set,
+  errors,
+}: {
+  typed: Typed
+  quotaType: 1 | 2
+  set: (field: Editable) => (value: string) => void
+  errors: Readonly<Partial<Record<string, string>>>
+}): ReactNode {
+  return (
+    <>
+      <Field label="Total" error={errors['total']} hint={quotaType === 2 ? 'units per cycle' : 'units until its end'}>
+        {(ids) => (
+          <input
+            {...ids}
+            inputMode="numeric"
+            value={typed.total}
+            onChange={(event) => set('total')(event.target.value)}
+          />
+        )}
+      </Field>
+      <Field label="Label" error={errors['label']} hint="for people; may be empty">
+        {(ids) => (
+          <input {...ids} maxLength={120} value={typed.label} onChange={(event) => set('label')(event.target.value)} />
+        )}
+      </Field>
+      <Field
+        label="Ends"
+        error={errors['expireAt']}
+        hint={quotaType === 2 ? 'in your zone; empty: never' : 'in your zone'}
+      >
+        {(ids) => (
+          <input
+            {...ids}
+            type="datetime-local"
+            step="1"
+            value={typed.expireAt}
+            onChange={(event) => set('expireAt')(event.target.value)}
+          />
+        )}
+      </Field>
+      {quotaType === 2 && (
+        <>
+          <Field label="Cycle" error={errors['cycleUnit']}>
+            {(ids) => (
+              <select {...ids} value={typed.cycleUnit} onChange={(event) => set('cycleUnit')(event.target.value)}>
+                {UNITS.map((unit) => (
+                  <option key={unit}>{unit}</option>
+                ))}
+              </select>
+            )}
+          </Field>
+          <Field label="Next reset" error={errors['cycleResetAt']} hint="in your zone; later ones are counted from it">
+            {(ids) => (
+              <input
+                {...ids}
+                type="datetime-local"
+                step="1"
+                value={typed.cycleResetAt}
+                onChange={(event) => set('cycleResetAt')(event.target.value)}
+              />
+            )}
+          </Field>
+          <Field label="Time zone" error={errors['cycleTimeZone']} hint="whose calendar the cycle follows">
+            {(ids) => <ZoneInput {...ids} value={typed.cycleTimeZone} onChange={set('cycleTimeZone')} />}
+          </Field>
+        </>
+      )}
+    </>
+  )
+}

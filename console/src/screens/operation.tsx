@@ -1,0 +1,295 @@
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import { type SubmitEvent, type ReactNode, useState } from 'react'
+import { LedgerTable } from './ledger-table.tsx'
+import { type Desk, newKey, type Operation } from '../desk.ts'
+import { amount, Time } from '../format.tsx'
+import {
+  announce,
+  Badge,
+  Confirm,
+  Copied,
+  Field,
+  Loaded,
+  OwnerLink,
+  Panel,
+  QuotaLink,
+  Screen,
+  Table,
+} from '../parts.tsx'
+import type { OperationsSearch } from '../search.ts'
+
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+
+/** Finds an operation, by what somebody has of it. */
+export function OperationsScreen({ desk, search }: { desk: Desk; search: OperationsSearch }): ReactNode {
+  const navigate = useNavigate()
+  const [text, setText] = useState(search.key ?? '')
+  const [caller, setCaller] = useState(search.caller ?? '')
+  const asked = useQuery({
+    queryKey: [desk.name, 'ledger', search],
+    queryFn: ({ signal }) => desk.ledger({ idempotencyKey: search.key, caller: search.caller }, signal),
+    enabled: search.key !== undefined,
+  })
+  const submit = (event: SubmitEvent): void => {
+    event.preventDefault()
+    const sought = text.trim()
+    if (sought === '') return
+    if (UUID.test(sought))
+      void navigate({ to: '/$channel/operations/$id', params: { channel: desk.name, id: sought.toLowerCase() } })
+    else
+      void navigate({
+        to: '/$channel/operations',
+        params: { channel: desk.name },
+        search: { key: sought, ...(caller.trim() === '' ? {} : { caller: caller.trim() }) },
+      })
+  }
+  return (
+    <Screen title={`Find a ${desk.title} operation`}>
+      <form className="filters" aria-label="Find" onSubmit={submit}>
+        <Field label="Identifier or idempotency key" className="long" hint="of the message that went out, or did not">
+          {(ids) => (
+            <input
+              {...ids}
+              value={text}
+              maxLength={255}
+              autoComplete="off"
+              spellCheck={false}
+              onChange={(event) => setText(event.target.value)}
+            />
+          )}
+        </Field>
+        <Field label="Sent by" hint="the name of the sender’s token; needed with a key">
+          {(ids) => (
+            <input {...ids} value={caller} autoComplete="off" onChange={(event) => setCaller(event.target.value)} />
+          )}
+        </Field>
+        <div className="actions">
+          <button type="submit" className="primary">
+            Find
+          </button>
+        </div>
+      </form>
+      {search.key === undefined ? (
+        <div className="empty">
+          An operation is one consume or one hold. Everything of an owner, or of a quota, stands on their own screens.
+        </div>
+      ) : (
+        <Loaded
+          of={asked}
+          isEmpty={({ items }) => items.length === 0}
+          empty={
+            <>
+              <p>
+                No operation has the key <code>{search.key}</code>
+                {search.caller === undefined ? ' among your own' : ` of ${search.caller}`}: it did not go out, or
+                somebody else sent it.
+              </p>
+              {search.caller === undefined && <p>A key belongs to whoever sent it: name the sender’s token.</p>}
+            </>
+          }
+        >
+          {({ items }) => <LedgerTable desk={desk} rows={items} />}
+        </Loaded>
+      )}
+    </Screen>
+  )
+}
+
+export function OperationScreen({ desk, id }: { desk: Desk; id: string }): ReactNode {
+  const asked = useQuery({
+    queryKey: [desk.name, 'operation', id],
+    queryFn: ({ signal }) => desk.operation(id, signal),
+  })
+  const acts = useQuery({
+    queryKey: [desk.name, 'acts', id],
+    queryFn: ({ signal }) => desk.acts(id, signal),
+    enabled: asked.data !== undefined,
+  })
+  return (
+    <Screen
+      title={<>Operation {asked.data !== undefined && <Badge status={asked.data.state} />}</>}
+      actions={asked.data !== undefined && <Actions desk={desk} operation={asked.data} />}
+    >
+      <Loaded of={asked}>
+        {(operation) => (
+          <>
+            <Panel title="What it is">
+              <dl className="facts">
+                <Fact name="Identifier">
+                  <Copied what="identifier" text={operation.id} named={false} />
+                </Fact>
+                <Fact name={desk.Owner}>
+                  <OwnerLink channel={desk.name} owner={operation.owner} />
+                </Fact>
+                <Fact name="Kind">{operation.kind === 'consume' ? 'spent at once' : 'held first'}</Fact>
+                <Fact name="Amount">{amount(operation.amount)}</Fact>
+                <Fact name="Charged">{amount(operation.charged)}</Fact>
+                <Fact name="Refunded">{amount(operation.refunded)}</Fact>
+                <Fact name="When">
+                  <Time at={operation.createdAt} exact />
+                </Fact>
+                {operation.expiresAt !== null && (
+                  <Fact name="Hold ends">
+                    <Time at={operation.expiresAt} ago />
+                  </Fact>
+                )}
+              </dl>
+            </Panel>
+            <Panel title="Paid by" hint="In the order in which it was drawn.">
+              <Table
+                caption="What each quota paid"
+                rows={operation.allocations}
+                idOf={({ quotaId }) => quotaId}
+                columns={[
+                  { head: 'Quota', cell: ({ quotaId }) => <QuotaLink channel={desk.name} id={quotaId} row /> },
+                  { head: 'Amount', cell: (allocation) => amount(allocation.amount), className: 'number' },
+                ]}
+              />
+            </Panel>
+            <Panel title="What was done with it">
+              <Loaded of={acts} isEmpty={(rows) => rows.length === 0} empty="Nothing is known.">
+                {(rows) => (
+                  <Table
+                    caption="Acts, oldest first"
+                    rows={rows}
+                    idOf={({ at, kind }) => at + kind}
+                    columns={[
+                      { head: 'When', cell: ({ at }) => <Time at={at} exact /> },
+                      { head: 'What', cell: ({ kind }) => kind },
+                      { head: 'Who', cell: ({ actor }) => <b>{actor}</b> },
+                      { head: 'Amount', cell: (act) => amount(act.amount), className: 'number' },
+                      {
+                        head: 'Key',
+                        cell: ({ idempotencyKey }) =>
+                          idempotencyKey === null ? <span className="muted">–</span> : <code>{idempotencyKey}</code>,
+                      },
+                      {
+                        head: 'Request',
+                        cell: ({ requestId }) => <Copied what="id" text={requestId} />,
+                        className: 'request',
+                      },
+                    ]}
+                  />
+                )}
+              </Loaded>
+            </Panel>
+          </>
+        )}
+      </Loaded>
+    </Screen>
+  )
+}
+
+function Fact({ name, children }: { name: string; children: ReactNode }): ReactNode {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  )
+}
+
+type Asking = 'commit' | 'release' | 'refund'
+
+function Actions({ desk, operation }: { desk: Desk; operation: Operation }): ReactNode {
+  const queries = useQueryClient()
+  const [asking, setAsking] = useState<Asking>()
+  const [text, setText] = useState('')
+  const [key, setKey] = useState(newKey)
+  const { id, state, charged, refunded } = operation
+  const most = state === 'reserved' ? operation.amount : charged - refunded
+  const ask = (what: Asking) => () => {
+    setText(String(most))
+    setKey(newKey())
+    setAsking(what)
+  }
+  const value = Number(text)
+  const good = Number.isInteger(value) && value >= 1 && value <= most
+  const close = (): void => setAsking(undefined)
+  const done = async (said: string): Promise<void> => {
+    announce(said)
+    await queries.invalidateQueries({ queryKey: [desk.name] })
+  }
+  const field = (
+    <Field label="Amount" hint={`1 to ${amount(most)}`} error={good ? undefined : 'a whole number in these bounds'}>
+      {(ids) => (
+        <input
+          {...ids}
+          inputMode="numeric"
+          value={text}
+          onChange={(event) => {
+            setText(event.target.value)
+            setKey(newKey())
+          }}
+        />
+      )}
+    </Field>
+  )
+  return (
+    <>
+      {state === 'reserved' && (
+        <>
+          <button type="button" onClick={ask('commit')}>
+            Commit
+          </button>
+          <button type="button" className="danger" onClick={ask('release')}>
+            Release
+          </button>
+        </>
+      )}
+      {(state === 'consumed' || state === 'committed') && most > 0 && (
+        <button type="button" onClick={ask('refund')}>
+          Refund
+        </button>
+      )}
+      {asking === 'commit' && (
+        <Confirm
+          title="Commit this hold?"
+          verb="Commit"
+          ready={good}
+          onClose={close}
+          act={async () => {
+            await desk.commit(id, value)
+            await done('The hold is committed.')
+          }}
+        >
+          {field}
+          <p>So much is spent; the rest of the hold returns. What is committed can be refunded.</p>
+        </Confirm>
+      )}
+      {asking === 'release' && (
+        <Confirm
+          title="Release this hold?"
+          verb="Release"
+          danger
+          onClose={close}
+          act={async () => {
+            await desk.release(id)
+            await done('The hold is released.')
+          }}
+        >
+          <p>
+            {amount(operation.amount)} units return to what is left. Whoever made the hold can not commit it any more.{' '}
+            <b>This cannot be undone.</b>
+          </p>
+        </Confirm>
+      )}
+      {asking === 'refund' && (
+        <Confirm
+          title="Refund this operation?"
+          verb="Refund"
+          ready={good}
+          onClose={close}
+          act={async () => {
+            await desk.refund(id, value, key)
+            await done('The operation is refunded.')
+          }}
+        >
+          {field}
+          <p>So much returns to the quotas that paid, if their cycle still runs. This cannot be undone.</p>
+        </Confirm>
+      )}
+    </>
+  )
+}

@@ -1,0 +1,117 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import type { ReactNode } from 'react'
+import { ChangeTable } from './changes.tsx'
+import { QuotaTable } from './quotas.tsx'
+import type { Desk } from '../desk.ts'
+import { amount, Time } from '../format.tsx'
+import { Loaded, OwnerLink, Panel, Screen, Table } from '../parts.tsx'
+import type { OverviewSearch } from '../search.ts'
+import { isReady } from '../session.ts'
+
+const HOURS = 24
+const DAYS = 7
+/** How often the service is asked whether it is ready, in milliseconds. */
+const LOOK_EVERY_MS = 30_000
+
+/** Why a request was refused, in words. */
+export const REASONS: Readonly<Record<string, string>> = {
+  quota_exceeded: 'quota exceeded',
+  no_active_quota: 'no active quota',
+}
+
+export function OverviewScreen({ desk, search }: { desk: Desk; search: OverviewSearch }): ReactNode {
+  const refused = useQuery({
+    queryKey: [desk.name, 'refused', HOURS],
+    queryFn: ({ signal }) => desk.topRefusals(HOURS, signal),
+  })
+  const expiring = useQuery({
+    queryKey: [desk.name, 'expiring', search.cursor],
+    queryFn: ({ signal }) => desk.expiring(DAYS, search.cursor, signal),
+  })
+  const changes = useQuery({
+    queryKey: [desk.name, 'changes', 'latest'],
+    queryFn: ({ signal }) => desk.changes({ pageSize: 8 }, signal),
+  })
+  return (
+    <Screen title={`${desk.title} overview`} actions={<Readiness />}>
+      <Panel title="Refused most" hint={`In the last ${HOURS} hours. Counts are up to five seconds old.`}>
+        <Loaded of={refused} isEmpty={(rows) => rows.length === 0} empty="Nobody was refused.">
+          {(rows) => (
+            <Table
+              caption={`Refused most in the last ${HOURS} hours`}
+              rows={rows}
+              idOf={({ owner, code }) => `${owner} ${code}`}
+              columns={[
+                {
+                  head: desk.Owner,
+                  cell: ({ owner }) => (
+                    <OwnerLink channel={desk.name} owner={owner} row>{`${desk.Owner} ${owner}`}</OwnerLink>
+                  ),
+                },
+                { head: 'Why', cell: ({ code }) => REASONS[code] },
+                { head: 'Times', cell: ({ count }) => amount(count), className: 'number' },
+                { head: 'Units asked for', cell: ({ requested }) => amount(requested), className: 'number' },
+                { head: 'Last', cell: ({ lastAt }) => <Time at={lastAt} ago /> },
+              ]}
+            />
+          )}
+        </Loaded>
+      </Panel>
+      <Panel title={`Ending within ${DAYS} days`} hint="Active quotas, soonest first.">
+        <Loaded
+          of={expiring}
+          isEmpty={({ items }) => items.length === 0}
+          empty={`No active quota ends within ${DAYS} days.`}
+        >
+          {({ items, next }) => (
+            <>
+              <QuotaTable desk={desk} rows={items} caption={`Quotas that end within ${DAYS} days`} />
+              {(next !== null || search.cursor !== undefined) && (
+                <nav className="pager" aria-label="Pages of ending quotas">
+                  {search.cursor !== undefined && (
+                    <Link to="/$channel" params={{ channel: desk.name }} search={{}}>
+                      Soonest
+                    </Link>
+                  )}
+                  {next !== null && (
+                    <Link to="/$channel" params={{ channel: desk.name }} search={{ cursor: next }}>
+                      Later
+                    </Link>
+                  )}
+                </nav>
+              )}
+            </>
+          )}
+        </Loaded>
+      </Panel>
+      <Panel
+        title="Latest changes"
+        actions={
+          <Link to="/$channel/changes" params={{ channel: desk.name }} search={{}}>
+            All changes
+          </Link>
+        }
+      >
+        <Loaded of={changes} isEmpty={({ items }) => items.length === 0} empty="Nobody has changed anything yet.">
+          {({ items }) => <ChangeTable desk={desk} rows={items} brief />}
+        </Loaded>
+      </Panel>
+    </Screen>
+  )
+}
+
+function Readiness(): ReactNode {
+  const { data } = useQuery({
+    queryKey: ['ready'],
+    queryFn: ({ signal }) => isReady(signal),
+    refetchInterval: LOOK_EVERY_MS,
+  })
+  if (data === undefined) return null
+  return (
+    <p className={data ? 'ready' : 'ready not-ready'} role="status">
+      <span aria-hidden="true">{data ? '✓ ' : '⚠ '}</span>
+      {data ? 'The service is ready' : 'The service is not ready'}
+    </p>
+  )
+}

@@ -1,0 +1,332 @@
+import { isProblem } from '@quota-service/client'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { Link, useNavigate } from '@tanstack/react-router'
+import { type ReactNode, useEffect, useState } from 'react'
+import { ChangeTable } from './changes.tsx'
+import { EditForm } from './edit-form.tsx'
+import { LedgerTable } from './ledger-table.tsx'
+import { kindOf } from './quotas.tsx'
+import { type Desk, newKey, type Quota } from '../desk.ts'
+import { amount, HERE, Time, timeText } from '../format.tsx'
+import { announce, Badge, Confirm, Failure, Loaded, OwnerLink, Panel, Screen, UsageBar } from '../parts.tsx'
+import type { QuotaSearch } from '../search.ts'
+import { type Resets, nextResets } from '../resets.ts'
+import { hasDraft } from '../use-draft.ts'
+
+const RESETS = 3
+
+export function QuotaScreen({ desk, id, search }: { desk: Desk; id: number; search: QuotaSearch }): ReactNode {
+  const asked = useQuery({ queryKey: [desk.name, 'quota', id], queryFn: ({ signal }) => desk.quota(id, signal) })
+  if (isProblem(asked.error, 'quota_not_found')) return <GoneQuota desk={desk} id={id} error={asked.error} />
+  return (
+    <Screen
+      title={
+        <>
+          Quota {id} {asked.data !== undefined && <Badge status={asked.data.status} />}
+        </>
+      }
+      actions={asked.data !== undefined && <Actions desk={desk} quota={asked.data} />}
+    >
+      <Loaded of={asked}>
+        {(quota) => (
+          <Record desk={desk} quota={quota} editing={search.edit === true || hasDraft(draftName(desk, id))} />
+        )}
+      </Loaded>
+      <History desk={desk} id={id} quota={asked.data} />
+    </Screen>
+  )
+}
+
+/** What a form about a quota is kept under. */
+export function draftName(desk: Desk, id: number): string {
+  return `${desk.name}/quotas/${id}`
+}
+
+function Record({ desk, quota, editing }: { desk: Desk; quota: Quota; editing: boolean }): ReactNode {
+  const navigate = useNavigate()
+  const edit = (on: boolean): void =>
+    void navigate({
+      to: '/$channel/quotas/$id',
+      params: { channel: desk.name, id: String(quota.id) },
+      search: on ? { edit: true } : {},
+      replace: true,
+    })
+  const [closed, setClosed] = useState(false)
+  const open = editing && !closed
+  return (
+    <>
+      <Panel
+        title="Settings and usage"
+        actions={
+          !open && (
+            <button
+              type="button"
+              onClick={() => {
+                setClosed(false)
+                edit(true)
+              }}
+            >
+              Edit
+            </button>
+          )
+        }
+      >
+        <UsageBar {...quota} wide />
+        <dl className="facts">
+          <Fact name={desk.Owner}>
+            <OwnerLink channel={desk.name} owner={quota.owner} />
+          </Fact>
+          {desk.namesPerson && quota.person != null && <Fact name="User">{quota.person}</Fact>}
+          <Fact name="Label">
+            {quota.label === null ? <span className="muted">none</span> : <span className="label">{quota.label}</span>}
+          </Fact>
+          <Fact name="Type">{quota.quotaType === 1 ? 'total, until its end' : `cycle, ${kindOf(quota)}`}</Fact>
+          <Fact name="Total">{amount(quota.total)}</Fact>
+          <Fact name="Ends">{quota.expireAt === null ? 'never' : <Time at={quota.expireAt} ago />}</Fact>
+          <Fact name="Made">
+            <Time at={quota.createdAt} />
+          </Fact>
+          <Fact name="Version">{quota.version}</Fact>
+        </dl>
+      </Panel>
+      {open && (
+        <EditForm
+          desk={desk}
+          quota={quota}
+          onDone={() => {
+            setClosed(true)
+            edit(false)
+          }}
+        />
+      )}
+      {quota.quotaType === 2 && <NextResets quota={quota} />}
+    </>
+  )
+}
+
+function Fact({ name, children }: { name: string; children: ReactNode }): ReactNode {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  )
+}
+
+function NextResets({ quota }: { quota: Quota }): ReactNode {
+  const [resets, setResets] = useState<Resets>()
+  useEffect(() => {
+    let gone = false
+    void nextResets(quota, RESETS).then((found) => {
+      if (!gone) setResets(found)
+    })
+    return () => {
+      gone = true
+    }
+  }, [quota])
+  if (resets === undefined) return null
+  const zone = quota.cycleTimeZone ?? 'UTC'
+  return (
+    <Panel title="Next resets" hint={quota.status === 'active' ? undefined : 'It stands still while it is not active.'}>
+      <table className="plain">
+        <thead>
+          <tr>
+            <th scope="col">In its own zone ({zone})</th>
+            <th scope="col">In yours ({HERE})</th>
+          </tr>
+        </thead>
+        <tbody>
+          {resets.map((at) => (
+            <tr key={at}>
+              <td>
+                {timeText(at, zone)}
+                {quota.expireAt !== null && at >= quota.expireAt && <span className="muted"> (after its end)</span>}
+              </td>
+              <td>
+                <Time at={at} ago />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Panel>
+  )
+}
+
+type Asking = 'disable' | 'enable' | 'reset' | 'delete'
+
+function Actions({ desk, quota }: { desk: Desk; quota: Quota }): ReactNode {
+  const queries = useQueryClient()
+  const navigate = useNavigate()
+  const [asking, setAsking] = useState<{ what: Asking; key: string }>()
+  const ask = (what: Asking) => () => setAsking({ what, key: newKey() })
+  const close = (): void => setAsking(undefined)
+  const done = async (text: string): Promise<void> => {
+    announce(text)
+    await queries.invalidateQueries({ queryKey: [desk.name] })
+  }
+  const { id, version } = quota
+  return (
+    <>
+      {quota.status === 'disabled' ? (
+        <button type="button" onClick={ask('enable')}>
+          Enable
+        </button>
+      ) : (
+        <button type="button" onClick={ask('disable')}>
+          Disable
+        </button>
+      )}
+      <button type="button" onClick={ask('reset')}>
+        Reset
+      </button>
+      <button type="button" className="danger" onClick={ask('delete')}>
+        Delete
+      </button>
+      {asking?.what === 'disable' && (
+        <Confirm
+          title={`Disable quota ${id}?`}
+          verb="Disable"
+          danger
+          onClose={close}
+          act={async () => {
+            await desk.update(id, { status: 'disabled' }, version)
+            await done(`Quota ${id} is disabled.`)
+          }}
+        >
+          <p>It pays for nothing until it is enabled again. Open holds stay open. You can undo this.</p>
+        </Confirm>
+      )}
+      {asking?.what === 'enable' && (
+        <Confirm
+          title={`Enable quota ${id}?`}
+          verb="Enable"
+          onClose={close}
+          act={async () => {
+            await desk.update(id, { status: 'active' }, version)
+            await done(`Quota ${id} is enabled.`)
+          }}
+        >
+          <p>It pays again at once.</p>
+        </Confirm>
+      )}
+      {asking?.what === 'reset' && (
+        <Confirm
+          title={`Reset quota ${id}?`}
+          verb="Reset to 0"
+          danger
+          onClose={close}
+          act={async () => {
+            await desk.reset(id, asking.key)
+            await done(`Quota ${id} begins again at 0.`)
+          }}
+        >
+          <p>
+            {amount(quota.used)} used and {amount(quota.reserved)} held are set to 0. The next reset stays where it is.{' '}
+            <b>This cannot be undone.</b>
+          </p>
+        </Confirm>
+      )}
+      {asking?.what === 'delete' && (
+        <Confirm
+          title={`Delete quota ${id}?`}
+          verb="Delete"
+          danger
+          onClose={close}
+          act={async () => {
+            await desk.delete(id, version)
+            announce(`Quota ${id} is deleted. It can be restored on this page.`)
+            // What is remembered of it must not go on standing there.
+            await queries.resetQueries({ queryKey: [desk.name, 'quota', id] })
+            await queries.invalidateQueries({ queryKey: [desk.name] })
+            await navigate({ to: '/$channel/quotas/$id', params: { channel: desk.name, id: String(id) }, search: {} })
+          }}
+        >
+          <p>
+            It pays for nothing any more and is in no list but that of the deleted ones. Its history stays, and you can
+            restore it.
+          </p>
+        </Confirm>
+      )}
+    </>
+  )
+}
+
+/** A quota that is deleted, or never was: its history tells which. */
+function GoneQuota({ desk, id, error }: { desk: Desk; id: number; error: unknown }): ReactNode {
+  const queries = useQueryClient()
+  const asked = useQuery({
+    queryKey: [desk.name, 'changes', { quotaId: id }],
+    queryFn: ({ signal }) => desk.changes({ quotaId: id }, signal),
+  })
+  const restore = useMutation({
+    mutationFn: () => desk.restore(id),
+    onSuccess: async () => {
+      announce(`Quota ${id} is restored.`)
+      await queries.invalidateQueries({ queryKey: [desk.name] })
+    },
+  })
+  const was = asked.data !== undefined && asked.data.items.length > 0
+  if (!was) {
+    return (
+      <Screen title={`Quota ${id}`}>
+        <Loaded of={asked}>{() => <Failure error={error} />}</Loaded>
+      </Screen>
+    )
+  }
+  return (
+    <Screen
+      title={
+        <>
+          Quota {id} <Badge status="deleted" />
+        </>
+      }
+      actions={
+        <button type="button" className="primary" onClick={() => restore.mutate()}>
+          Restore
+        </button>
+      }
+    >
+      {restore.error !== null && <Failure error={restore.error} />}
+      <p>
+        It is deleted, of {desk.owner} <OwnerLink channel={desk.name} owner={asked.data.items[0]?.owner ?? 0} />.
+        Restored, it is as it was.
+      </p>
+      <History desk={desk} id={id} quota={undefined} />
+    </Screen>
+  )
+}
+
+function History({ desk, id, quota }: { desk: Desk; id: number; quota: Quota | undefined }): ReactNode {
+  const changes = useQuery({
+    queryKey: [desk.name, 'changes', { quotaId: id }],
+    queryFn: ({ signal }) => desk.changes({ quotaId: id }, signal),
+  })
+  const usage = useQuery({
+    queryKey: [desk.name, 'ledger', { quotaId: id }],
+    queryFn: ({ signal }) => desk.ledger({ quotaId: id, pageSize: 20 }, signal),
+  })
+  return (
+    <>
+      <Panel
+        title="Changes"
+        actions={
+          <Link to="/$channel/changes" params={{ channel: desk.name }} search={{ quotaId: id }}>
+            All of them, with filters
+          </Link>
+        }
+      >
+        <Loaded of={changes} isEmpty={({ items }) => items.length === 0} empty="Nobody has changed it.">
+          {({ items }) => (
+            <ChangeTable desk={desk} rows={items} quotas={false} {...(quota === undefined ? {} : { undoIn: quota })} />
+          )}
+        </Loaded>
+      </Panel>
+      <Panel title="Usage" hint="The latest 20 operations that it paid for.">
+        <Loaded of={usage} isEmpty={({ items }) => items.length === 0} empty="Nothing was spent or held of it yet.">
+          {({ items }) => <LedgerTable desk={desk} rows={items} quotaId={id} />}
+        </Loaded>
+      </Panel>
+    </>
+  )
+}

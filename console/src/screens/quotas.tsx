@@ -1,0 +1,283 @@
+import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { Link, useNavigate } from '@tanstack/react-router'
+import { type ReactNode, useState } from 'react'
+import type { Desk, Quota } from '../desk.ts'
+import { amount, Time } from '../format.tsx'
+import { announce, Badge, Failure, Field, Loaded, OwnerLink, QuotaLink, Screen, Table, UsageBar } from '../parts.tsx'
+import { STATUSES, type QuotasSearch } from '../search.ts'
+
+const PAGE_SIZE = 50
+/** Beyond, the service wants to be walked by id: a page so far down would have to count all rows before it. */
+const LAST_PAGE = 1_000
+
+const CYCLES: Readonly<Record<string, string>> = {
+  hour: 'hourly',
+  day: 'daily',
+  week: 'weekly',
+  month: 'monthly',
+  year: 'yearly',
+}
+
+/** What kind of quota it is, in a word. */
+export function kindOf({ quotaType, cycleUnit }: Quota): string {
+  return quotaType === 1 ? 'total' : (CYCLES[cycleUnit ?? ''] ?? 'cycle')
+}
+
+export function NextEvent({ quota: { cycleResetAt, expireAt } }: { quota: Quota }): ReactNode {
+  const endsFirst = expireAt !== null && (cycleResetAt === null || expireAt <= cycleResetAt)
+  const at = endsFirst ? expireAt : cycleResetAt
+  if (at === null) return <span className="muted">never</span>
+  return (
+    <>
+      <span className="muted">{endsFirst ? 'ends' : 'resets'}</span> <Time at={at} />
+    </>
+  )
+}
+
+/** Quotas as rows, on whatever screen. */
+export function QuotaTable({
+  desk,
+  rows,
+  caption,
+  owners = true,
+  last,
+}: {
+  desk: Desk
+  rows: readonly Quota[]
+  caption: string
+  owners?: boolean
+  last?: (quota: Quota) => ReactNode
+}): ReactNode {
+  return (
+    <Table
+      caption={caption}
+      rows={rows}
+      idOf={(quota) => quota.id}
+      columns={[
+        {
+          head: 'Quota',
+          cell: (quota) =>
+            quota.deletedAt === undefined ? (
+              <QuotaLink channel={desk.name} id={quota.id} row />
+            ) : (
+              <QuotaLink channel={desk.name} id={quota.id} row />
+            ),
+          className: 'id',
+        },
+        ...(owners
+          ? [{ head: desk.Owner, cell: (quota: Quota) => <OwnerLink channel={desk.name} owner={quota.owner} /> }]
+          : []),
+        {
+          head: 'Label',
+          cell: ({ label }) =>
+            label === null ? <span className="muted">–</span> : <span className="label">{label}</span>,
+        },
+        { head: 'Type', cell: kindOf },
+        { head: 'Usage', cell: (quota) => <UsageBar {...quota} />, className: 'wide' },
+        { head: 'Next', cell: (quota) => <NextEvent quota={quota} /> },
+        {
+          head: 'Status',
+          cell: ({ status, deletedAt }) => <Badge status={deletedAt === undefined ? status : 'deleted'} />,
+        },
+        ...(last === undefined ? [] : [{ head: 'Do', cell: last }]),
+      ]}
+    />
+  )
+}
+
+export function QuotasScreen({ desk, search }: { desk: Desk; search: QuotasSearch }): ReactNode {
+  const navigate = useNavigate()
+  const queries = useQueryClient()
+  const { page, beforeId, ...filter } = search
+  const pageNumber = page ?? 1
+  const asked = useQuery({
+    queryKey: [desk.name, 'quotas', search],
+    queryFn: ({ signal }) =>
+      desk.quotas(
+        { ...filter, pageSize: PAGE_SIZE, ...(beforeId === undefined ? { page: pageNumber } : { beforeId }) },
+        signal,
+      ),
+    placeholderData: keepPreviousData,
+  })
+  const restore = useMutation({
+    mutationFn: (id: number) => desk.restore(id),
+    onSuccess: async ({ id }) => {
+      announce(`Quota ${id} is restored.`)
+      await queries.invalidateQueries({ queryKey: [desk.name] })
+    },
+  })
+  const go = (next: QuotasSearch): void =>
+    void navigate({ to: '/$channel/quotas', params: { channel: desk.name }, search: next })
+  const { items = [], total = 0 } = asked.data ?? {}
+  const last = items.at(-1)
+  const more = beforeId === undefined ? pageNumber * PAGE_SIZE < total : items.length === PAGE_SIZE
+  const next: QuotasSearch | undefined =
+    !more || last === undefined
+      ? undefined
+      : beforeId === undefined && pageNumber < LAST_PAGE
+        ? { ...filter, page: pageNumber + 1 }
+        : { ...filter, beforeId: last.id }
+  return (
+    <Screen
+      title={`${desk.title} quotas`}
+      actions={
+        <Link
+          className="button primary"
+          to="/$channel/new"
+          params={{ channel: desk.name }}
+          search={filter.owner === undefined ? {} : { owner: filter.owner }}
+        >
+          New quota
+        </Link>
+      }
+    >
+      <Filters key={JSON.stringify(filter)} desk={desk} filter={filter} onChange={go} />
+      {restore.error !== null && <Failure error={restore.error} />}
+      <Loaded
+        of={asked}
+        isEmpty={({ items: rows }) => rows.length === 0}
+        empty={
+          <>
+            <p>{Object.keys(filter).length > 0 ? 'No quota matches these filters.' : 'There is no quota yet.'}</p>
+            {Object.keys(filter).length > 0 ? (
+              <button type="button" onClick={() => go({})}>
+                Clear the filters
+              </button>
+            ) : (
+              <Link to="/$channel/new" params={{ channel: desk.name }} search={{}}>
+                Make the first one
+              </Link>
+            )}
+          </>
+        }
+      >
+        {(data) => (
+          <>
+            <p className="count" role="status">
+              {data.totalRelation === 'recent' ? 'about ' : ''}
+              {amount(data.total)} {data.total === 1 ? 'quota' : 'quotas'}
+              {beforeId === undefined ? ` · page ${amount(pageNumber)}` : ` · below #${beforeId}`}
+            </p>
+            <div className={asked.isPlaceholderData ? 'stale' : undefined}>
+              <QuotaTable
+                desk={desk}
+                rows={data.items}
+                caption={`${desk.title} quotas, newest first`}
+                {...(filter.deleted === true
+                  ? {
+                      last: (quota: Quota) => (
+                        <button
+                          type="button"
+                          aria-label={`Restore quota ${quota.id}`}
+                          onClick={() => restore.mutate(quota.id)}
+                        >
+                          Restore
+                        </button>
+                      ),
+                    }
+                  : {})}
+              />
+            </div>
+          </>
+        )}
+      </Loaded>
+      <nav className="pager" aria-label="Pages">
+        {(beforeId !== undefined || pageNumber > 1) && (
+          <>
+            <Link to="/$channel/quotas" params={{ channel: desk.name }} search={filter}>
+              First page
+            </Link>
+            {beforeId === undefined ? (
+              <Link
+                to="/$channel/quotas"
+                params={{ channel: desk.name }}
+                search={pageNumber === 2 ? filter : { ...filter, page: pageNumber - 1 }}
+              >
+                Previous
+              </Link>
+            ) : (
+              <button type="button" onClick={() => history.back()}>
+                Back
+              </button>
+            )}
+          </>
+        )}
+        {next !== undefined && (
+          <Link to="/$channel/quotas" params={{ channel: desk.name }} search={next}>
+            Next
+          </Link>
+        )}
+      </nav>
+    </Screen>
+  )
+}
+
+type Filter = Omit<QuotasSearch, 'page' | 'beforeId'>
+
+function Filters({
+  desk,
+  filter,
+  onChange,
+}: {
+  desk: Desk
+  filter: Filter
+  onChange: (filter: Filter) => void
+}): ReactNode {
+  const [owner, setOwner] = useState(filter.owner === undefined ? '' : String(filter.owner))
+  const [label, setLabel] = useState(filter.label ?? '')
+  const wrong = owner !== '' && !/^[1-9]\d{0,15}$/.test(owner.trim())
+  const typed = (): Filter => {
+    const { owner: _owner, label: _label, ...rest } = filter
+    return { ...rest, ...(owner.trim() === '' ? {} : { owner: Number(owner) }), ...(label === '' ? {} : { label }) }
+  }
+  return (
+    <form
+      className="filters"
+      aria-label="Filters"
+      onSubmit={(event) => {
+        event.preventDefault()
+        if (!wrong) onChange(typed())
+      }}
+    >
+      <Field label={desk.Owner} error={wrong ? 'a number from 1' : undefined} className="short">
+        {(ids) => (
+          <input {...ids} inputMode="numeric" value={owner} onChange={(event) => setOwner(event.target.value)} />
+        )}
+      </Field>
+      <Field label="Label begins with">
+        {(ids) => <input {...ids} value={label} maxLength={120} onChange={(event) => setLabel(event.target.value)} />}
+      </Field>
+      <Field label="Status" className="short">
+        {(ids) => (
+          <select
+            {...ids}
+            value={filter.deleted === true ? 'deleted' : (filter.status ?? '')}
+            onChange={({ target: { value } }) => {
+              const { status: _status, deleted: _deleted, ...rest } = typed()
+              const status = STATUSES.find((one) => one === value)
+              onChange({
+                ...rest,
+                ...(value === 'deleted' ? { deleted: true } : {}),
+                ...(status === undefined ? {} : { status }),
+              })
+            }}
+          >
+            <option value="">any</option>
+            {STATUSES.map((status) => (
+              <option key={status}>{status}</option>
+            ))}
+            <option value="deleted">deleted</option>
+          </select>
+        )}
+      </Field>
+      <div className="actions">
+        <button type="submit">Filter</button>
+        {Object.keys(filter).length > 0 && (
+          <button type="button" className="quiet" onClick={() => onChange({})}>
+            Clear
+          </button>
+        )}
+      </div>
+    </form>
+  )
+}

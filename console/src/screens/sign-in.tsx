@@ -1,0 +1,45 @@
+import { type SubmitEvent, type ReactNode, useRef, useState } from 'react'
+import { Failure, Field } from '../parts.tsx'
+import { signIn } from '../session.ts'
+
+/** Asks for a token. It goes nowhere but into the head of requests, and, if its owner wants that, into what the tab keeps until it is closed. */
+export function SignInForm({ autoFocus = false, onDone }: { autoFocus?: boolean; onDone?: () => void }): ReactNode {
+  const field = useRef<HTMLInputElement>(null)
+  const keep = useRef<HTMLInputElement>(null)
+  const [error, setError] = useState<unknown>()
+  const [busy, setBusy] = useState(false)
+  const submit = (event: SubmitEvent): void => {
+    event.preventDefault()
+    const token = field.current?.value.trim() ?? ''
+    if (token === '' || busy) {
+      field.current?.focus()
+      return
+    }
+    setBusy(true)
+    setError(undefined)
+    signIn(token, keep.current?.checked === true).then(onDone, (reason: unknown) => {
+      setBusy(false)
+      setError(reason)
+      field.current?.focus()
+    })
+  }
+  return (
+    <form onSubmit={submit} className="sign-in">
+      <Field label="Token" hint="Your own one, so that the history of changes names you. It begins with qs_.">
+        {(ids) => (
+          <input {...ids} ref={field} type="password" autoComplete="off" spellCheck={false} autoFocus={autoFocus} />
+        )}
+      </Field>
+      <label className="check">
+        <input type="checkbox" ref={keep} />
+        Keep it until I close this tab
+      </label>
+      {error !== undefined && <Failure error={error} />}
+      <div className="actions">
+        <button type="submit" className="primary" aria-disabled={busy}>
+          {busy ? 'Signing in…' : 'Sign in'}
+        </button>
+      </div>
+    </form>
+  )
+}

@@ -1,0 +1,71 @@
+import type { Change, Status } from './desk.ts'
+
+/*
+ * What of a screen stands in its address: filters and pages, so that it can be sent to somebody. As plain text; what is no good is left out.
+ */
+
+type Raw = Record<string, unknown>
+
+export function readSearch(text: string): Record<string, string> {
+  return Object.fromEntries(new URLSearchParams(text))
+}
+
+export function writeSearch(search: Raw): string {
+  const given = Object.entries(search).filter(([, value]) => value !== undefined && value !== '')
+  const text = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString()
+  return text === '' ? '' : `?${text}`
+}
+
+/** A whole number from 1. */
+function number(value: unknown): number | undefined {
+  const found = /^\d{1,16}$/.test(String(value)) ? Number(value) : 0
+  return found > 0 && Number.isSafeInteger(found) ? found : undefined
+}
+
+function text(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined
+}
+
+function oneOf<T extends string>(values: readonly T[], value: unknown): T | undefined {
+  return values.find((one) => one === value)
+}
+
+function defined<T extends object>(fields: T): { [Name in keyof T]?: Exclude<T[Name], undefined> } {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never
+}
+
+export const STATUSES: readonly Status[] = ['active', 'disabled', 'expired']
+export const ACTIONS: readonly Change['action'][] = ['create', 'update', 'delete', 'restore', 'reset']
+
+export const overviewSearch = (raw: Raw) => defined({ cursor: text(raw['cursor']) })
+export const quotasSearch = (raw: Raw) =>
+  defined({
+    page: number(raw['page']),
+    beforeId: number(raw['beforeId']),
+    owner: number(raw['owner']),
+    status: oneOf(STATUSES, raw['status']),
+    label: text(raw['label']),
+    deleted: raw['deleted'] === 'true' || raw['deleted'] === true ? (true as const) : undefined,
+  })
+export const quotaSearch = (raw: Raw) =>
+  defined({ edit: raw['edit'] === 'true' || raw['edit'] === true ? (true as const) : undefined })
+export const newSearch = (raw: Raw) => defined({ owner: number(raw['owner']) })
+export const changesSearch = (raw: Raw) =>
+  defined({
+    owner: number(raw['owner']),
+    quotaId: number(raw['quotaId']),
+    actor: text(raw['actor']),
+    action: oneOf(ACTIONS, raw['action']),
+    requestId: text(raw['requestId']),
+    from: text(raw['from']),
+    to: text(raw['to']),
+    before: number(raw['before']),
+  })
+export const operationsSearch = (raw: Raw) => defined({ key: text(raw['key']), caller: text(raw['caller']) })
+
+export type OverviewSearch = ReturnType<typeof overviewSearch>
+export type QuotasSearch = ReturnType<typeof quotasSearch>
+export type QuotaSearch = ReturnType<typeof quotaSearch>
+export type NewSearch = ReturnType<typeof newSearch>
+export type ChangesSearch = ReturnType<typeof changesSearch>
+export type OperationsSearch = ReturnType<typeof operationsSearch>

@@ -1,0 +1,113 @@
+/**
+ * `npm run screenshots`: pictures of every screen of the console at 1440 and 390 pixels, light and dark, over the store of `npm run demo -- --keep`, into `screenshots/`.
+ * With `--docs` also those four that the README shows, into docs/images.
+ */
+/* global document, sessionStorage */
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { chromium } from 'playwright-core'
+import { fill, makeTokens, startService } from '../examples/back-office.mjs'
+import { launchOptions } from './chromium.mjs'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const WIDTHS = [1440, 390]
+const SCHEMES = ['light', 'dark']
+
+/** Screens by name: where they are, and what is done there first. */
+const SCREENS = {
+  overview: ['/mail'],
+  quotas: ['/mail/quotas'],
+  'quotas-filtered': ['/mail/quotas?status=disabled'],
+  'quotas-deleted': ['/mail/quotas?deleted=true'],
+  'quotas-empty': ['/mail/quotas?label=nothing'],
+  quota: ['/mail/quotas/12'],
+  edit: ['/mail/quotas/12?edit=true'],
+  conflict: ['/mail/quotas/12?edit=true', conflict],
+  delete: ['/mail/quotas/12', async (page) => page.getByRole('button', { name: 'Delete' }).click()],
+  new: ['/mail/new'],
+  owner: ['/mail/owners/7'],
+  'top-up': ['/mail/owners/7', async (page) => page.getByRole('button', { name: 'Top up' }).click()],
+  changes: ['/mail/changes'],
+  operations: ['/mail/operations'],
+  operation: ['/mail/owners/7', async (page) => page.locator('[data-row-link][href*="/operations/"]').first().click()],
+  keys: ['/mail/quotas', async (page) => page.keyboard.press('?')],
+  sms: ['/sms/owners/3'],
+  missing: ['/mail/quotas/999999'],
+}
+/** For the README, at the width of a column: name, screen, scheme. */
+const SHOWN = [
+  ['console-overview', 'overview', 'light'],
+  ['console-owner', 'owner', 'light'],
+  ['console-conflict', 'conflict', 'light'],
+  ['console-quotas', 'quotas', 'dark'],
+]
+
+const forDocs = process.argv.includes('--docs')
+const only = process.argv.slice(2).filter((argument) => !argument.startsWith('--'))
+const scratch = mkdtempSync(join(tmpdir(), 'quota-pictures-'))
+const folder = join(root, 'screenshots')
+mkdirSync(folder, { recursive: true })
+const tokens = makeTokens()
+const databaseUrl = process.env.FILLED ?? `sqlite:${join(scratch, 'quota.db')}`
+if (process.env.FILLED === undefined) await fill({ databaseUrl, tokens, say: console.log })
+const service = await startService({ databaseUrl, tokens })
+const browser = await chromium.launch(launchOptions())
+try {
+  const names = Object.keys(SCREENS).filter((name) => only.length === 0 || only.includes(name))
+  for (const width of forDocs ? [1080] : WIDTHS) {
+    for (const colorScheme of SCHEMES) {
+      const context = await browser.newContext({
+        viewport: { width, height: forDocs ? 560 : 900 },
+        colorScheme,
+        locale: 'en-GB',
+        timezoneId: 'Europe/Berlin',
+      })
+      const page = await context.newPage()
+      await page.goto(`${service.url}/admin/`)
+      if (!forDocs) await page.screenshot({ path: join(folder, `sign-in-${width}-${colorScheme}.png`) })
+      await page.getByLabel('Token').fill(tokens.anna)
+      await page.getByLabel('Keep it').check()
+      await page.getByRole('button', { name: 'Sign in' }).click()
+      await page.getByRole('banner').waitFor()
+      for (const name of names) {
+        const docs = SHOWN.filter(([, screen, scheme]) => screen === name && scheme === colorScheme)
+        if (forDocs && docs.length === 0) continue
+        const [path, prepare] = SCREENS[name]
+        await page.goto(`${service.url}/admin${path}`)
+        await page.getByRole('heading', { level: 1 }).waitFor()
+        await settled(page)
+        await prepare?.(page)
+        await settled(page)
+        if (forDocs)
+          for (const [file] of docs) await page.screenshot({ path: join(root, 'docs/images', `${file}.png`) })
+        else await page.screenshot({ path: join(folder, `${name}-${width}-${colorScheme}.png`), fullPage: true })
+        await page.evaluate(() => {
+          for (const key of Object.keys(sessionStorage)) if (key.includes('draft')) sessionStorage.removeItem(key)
+        })
+      }
+      await context.close()
+    }
+  }
+} finally {
+  await browser.close()
+  await service.stop()
+  rmSync(scratch, { recursive: true, force: true })
+}
+
+/** Nothing on the screen is still on its way. */
+async function settled(page) {
+  await page.waitForFunction(() => document.querySelector('h1') !== null && document.querySelector('.loading') === null)
+}
+
+/** Somebody else saves between the opening of the form and its saving. */
+async function conflict(page) {
+  await page.getByLabel('Total').fill('5000')
+  const { QuotaClient } = await import('@quota-service/client')
+  const boris = new QuotaClient({ baseUrl: service.url, token: tokens.boris })
+  const now = await boris.mail.quotas.get(12)
+  await boris.mail.quotas.update(12, { total: now.total + 1, label: 'Business, agreed by phone' })
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByRole('button', { name: 'Save mine on top' }).waitFor()
+}

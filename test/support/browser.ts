@@ -1,0 +1,76 @@
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import { launchOptions } from '../../scripts/chromium.mjs'
+import { opened } from './opened.js'
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+/** What Chromium itself writes to the console of an answer that is no success; tests provoke these. */
+const NO_SUCCESS = /^Failed to load resource:/
+const PATIENCE_MS = 15_000
+
+// Texts, since they run in the page and not here.
+const TELL_VIOLATIONS = `document.addEventListener('securitypolicyviolation', (event) =>
+  reportViolation(event.violatedDirective + ': ' + event.blockedURI + ' ' + event.sourceFile))`
+const RUN_AXE = `axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) =>
+  violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .map(({ id, impact, nodes }) => ({
+      id,
+      impact,
+      places: nodes.map(({ html, failureSummary }) => html.slice(0, 160) + ' ' + failureSummary.slice(0, 200)),
+    })))`
+
+/** Something that axe-core found, with the places. */
+export interface Finding {
+  readonly id: string
+  readonly impact: string
+  readonly places: readonly string[]
+}
+
+/** Chromium, and what it complained of in whatever was shown. */
+export class TestBrowser {
+  /** Errors of pages: thrown, or written to the console. */
+  readonly errors: string[] = []
+  /** What the content security policy stopped. */
+  readonly reports: string[] = []
+  /** Addresses that were asked for. */
+  readonly addresses: string[] = []
+
+  private constructor(private readonly browser: Browser) {}
+
+  static async start(): Promise<TestBrowser> {
+    const browser = await chromium.launch(launchOptions())
+    opened(async () => browser.close())
+    return new TestBrowser(browser)
+  }
+
+  /** A page of somebody else's: with a memory and a storage of its own. */
+  async page(options: BrowserContextOptions = {}): Promise<Page> {
+    const context = await this.browser.newContext({
+      viewport: { width: 1280, height: 800 },
+      locale: 'en-GB',
+      timezoneId: 'Europe/Berlin',
+      ...options,
+    })
+    context.setDefaultTimeout(PATIENCE_MS)
+    await this.watch(context)
+    return context.newPage()
+  }
+
+  private async watch(context: BrowserContext): Promise<void> {
+    await context.exposeBinding('reportViolation', (_source, text: string) => this.reports.push(text))
+    await context.addInitScript({ content: TELL_VIOLATIONS })
+    context.on('console', (message) => {
+      if (message.type() === 'error' && !NO_SUCCESS.test(message.text())) this.errors.push(message.text())
+    })
+    context.on('weberror', (error) => this.errors.push(String(error.error())))
+    context.on('request', (request) => this.addresses.push(request.url()))
+  }
+}
+
+/** What axe-core finds that is serious or critical. It is read into the page by the debugger, so no policy is in its way. */
+export async function seriousFindings(page: Page): Promise<Finding[]> {
+  if (!(await page.evaluate<boolean>("'axe' in window"))) await page.evaluate(AXE)
+  return page.evaluate<Finding[]>(RUN_AXE)
+}
