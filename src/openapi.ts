@@ -2,6 +2,8 @@ import type { INestApplication, Type } from '@nestjs/common'
 import { ModulesContainer } from '@nestjs/core'
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger'
 import { BEARER_SCHEME } from './auth/access.decorator.js'
+import { type AccessRule, admits, neededFor, rolesOf } from './auth/access-rule.js'
+import { ROLES } from './auth/principal.js'
 import { type ErrorCode, ServiceError, validationFailed } from './error/service-error.js'
 import { FieldErrorDto, RefusingQuotaDto } from './http/problem.dto.js'
 import { ERROR_CODES, problemOf, PROBLEM_MEDIA_TYPE, statusOf, titleOf } from './http/problem.js'
@@ -15,12 +17,19 @@ Bodies are JSON in UTF-8 with snake_case names. Identifiers and amounts are inte
 with milliseconds. A field or parameter that an operation does not know is refused. Every error is a problem document (RFC 9457) whose
 \`code\` is stable.`
 
+/** For whom a rule is, as a sentence. */
+function forRoles(rule: AccessRule): string {
+  const roles = rolesOf(rule)
+  if (roles.length === ROLES.length) return 'For every role.'
+  return `For the role${roles.length > 1 ? 's' : ''} ${roles.join(' and ')}.`
+}
+
 const TAGS: readonly (readonly [name: string, description: string])[] = [
-  ['Access', 'Who calls. For every role.'],
-  ['Mail quotas', 'The quotas of mail accounts. For the roles service and admin.'],
-  ['Mail usage', 'What mail accounts use. For every role.'],
-  ['SMS quotas', 'The SMS quotas of users. For the role admin.'],
-  ['SMS usage', 'What users spend on SMS. For every role.'],
+  ['Access', `Who calls. ${forRoles('any')}`],
+  ['Mail quotas', `The quotas of mail accounts. ${forRoles('service')}`],
+  ['Mail usage', `What mail accounts use. ${forRoles('usage')}`],
+  ['SMS quotas', `The SMS quotas of users. ${forRoles('admin')}`],
+  ['SMS usage', `What users spend on SMS. ${forRoles('usage')}`],
   ['Operations', 'What runs and watches the service.'],
   ['Documentation', 'This document. For every role, or for everybody where DOCS_PUBLIC is set.'],
 ]
@@ -107,7 +116,7 @@ function problemsOf(route: Route): ErrorCode[] {
   // A word that is fixed may stand where an identifier is meant, and leads elsewhere or nowhere.
   if (route.contested) for (const code of ['route_not_found', 'method_not_allowed'] as const) codes.add(code)
   if (route.access !== 'public') codes.add('unauthenticated')
-  if (route.access === 'service' || route.access === 'admin') codes.add('forbidden')
+  if (!ROLES.every((role) => admits(route.access, role))) codes.add('forbidden')
   // A draining process answers these as ever, but for one that says so itself.
   if (STAY_OPEN.includes(route.path) && !route.problems.includes('unavailable')) codes.delete('unavailable')
   return [...codes].sort((one, other) => statusOf(one) - statusOf(other))
@@ -238,7 +247,7 @@ function example(code: ErrorCode): ServiceError {
     case 'unauthenticated':
       return new ServiceError(code, 'send Authorization: Bearer TOKEN')
     case 'forbidden':
-      return new ServiceError(code, 'this needs a token with the role service or admin')
+      return new ServiceError(code, neededFor('service'))
     case 'quota_not_found':
       return new ServiceError(code, 'There is no quota 12.')
     case 'operation_not_found':

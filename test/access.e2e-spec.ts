@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { Controller, Get, Module } from '@nestjs/common'
 import type { Response } from 'supertest'
+import type { AccessRule } from '../src/auth/access-rule.js'
+import { ROLES } from '../src/auth/principal.js'
 import { digestOf, newToken } from '../src/auth/token.js'
 import type { NativeExpressAdapter } from '../src/http/express.adapter.js'
 import { RouteTable } from '../src/http/route-table.js'
@@ -10,21 +12,22 @@ import { onEveryStore, type Store } from './support/store.js'
 
 /** Whom a rule lets pass, of everybody who may knock. */
 const MAY = {
-  everybody: [undefined, 'usage', 'service', 'admin'],
-  anyPrincipal: ['usage', 'service', 'admin'],
+  public: [undefined, 'usage', 'service', 'admin'],
+  any: ['usage', 'service', 'admin'],
+  usage: ['usage', 'service', 'admin'],
   service: ['service', 'admin'],
   admin: ['admin'],
-} satisfies Record<string, (As | undefined)[]>
+} satisfies Record<AccessRule, (As | undefined)[]>
 
 /** Who may what, by the contract (§5). A route that is missing here fails the suite. */
 const ROUTES: Record<string, keyof typeof MAY> = {
-  'GET /health/live': 'everybody',
-  'GET /health/ready': 'everybody',
-  'GET /metrics': 'anyPrincipal',
-  'GET /docs': 'anyPrincipal',
-  'GET /docs/:file': 'anyPrincipal',
-  'GET /openapi.json': 'anyPrincipal',
-  'GET /api/v1/me': 'anyPrincipal',
+  'GET /health/live': 'public',
+  'GET /health/ready': 'public',
+  'GET /metrics': 'any',
+  'GET /docs': 'any',
+  'GET /docs/:file': 'any',
+  'GET /openapi.json': 'any',
+  'GET /api/v1/me': 'any',
 
   'POST /api/v1/quotas': 'service',
   'GET /api/v1/quotas': 'service',
@@ -70,17 +73,12 @@ const ROUTES: Record<string, keyof typeof MAY> = {
         `GET ${usage}/:operationId/acts`,
         `GET ${usage}/check`,
         `GET ${usage}`,
-      ].map((route) => [route, 'anyPrincipal' as const]),
+      ].map((route) => [route, 'usage' as const]),
     ),
   ),
 }
 
-const CALLERS: [string, As | undefined][] = [
-  ['nobody', undefined],
-  ['usage', 'usage'],
-  ['service', 'service'],
-  ['admin', 'admin'],
-]
+const CALLERS: [string, As | undefined][] = [['nobody', undefined], ...ROLES.map((role): [string, As] => [role, role])]
 
 const OPERATION_ID = '01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d'
 
@@ -137,6 +135,8 @@ onEveryStore('access', (kind) => {
     it('is known for every one that is served, and for no other', () => {
       const declared = open.app.get(RouteTable).routes.map(({ method, path }) => `${method} ${path}`)
       expect(declared.sort()).toEqual(Object.keys(ROUTES).sort())
+      const rules = open.app.get(RouteTable).routes.map(({ method, path, access }) => [`${method} ${path}`, access])
+      expect(Object.fromEntries(rules)).toEqual(ROUTES)
       const served = [...(open.app.getHttpAdapter() as unknown as NativeExpressAdapter).handlers.keys()]
       expect(served.sort()).toEqual(declared)
     })
@@ -172,7 +172,7 @@ onEveryStore('access', (kind) => {
         ],
       ])('does not take %s for a good token', async (_what, headers) => {
         const answer = await app.send(method, path, { as: undefined, headers })
-        if (rule === 'everybody') {
+        if (rule === 'public') {
           expect(answer.status).toBe(200)
         } else {
           expect(refusal(answer)).toEqual([401, 'unauthenticated'])
@@ -188,7 +188,7 @@ onEveryStore('access', (kind) => {
           headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
           body: `access_token=${TOKENS.admin}`,
         })
-        const expected = rule === 'everybody' ? [400, 400, 415] : [401, 401, 401]
+        const expected = rule === 'public' ? [400, 400, 415] : [401, 401, 401]
         expect([asked.status, told.status, form.status]).toEqual(expected)
       })
 

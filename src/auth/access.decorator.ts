@@ -24,7 +24,7 @@ export function Public(): ClassDecorator & MethodDecorator {
 }
 
 /**
- * Open to whoever has a good token, whatever the role.
+ * For reading what is secret to strangers alone: open to every role that the rule `any` admits.
  * @param openedBy the configuration that opens the route to everybody
  */
 export function AnyPrincipal(openedBy?: OpeningFlag): ClassDecorator & MethodDecorator {
@@ -33,6 +33,11 @@ export function AnyPrincipal(openedBy?: OpeningFlag): ClassDecorator & MethodDec
     ...(openedBy === undefined ? [] : [SetMetadata(OPENED_BY, openedBy)]),
     ApiBearerAuth(BEARER_SCHEME),
   )
+}
+
+/** For spending, settling, and what was spent: open to the roles that the rule `usage` admits. */
+export function UsageAuth(): ClassDecorator & MethodDecorator {
+  return applyDecorators(rule('usage'), ApiBearerAuth(BEARER_SCHEME))
 }
 
 /** Open to the roles `service` and `admin`. */

@@ -4,6 +4,7 @@ import type { Request, Response } from 'express'
 import { Config } from '../config/config.js'
 import { ServiceError } from '../error/service-error.js'
 import type { Route } from '../http/route-table.js'
+import { admits, neededFor } from './access-rule.js'
 import { AdminGuard } from './admin.guard.js'
 import { Authenticator } from './authenticator.js'
 import { ServiceAuthGuard } from './service-auth.guard.js'
@@ -47,8 +48,11 @@ export class Access {
         )
         throw new ServiceError('forbidden', 'this route is closed')
       case 'public':
-      case 'any':
         return
+      case 'any':
+      case 'usage':
+        if (request.principal !== undefined && admits(route.access, request.principal.role)) return
+        throw new ServiceError('forbidden', neededFor(route.access))
       case 'service':
         this.serviceAuth.canActivate(new ExecutionContextHost([request, response], route.controller))
         return

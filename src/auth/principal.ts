@@ -1,8 +1,8 @@
-/** What a token may do (contract, §5). */
-export type Role = 'usage' | 'service' | 'admin'
+/** Every role, the least first. What each may do stands in access-rule.ts. */
+export const ROLES = ['usage', 'service', 'admin'] as const
 
-/** Every role. */
-export const ROLES: readonly Role[] = ['usage', 'service', 'admin']
+/** What a token may do (contract, §5). */
+export type Role = (typeof ROLES)[number]
 
 /** Who calls. */
 export interface Principal {

@@ -1,7 +1,7 @@
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common'
 import type { Request } from 'express'
 import { ServiceError } from '../error/service-error.js'
-import { admits } from './access-rule.js'
+import { admits, neededFor } from './access-rule.js'
 
 /** Lets the roles `service` and `admin` pass. Asked by `Access`, once it is known who calls. */
 @Injectable()
@@ -9,6 +9,6 @@ export class ServiceAuthGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean {
     const role = context.switchToHttp().getRequest<Request>().principal?.role
     if (role !== undefined && admits('service', role)) return true
-    throw new ServiceError('forbidden', 'this needs a token with the role service or admin')
+    throw new ServiceError('forbidden', neededFor('service'))
   }
 }

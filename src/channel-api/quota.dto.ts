@@ -15,12 +15,13 @@ import type { QuotaRow } from '../ledger/quota.entity.js'
 import { CHANGE_ACTIONS, type ChangeAction } from '../ledger/change.entity.js'
 import { CYCLE_UNITS, type CycleUnit } from '../quota/cycle.js'
 import { CYCLE_QUOTA, LARGEST_AMOUNT, type QuotaType, type Status, STATUSES, TOTAL_QUOTA } from '../quota/quota.js'
+import type { SettingName } from '../quota/settings.js'
 
 const nullable = { nullable: true } as const
 const amount = { max: LARGEST_AMOUNT } as const
 
 /** What both channels show of a quota; each adds whom it belongs to. */
-export abstract class QuotaFields {
+export abstract class QuotaFields implements Record<SettingName, unknown> {
   /** The quota's identifier. */
   @ShownId({ example: 12 })
   id!: number

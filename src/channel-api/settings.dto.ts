@@ -10,7 +10,13 @@ import {
 import { CYCLE_UNITS, type CycleUnit } from '../quota/cycle.js'
 import { type Instant, parseInstant } from '../quota/instant.js'
 import { CYCLE_QUOTA, type QuotaType, type Status, STATUSES, TOTAL_QUOTA } from '../quota/quota.js'
-import { brokenByTime, brokenByType, type NewSettings, type SettingsPatch } from '../quota/settings.js'
+import {
+  brokenByTime,
+  brokenByType,
+  type NewSettings,
+  type SettingName,
+  type SettingsPatch,
+} from '../quota/settings.js'
 
 const absent = { optional: true, nullable: true } as const
 
@@ -96,7 +102,30 @@ export abstract class SettingsPatchFields {
   }
 }
 
-const SETTINGS = ['total', 'status', 'expire_at', 'cycle_unit', 'cycle_reset_at', 'cycle_time_zone', 'label'] as const
+/** How each setting of a valid update is read; undefined where it is not named. */
+const PATCHED: { readonly [S in keyof SettingsPatch]-?: (dto: SettingsPatchFields) => SettingsPatch[S] } = {
+  total: (dto) => dto.total,
+  status: (dto) => dto.status,
+  expireAt: (dto) => timeOf(dto.expire_at),
+  cycleUnit: (dto) => dto.cycle_unit,
+  cycleResetAt: (dto) => timeOf(dto.cycle_reset_at),
+  cycleTimeZone: (dto) => dto.cycle_time_zone,
+  label: (dto) => dto.label,
+}
+
+const SETTINGS = Object.keys({
+  total: true,
+  status: true,
+  expire_at: true,
+  cycle_unit: true,
+  cycle_reset_at: true,
+  cycle_time_zone: true,
+  label: true,
+} satisfies Record<SettingName, true>) as SettingName[]
+
+function timeOf(text: string | null | undefined): Instant | null | undefined {
+  return text === undefined ? undefined : instantOf(text)
+}
 
 function instantOf(text: unknown): Instant | null {
   return typeof text === 'string' ? (parseInstant(text) ?? null) : null
@@ -123,13 +152,8 @@ export function settingsOf(dto: NewSettingsFields): NewSettings {
 
 /** The patch of a valid update: only what it names. */
 export function patchOf(dto: SettingsPatchFields): SettingsPatch {
-  return {
-    ...(dto.total === undefined ? {} : { total: dto.total }),
-    ...(dto.status === undefined ? {} : { status: dto.status }),
-    ...(dto.expire_at === undefined ? {} : { expireAt: instantOf(dto.expire_at) }),
-    ...(dto.cycle_unit === undefined ? {} : { cycleUnit: dto.cycle_unit }),
-    ...(dto.cycle_reset_at === undefined ? {} : { cycleResetAt: instantOf(dto.cycle_reset_at) }),
-    ...(dto.cycle_time_zone === undefined ? {} : { cycleTimeZone: dto.cycle_time_zone }),
-    ...(dto.label === undefined ? {} : { label: dto.label }),
-  }
+  const named = Object.entries(PATCHED)
+    .map(([name, read]) => [name, read(dto)] as const)
+    .filter(([, value]) => value !== undefined)
+  return Object.fromEntries(named)
 }

@@ -27,6 +27,10 @@ export class RowCodec<T extends ObjectLiteral> {
   readonly table: string
   /** Every column, quoted and comma-separated, for a SELECT. */
   readonly columns: string
+  /** Every property that an INSERT writes: all but what the store makes by itself. */
+  readonly inserted: readonly (keyof T & string)[]
+  /** Those of them that may change afterwards: all but the key and what the entity marks with `update: false`. */
+  readonly updated: readonly (keyof T & string)[]
   private readonly fields: readonly Field[]
   private readonly byProperty: ReadonlyMap<string, Field>
   private readonly indexes: ReadonlyMap<string, string>
@@ -49,6 +53,11 @@ export class RowCodec<T extends ObjectLiteral> {
       .filter(({ read }) => read)
       .map((field) => field.column)
       .join(', ')
+    const inserted = metadata.columns.filter(({ isInsert, isGenerated }) => isInsert && !isGenerated)
+    this.inserted = inserted.map(({ propertyName }) => propertyName as keyof T & string)
+    this.updated = inserted
+      .filter(({ isUpdate, isPrimary }) => isUpdate && !isPrimary)
+      .map(({ propertyName }) => propertyName as keyof T & string)
     this.indexes = new Map(
       metadata.indices.map(({ columns, name }) => [columns.map((column) => column.propertyName).join(), quote(name)]),
     )
@@ -111,9 +120,10 @@ export class RowCodec<T extends ObjectLiteral> {
 
   /**
    * INSERT statements for any number of rows, cut so that none passes the number of placeholders the stores take.
-   * @param properties the columns to write; every other one gets its default
+   * Each writes every column that is not the store's own; what a row lacks is null.
    */
-  inserts(rows: readonly Partial<T>[], properties: readonly (keyof T & string)[]): { sql: string; values: Scalar[] }[] {
+  inserts(rows: readonly Partial<T>[]): { sql: string; values: Scalar[] }[] {
+    const properties = this.inserted
     const head = `INSERT INTO ${this.table} (${properties.map((property) => this.column(property)).join(', ')}) VALUES `
     const tuple = `(${properties.map(() => '?').join(', ')})`
     const most = Math.floor(MOST_PLACEHOLDERS / properties.length)

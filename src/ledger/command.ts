@@ -67,44 +67,57 @@ export function onceForSettling(operationId: string): string {
   return digest('settle', operationId)
 }
 
+/** What a value adds to a digest. */
+type Part<V> = (value: V) => readonly unknown[]
+type Parts<T> = { readonly [M in keyof T]-?: Part<T[M]> }
+
+const itself: Part<unknown> = (value) => [value]
+const orNull: Part<unknown> = (value) => [value ?? null]
+/** Compared apart, or of a command that takes no key. */
+const leftOut: Part<unknown> = () => []
+
+/** The order is that of the first release, whose keys still replay. */
+const SETTINGS: Parts<NewSettings> = {
+  quotaType: itself,
+  total: itself,
+  expireAt: itself,
+  cycleUnit: itself,
+  cycleResetAt: itself,
+  cycleTimeZone: itself,
+  // Without one the digest is that of a release that knew no labels. What comes next and may be absent must name itself, as `[{ note }]`, lest it
+  // be taken for a label.
+  label: (label) => (label === null ? [] : [label]),
+}
+
+/** What each member adds, so that none is forgotten: two requests that differ in one of them alone must not replay each other's answer. */
+const PARTS: { readonly [K in Command['kind']]: Parts<Omit<Extract<Command, { kind: K }>, 'kind'>> } = {
+  create: { people: (people) => [Object.entries(people)], settings: (settings) => partsOf(SETTINGS, settings) },
+  update: { quotaId: itself, patch: leftOut, version: leftOut },
+  delete: { quotaId: itself, version: leftOut },
+  restore: { quotaId: itself },
+  reset: { quotaId: itself, version: orNull },
+  consume: { amount: leftOut },
+  reserve: { amount: leftOut, ttlSeconds: itself },
+  commit: { operationId: itself, amount: leftOut },
+  release: { operationId: itself },
+  refund: { operationId: itself, amount: leftOut },
+  sweep: {},
+}
+
+/** In the order of the parts, whatever that of the value's members. */
+function partsOf<T extends object>(parts: Parts<T>, value: T): unknown[] {
+  return (Object.keys(parts) as (keyof T)[]).flatMap((member) => parts[member](value[member]))
+}
+
 /**
  * What of a request must be equal for it to be the same one. Requests compare by meaning (contract, §7): absent members stand for their
  * defaults, times for their instants. The amount is compared apart, since an absent one stands for what was there at the time.
  */
 export function digestOf(command: Command, ownerId: number): string {
-  switch (command.kind) {
-    case 'create': {
-      const { quotaType, total, expireAt, cycleUnit, cycleResetAt, cycleTimeZone, label } = command.settings
-      return digest(
-        'create',
-        Object.entries(command.people),
-        quotaType,
-        total,
-        expireAt,
-        cycleUnit,
-        cycleResetAt,
-        cycleTimeZone,
-        // Without one the digest is that of a release that knew no labels, whose keys still replay.
-        ...(label === null ? [] : [label]),
-      )
-    }
-    case 'consume':
-      return digest('consume', ownerId)
-    case 'reserve':
-      return digest('reserve', ownerId, command.ttlSeconds)
-    case 'commit':
-    case 'release':
-    case 'refund':
-      return digest(command.kind, command.operationId)
-    case 'update':
-    case 'delete':
-    case 'restore':
-      return digest(command.kind, command.quotaId)
-    case 'reset':
-      return digest('reset', command.quotaId, command.version ?? null)
-    case 'sweep':
-      return ''
-  }
+  const { kind } = command
+  if (kind === 'sweep') return ''
+  const owner = kind === 'consume' || kind === 'reserve' ? [ownerId] : []
+  return digest(kind, ...owner, ...partsOf<object>(PARTS[kind], command))
 }
 
 /** The amount a command names; null where it names none or there is none. */

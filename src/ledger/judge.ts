@@ -90,10 +90,8 @@ export class Judge<Q extends QuotaRow> {
     const broken = brokenByTime(settings, book.now)
     if (broken.length > 0) throw validationFailed(broken)
     if (book.liveCount(request.ownerId) >= MOST_LIVE_QUOTAS) throw this.tooManyQuotas()
-    const draft = { ...newQuota(settings, book.now), ...people, version: 1, updatedAt: book.now } as unknown as Omit<
-      Q,
-      'id'
-    >
+    const row: Omit<QuotaRow, 'id' | 'ownerId'> = { ...newQuota(settings, book.now), version: 1, updatedAt: book.now }
+    const draft = { ...row, ...people } as unknown as Omit<Q, 'id'>
     return {
       insert: draft,
       admit: (id) => {

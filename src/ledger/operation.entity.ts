@@ -8,16 +8,16 @@ export type OperationKind = (typeof OPERATION_KINDS)[number]
 export const OPERATION_STATES = ['consumed', 'reserved', 'committed', 'released', 'expired'] as const
 export type OperationState = (typeof OPERATION_STATES)[number]
 
-/** A consume or a reservation with what became of it through its acts. */
+/** A consume or a reservation with what became of it through its acts: they write all that does not say `update: false`. */
 export abstract class OperationRow {
   /** UUIDv7, so that newest first is by id. */
   @PrimaryColumn(ascii(36))
   id!: string
 
-  @Column({ ...INTEGER, name: 'owner_id' })
+  @Column({ ...INTEGER, name: 'owner_id', update: false })
   ownerId!: number
 
-  @Column(ascii(8))
+  @Column({ ...ascii(8), update: false })
   kind!: OperationKind
 
   /** As far as it is written down: a hold that is due may still say `reserved` here. */
@@ -25,7 +25,7 @@ export abstract class OperationRow {
   state!: OperationState
 
   /** Units asked for. */
-  @Column(INTEGER)
+  @Column({ ...INTEGER, update: false })
   amount!: number
 
   /** Units spent, gross: what was refunded later is still in here. */
@@ -41,9 +41,9 @@ export abstract class OperationRow {
   ownerRemaining!: number
 
   /** When the hold ends by itself; null for a consume. */
-  @Column({ ...INSTANT, name: 'expires_at', nullable: true })
+  @Column({ ...INSTANT, name: 'expires_at', nullable: true, update: false })
   expiresAt!: Instant | null
 
-  @Column({ ...INSTANT, name: 'created_at' })
+  @Column({ ...INSTANT, name: 'created_at', update: false })
   createdAt!: Instant
 }

@@ -8,6 +8,7 @@ import type { QuotaState, QuotaType, Status } from '../quota/quota.js'
 /**
  * A quota as it is stored; each channel's entity adds its owner. What the columns mean stands at `QuotaState`.
  *
+ * Every column is written by the create, and by each edit unless it says `update: false`.
  * Only the ledger writes these rows, under the owner's lock; the one exception is the sweep that stores `expired`.
  */
 @Check('`used` >= 0 AND `reserved` >= 0 AND `total` >= 0')
@@ -18,7 +19,7 @@ export abstract class QuotaRow implements QuotaState {
   /** Whom the quota limits. */
   abstract ownerId: number
 
-  @Column({ name: 'quota_type', type: 'tinyint' })
+  @Column({ name: 'quota_type', type: 'tinyint', update: false })
   quotaType!: QuotaType
 
   @Column(INTEGER)
@@ -58,7 +59,7 @@ export abstract class QuotaRow implements QuotaState {
   @Column({ ...INTEGER, default: 1 })
   version!: number
 
-  @Column({ ...INSTANT, name: 'created_at' })
+  @Column({ ...INSTANT, name: 'created_at', update: false })
   createdAt!: Instant
 
   /** When the settings were edited last. */

@@ -118,10 +118,7 @@ export class RefusalCounter<Q extends QuotaRow> {
       ownerIds,
     )
     const known = new Set(found.map((row) => Number(row['id'])))
-    const [statement] = refusal.inserts(
-      rows.filter(({ ownerId }) => known.has(ownerId)),
-      COLUMNS,
-    )
+    const [statement] = refusal.inserts(rows.filter(({ ownerId }) => known.has(ownerId)))
     if (statement !== undefined) {
       const more = this.addition(transaction)
       await transaction.execute(`${statement.sql} ${more.sql}`, [...statement.values, ...more.values])
@@ -160,8 +157,6 @@ export class RefusalCounter<Q extends QuotaRow> {
     }
   }
 }
-
-const COLUMNS = ['hour', 'ownerId', 'code', 'count', 'requested', 'lastAt'] as const
 
 /** Is this a refusal that is counted? */
 export function isCounted(code: string): code is RefusalCode {

@@ -17,78 +17,6 @@ import type { OwnerRow } from './owner.entity.js'
 import type { QuotaRow } from './quota.entity.js'
 import type { RefusalRow } from './refusal.entity.js'
 
-const NEW_QUOTA = [
-  'ownerId',
-  'quotaType',
-  'total',
-  'used',
-  'reserved',
-  'state',
-  'expireAt',
-  'cycleUnit',
-  'cycleTimeZone',
-  'cycleAnchorAt',
-  'cycleEndsAt',
-  'cycleSeq',
-  'holdDueAt',
-  'version',
-  'createdAt',
-  'updatedAt',
-  'deletedAt',
-  'label',
-  'labelSearch',
-] as const
-const EDITED_QUOTA = [
-  'total',
-  'state',
-  'expireAt',
-  'cycleUnit',
-  'cycleTimeZone',
-  'cycleAnchorAt',
-  'cycleEndsAt',
-  'cycleSeq',
-  'used',
-  'reserved',
-  'holdDueAt',
-  'version',
-  'updatedAt',
-  'deletedAt',
-  'label',
-  'labelSearch',
-] as const
-const ACT = [
-  'id',
-  'kind',
-  'ownerId',
-  'quotaId',
-  'operationId',
-  'caller',
-  'idempotencyKey',
-  'once',
-  'request',
-  'amount',
-  'defaultAmount',
-  'answer',
-  'requestId',
-  'at',
-] as const
-const OPERATION = [
-  'id',
-  'ownerId',
-  'kind',
-  'state',
-  'amount',
-  'charged',
-  'refunded',
-  'ownerRemaining',
-  'expiresAt',
-  'createdAt',
-] as const
-const SETTLED_OPERATION = ['state', 'charged', 'refunded', 'ownerRemaining'] as const
-const ALLOCATION = ['operationId', 'position', 'quotaId', 'cycleSeq', 'amount'] as const
-const HOLD = ['operationId', 'ownerId', 'expiresAt'] as const
-const CHANGE = ['quotaId', 'ownerId', 'action', 'actor', 'requestId', 'at', 'before', 'after'] as const
-
 /** The index by which an owner's live quotas are found. */
 export const LIVE_OF_OWNER = ['ownerId', 'deletedAt', 'state', 'id'] as const
 
@@ -136,7 +64,6 @@ export class LedgerStore<Q extends QuotaRow> {
   readonly owner: RowCodec<OwnerRow>
   readonly refusal: RowCodec<RefusalRow>
   private readonly act: RowCodec<ActRow>
-  private readonly newQuotaColumns: readonly (keyof Q & string)[]
 
   constructor(dataSource: DataSource, channel: Channel<Q>) {
     this.quota = RowCodec.of(dataSource, channel.quota)
@@ -147,9 +74,6 @@ export class LedgerStore<Q extends QuotaRow> {
     this.hold = RowCodec.of(dataSource, channel.hold)
     this.change = RowCodec.of(dataSource, channel.change)
     this.refusal = RowCodec.of(dataSource, channel.refusal)
-    this.newQuotaColumns = [
-      ...new Set<keyof Q & string>([...NEW_QUOTA, ...channel.people.map(({ property }) => property)]),
-    ]
   }
 
   /** Makes sure that the owners have the rows that serve as their locks. Harmless where nothing follows. */
@@ -308,7 +232,7 @@ export class LedgerStore<Q extends QuotaRow> {
     const rows = quotas.map((quota) => searchable(quota as Q))
     const ids: number[] = []
     for (const part of transaction.clustered ? rows.map((row) => [row]) : [rows]) {
-      for (const { sql, values } of this.quota.inserts(part, this.newQuotaColumns)) {
+      for (const { sql, values } of this.quota.inserts(part)) {
         const { affected, insertId } = await transaction.execute(sql, values)
         for (let n = 0; n < affected; n += 1) ids.push(insertId + n * transaction.idStep)
       }
@@ -321,34 +245,32 @@ export class LedgerStore<Q extends QuotaRow> {
     const acts = [...book.newActs].sort((a, b) => compare(a.once ?? '', b.once ?? ''))
     const entries = book.newOperations
     const holds = [...book.newHolds.values()].map(({ ownerId, hold }) => ({ ...hold, ownerId }))
-    await this.insert(transaction, this.act, acts, ACT)
+    await this.insert(transaction, this.act, acts)
     await this.insert(
       transaction,
       this.operation,
       entries.map(({ row }) => row),
-      OPERATION,
     )
     await this.insert(
       transaction,
       this.allocation,
       entries.flatMap(({ row, allocations }) => allocationRows(row.id, allocations)),
-      ALLOCATION,
     )
-    await this.insert(transaction, this.hold, holds, HOLD)
-    await this.insert(transaction, this.change, book.changes, CHANGE)
+    await this.insert(transaction, this.hold, holds)
+    await this.insert(transaction, this.change, book.changes)
     await this.expire(transaction, [...book.expiredOperations])
     await this.closeHolds(transaction, book.closedHolds)
     await this.update(
       transaction,
       this.operation,
-      [...book.changedOperations.values()].map((row) => ({ id: row.id, values: pick(row, SETTLED_OPERATION) })),
+      [...book.changedOperations.values()].map((row) => ({ id: row.id, values: pick(row, this.operation.updated) })),
     )
     const edited = [...book.editedQuotas.values()]
     const moved = book.movedCounters().filter(({ id }) => !book.editedQuotas.has(id))
     await this.update(transaction, this.quota, [
       ...edited.map((quota) => ({
         id: quota.id,
-        values: pick(searchable(book.stored(quota)), EDITED_QUOTA) as Partial<Q>,
+        values: pick(searchable(book.stored(quota)), this.quota.updated),
       })),
       ...moved.map(({ id, values }) => ({ id, values: values as Partial<Q> })),
     ])
@@ -449,9 +371,8 @@ export class LedgerStore<Q extends QuotaRow> {
     transaction: Transaction,
     codec: RowCodec<T>,
     rows: readonly Partial<T>[],
-    properties: readonly (keyof T & string)[],
   ): Promise<void> {
-    for (const { sql, values } of codec.inserts(rows, properties)) await transaction.later(sql, values)
+    for (const { sql, values } of codec.inserts(rows)) await transaction.later(sql, values)
   }
 
   /** Sets absolute values on many rows in one statement: `SET used = CASE id WHEN … END`, only where they differ. */
@@ -547,6 +468,6 @@ function compare<T extends string | number>(a: T, b: T): number {
   return a < b ? -1 : a > b ? 1 : 0
 }
 
-function pick<T extends object, K extends keyof T>(from: T, names: readonly K[]): Pick<T, K> {
-  return Object.fromEntries(names.map((name) => [name, from[name]])) as Pick<T, K>
+function pick<T extends object>(from: T, names: readonly (keyof T & string)[]): Partial<T> {
+  return Object.fromEntries(names.map((name) => [name, from[name]])) as Partial<T>
 }

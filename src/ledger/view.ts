@@ -1,5 +1,6 @@
 import type { Allocation } from '../quota/draw-down.js'
 import { formatInstant, type Instant } from '../quota/instant.js'
+import type { SettingName } from '../quota/settings.js'
 import { remaining, type Status, statusAt } from '../quota/quota.js'
 import type { ActKind, ActRow } from './act.entity.js'
 import type { ChangeRow } from './change.entity.js'
@@ -8,7 +9,7 @@ import type { OperationKind, OperationRow, OperationState } from './operation.en
 import type { QuotaRow } from './quota.entity.js'
 
 /** A quota as it is answered (contract, §3); the people it names come between `id` and `quota_type`. */
-export interface QuotaView {
+export interface QuotaView extends Record<SettingName, unknown> {
   id: number
   quota_type: number
   total: number

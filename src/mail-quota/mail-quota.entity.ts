@@ -15,10 +15,10 @@ import { QuotaRow } from '../ledger/quota.entity.js'
 @Index(['userId', 'deletedAt', 'state', 'id'])
 export class MailQuota extends QuotaRow {
   /** The mail account. */
-  @Column({ ...INTEGER, name: 'account_id' })
+  @Column({ ...INTEGER, name: 'account_id', update: false })
   ownerId!: number
 
   /** The user who owns the account; null where the create named none. */
-  @Column({ ...INTEGER, name: 'user_id', nullable: true })
+  @Column({ ...INTEGER, name: 'user_id', nullable: true, update: false })
   userId!: number | null
 }

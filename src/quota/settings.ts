@@ -24,16 +24,15 @@ export interface NewSettings {
   label: string | null
 }
 
-/** What an update asks for; an absent member stays as it is. */
-export interface SettingsPatch {
-  total?: number
-  status?: Status
-  expireAt?: Instant | null
-  cycleUnit?: CycleUnit | null
-  cycleResetAt?: Instant | null
-  cycleTimeZone?: string | null
-  label?: string | null
-}
+/** What an update asks for; an absent member stays as it is. The type of a quota stays. */
+export type SettingsPatch = Partial<Omit<NewSettings, 'quotaType'>> & { status?: Status }
+
+type Snake<S extends string> = S extends `${infer First}${infer Rest}`
+  ? `${First extends Lowercase<First> ? First : `_${Lowercase<First>}`}${Snake<Rest>}`
+  : ''
+
+/** A setting's name on the wire. */
+export type SettingName = Snake<keyof SettingsPatch>
 
 /** A broken rule among the settings, by the setting's wire name. */
 export interface BrokenRule {
@@ -42,7 +41,7 @@ export interface BrokenRule {
 }
 
 /** The seven settings as the history of changes shows them. */
-export interface ShownSettings {
+export interface ShownSettings extends Record<SettingName, unknown> {
   total: number
   status: 'active' | 'disabled'
   expire_at: string | null
@@ -145,30 +144,31 @@ export type Applied = { broken: BrokenRule[] } | { broken?: never; change: Setti
  */
 export function applyPatch(quota: QuotaState, patch: SettingsPatch, now: Instant): Applied {
   const broken: BrokenRule[] = []
-  const resetAt = patch.cycleResetAt
+  const { total, status, expireAt, cycleUnit, cycleResetAt: resetAt, cycleTimeZone, label, ...others } = patch
+  nothing(others)
   const resetChanges =
     resetAt != null &&
     resetAt !== quota.cycleEndsAt &&
     quota.quotaType === CYCLE_QUOTA &&
     !isPastReset(quota, resetAt, now)
   if (resetChanges && resetAt <= now) broken.push({ field: 'cycle_reset_at', message: IN_THE_PAST })
-  if (patch.status === 'expired' && statusAt(quota, now) !== 'expired') {
+  if (status === 'expired' && statusAt(quota, now) !== 'expired') {
     broken.push({ field: 'status', message: 'can be set to active or disabled; a quota expires by its expire_at' })
   }
   if (broken.length > 0) return { broken }
 
   const settings = shownSettings(quota)
-  if (patch.total !== undefined) quota.total = patch.total
-  if (patch.expireAt !== undefined) quota.expireAt = patch.expireAt
-  if (patch.label !== undefined) quota.label = patch.label
-  const disabled = patch.status === undefined ? quota.state === 'disabled' : patch.status === 'disabled'
+  if (total !== undefined) quota.total = total
+  if (expireAt !== undefined) quota.expireAt = expireAt
+  if (label !== undefined) quota.label = label
+  const disabled = status === undefined ? quota.state === 'disabled' : status === 'disabled'
   quota.state = 'active'
   quota.state = disabled ? 'disabled' : statusAt(quota, now)
   // Revived, it rolls on from its end first, by the rule it had: what is changed then is the cycle that runs now.
   roll(quota, now)
   const before = { ...settings, cycle_reset_at: shownSettings(quota).cycle_reset_at }
-  const unit = patch.cycleUnit ?? quota.cycleUnit
-  const timeZone = patch.cycleTimeZone ?? quota.cycleTimeZone
+  const unit = cycleUnit ?? quota.cycleUnit
+  const timeZone = cycleTimeZone ?? quota.cycleTimeZone
   if (
     quota.quotaType === CYCLE_QUOTA &&
     (resetChanges || unit !== quota.cycleUnit || timeZone !== quota.cycleTimeZone)
@@ -181,6 +181,9 @@ export function applyPatch(quota: QuotaState, patch: SettingsPatch, now: Instant
   }
   return { change: difference(before, shownSettings(quota)) }
 }
+
+/** Lets nothing be left over, so that a setting which is not applied does not compile. */
+function nothing(_others: Record<string, never>): void {}
 
 /** The seven settings of a rolled quota, as the history of changes shows them. */
 export function shownSettings(quota: QuotaState): ShownSettings {

@@ -13,6 +13,6 @@ import { QuotaRow } from '../ledger/quota.entity.js'
 @Index(['ownerId', 'deletedAt', 'state', 'id'])
 export class SmsQuota extends QuotaRow {
   /** The user. */
-  @Column({ ...INTEGER, name: 'user_id' })
+  @Column({ ...INTEGER, name: 'user_id', update: false })
   ownerId!: number
 }

@@ -1,7 +1,7 @@
 import { Body, Controller, Get, HttpCode, Post, Query, Res } from '@nestjs/common'
 import { ApiCreatedResponse, ApiOkResponse, ApiTags } from '@nestjs/swagger'
 import type { Response } from 'express'
-import { AnyPrincipal } from '../auth/access.decorator.js'
+import { UsageAuth } from '../auth/access.decorator.js'
 import { Caller } from '../auth/caller.decorator.js'
 import type { CallerInfo } from '../auth/principal.js'
 import { answer } from '../channel-api/answer.js'
@@ -32,7 +32,7 @@ const BATCH_BYTES = 1_000_000
 /** What a user uses, asked before every message goes out. */
 @ApiTags('SMS usage')
 @Controller('api/sms/quota/usage')
-@AnyPrincipal()
+@UsageAuth()
 export class SmsUsageController {
   constructor(private readonly usage: SmsUsageService) {}
 

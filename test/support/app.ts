@@ -18,7 +18,7 @@ import { stopIfOver } from './scoped.js'
 import type { Store } from './store.js'
 
 /** Who calls: one of the principals that every app under test knows. */
-export type As = 'usage' | 'service' | 'admin' | 'other'
+export type As = Role | 'other'
 
 const ROLE_OF: Record<As, Role> = { usage: 'usage', service: 'service', admin: 'admin', other: 'service' }
 
