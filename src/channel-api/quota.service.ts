@@ -1,5 +1,6 @@
 import type { CallerInfo } from '../auth/principal.js'
 import { pagingOf, type PageQuery, type WalkQuery } from '../http/page.dto.js'
+import { validationFailed } from '../error/service-error.js'
 import type { Outcome } from '../ledger/command.js'
 import type { Caller, Ledger } from '../ledger/ledger.js'
 import type { QuotaRow } from '../ledger/quota.entity.js'
@@ -48,8 +49,13 @@ export abstract class QuotaService<Q extends QuotaRow> {
     return this.reader.get(id)
   }
 
-  /** Changes settings. */
+  /** Changes settings. What is wrong with the body and what only the record tells is told together. */
   async update(caller: CallerInfo, id: number, patch: SettingsPatchFields): Promise<Outcome> {
+    if (patch.errors !== undefined) {
+      const known = new Set(patch.errors.map(({ field }) => field))
+      const more = (await this.reader.brokenBy(id, patchOf(patch))).filter(({ field }) => !known.has(field))
+      throw validationFailed([...patch.errors, ...more])
+    }
     return this.ledger.update(callerOf(caller), id, patchOf(patch), patch.version)
   }
 

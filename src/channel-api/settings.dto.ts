@@ -1,3 +1,4 @@
+import { ApiHideProperty } from '@nestjs/swagger'
 import type { FieldError } from '../error/service-error.js'
 import {
   ChoiceField,
@@ -94,6 +95,10 @@ export abstract class SettingsPatchFields {
   /** The version the caller read; where it is no longer the current one, nothing changes and the answer is `version_mismatch`. */
   @IntegerField({ optional: true, min: 1, max: Number.MAX_SAFE_INTEGER, example: 3 })
   version?: number
+
+  /** What is wrong with the body by itself; the record may have more to say (contract, §7 Of updates). */
+  @ApiHideProperty()
+  errors: readonly FieldError[] | undefined = undefined
 
   /** An update must name something to update. */
   brokenRules(): FieldError[] {

@@ -12,14 +12,19 @@ export interface FieldsTogether {
   brokenRules?(): FieldError[]
   /** What else is wrong at this time; asked only where something is wrong already, so that everything is told at once. */
   brokenNow?(now: Instant): FieldError[]
+  /**
+   * Where a DTO declares it, a broken body reaches the handler: with what is wrong with it here, and without its broken fields. The handler adds what only the
+   * record tells, and refuses.
+   */
+  errors?: readonly FieldError[] | undefined
 }
 
 /** Where a value came from: parameters of a query are text, members of a body are not. */
 export type Source = 'body' | 'query'
 
-/** A DTO with every field valid, or what is wrong. */
+/** A DTO with every field valid, or what is wrong, and the DTO without its broken fields where there is one. */
 export type Checked<T> =
-  { readonly value: T; readonly errors?: never } | { readonly value?: never; readonly errors: FieldError[] }
+  { readonly value: T; readonly errors?: never } | { readonly value?: T; readonly errors: FieldError[] }
 
 /** Unknown names that one answer lists; more would make the answer larger than the request. */
 const MOST_UNKNOWN = 50
@@ -106,7 +111,8 @@ export function checkDto<T extends object>(
   errors.push(...(value.brokenRules?.() ?? []).map((error) => prefixed(error, prefix)))
   if (errors.length > 0) {
     errors.push(...(value.brokenNow?.(now()) ?? []).map((error) => prefixed(error, prefix)))
-    return { errors: firstOfEach(errors) }
+    for (const { field } of errors) Reflect.deleteProperty(value, field.slice(prefix.length))
+    return { value, errors: firstOfEach(errors) }
   }
   for (const [name, reader] of form.fields) {
     if (reader?.normalize !== undefined && value[name] !== undefined) {

@@ -3,11 +3,13 @@ import type { DataSource } from 'typeorm'
 import type { Clock } from '../clock/clock.js'
 import { placeholders, type RowCodec, type Scalar } from '../database/row-codec.js'
 import type { UnitOfWork } from '../database/unit-of-work.js'
+import { ServiceError } from '../error/service-error.js'
 import { byDrawDown } from '../quota/draw-down.js'
 import { formatInstant, type Instant } from '../quota/instant.js'
 import { rangeOf } from '../quota/label.js'
 import { isActive, remaining, roll, type Status, summarise } from '../quota/quota.js'
 import { Refills } from '../quota/refill.js'
+import { applyPatch, brokenForType, type BrokenRule, type SettingsPatch } from '../quota/settings.js'
 import type { Channel } from './channel.js'
 import { gatheringLoader } from './gathering-loader.js'
 import { quotaNotFound } from './judge.js'
@@ -136,6 +138,16 @@ export class QuotaReader<Q extends QuotaRow> {
     const quota = await this.one.load(id)
     if (quota === undefined || quota.deletedAt !== null) throw quotaNotFound(id)
     return this.view(quota, this.clock.now())
+  }
+
+  /** The rules that a patch would break, as far as only the record tells; none where there is no such quota, or nobody can say. */
+  async brokenBy(id: number, patch: SettingsPatch): Promise<BrokenRule[]> {
+    const quota = await this.one.load(id).catch((error: unknown) => {
+      if (error instanceof ServiceError) return undefined
+      throw error
+    })
+    if (quota === undefined || quota.deletedAt !== null) return []
+    return [...brokenForType(quota, patch), ...(applyPatch({ ...quota }, patch, this.clock.now()).broken ?? [])]
   }
 
   /** The sums of the owner's active quotas; zeros where there are none. */

@@ -716,6 +716,40 @@ export function quotaContract(api: QuotaApi, app: () => TestApp): void {
       expect(await updated(quota.id, { expire_at: null })).toEqual({ ...quota, expire_at: null, version: 2 })
     })
 
+    it('tells what the body breaks together with what only the record tells', async () => {
+      const one = await made(total(fresh()))
+      const foreign = 'belongs to quota_type 2 (cycle); leave it out or null for quota_type 1 (total)'
+      const body = {
+        total: -1,
+        label: '',
+        expire_at: null,
+        cycle_unit: 'day',
+        cycle_reset_at: 'soon',
+        status: 'expired',
+      }
+      expect(brokenFields(await update(one.id, body))).toEqual({
+        total: expect.any(String),
+        label: expect.any(String),
+        // What is broken by itself is said once, and in its own words.
+        cycle_reset_at: expect.not.stringContaining('belongs'),
+        cycle_unit: foreign,
+        expire_at: 'may not be null for quota_type 1 (total)',
+        status: expect.stringContaining('active or disabled'),
+      })
+      const two = await made(cycle(fresh(), { expire_at: END }))
+      expect(brokenFields(await update(two.id, { total: 1.5, cycle_unit: null, version: 9, nonsense: 1 }))).toEqual({
+        total: expect.any(String),
+        nonsense: expect.any(String),
+        cycle_unit: 'may not be null for quota_type 2 (cycle)',
+      })
+      // Of a record that is not there, nothing is told.
+      await remove(two.id)
+      for (const id of [two.id, Number.MAX_SAFE_INTEGER]) {
+        expect(Object.keys(brokenFields(await update(id, { total: -1, cycle_unit: null })))).toEqual(['total'])
+      }
+      expect(await read(one.id)).toEqual(one)
+    })
+
     it('may lower the total below what is used; nothing gets negative', async () => {
       const owner = fresh()
       const { id } = await made(cycle(owner))
