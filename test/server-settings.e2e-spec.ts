@@ -86,11 +86,13 @@ onOwnServer('on a server with settings of its own mind', () => {
     const sessions = async (): Promise<number> =>
       database.number("SELECT COUNT(*) FROM information_schema.processlist WHERE db = DATABASE() AND command = 'Sleep'")
     const ours = await sessions()
-    const answers = await Promise.all(times(200).map(async () => instance.get(`${MAIL.quotas}?account_id=1`)))
+    // Each asks for another page: like ones would share a read.
+    const answers = await Promise.all(times(200).map(async (n) => instance.get(`${MAIL.quotas}?account_id=${n + 1}`)))
     expect(tally(answers.map(({ status }) => status))).toEqual({ 200: 200 })
     const busy = await sessions()
     const began = performance.now()
-    while ((await sessions()) > ours && performance.now() - began < 20_000) await sleep(200)
+    // The background uses one or the other now and then.
+    while ((await sessions()) > ours + 1 && performance.now() - began < 20_000) await sleep(200)
     const took = performance.now() - began
     figure('idle connections', { 'after a burst': busy, then: await sessions(), 'after ms': Math.round(took) })
     expect(busy).toBeGreaterThan(ours + 2)

@@ -86,6 +86,11 @@ export class RowCodec<T extends ObjectLiteral> {
     return `${this.table} ${alias} ${dialect === 'mysql' ? `FORCE INDEX (${index})` : `INDEXED BY ${index}`}`
   }
 
+  /** The table, to be read by its primary key, in the same way. SQLite takes it by itself. */
+  readByKey(dialect: Dialect, alias = ''): string {
+    return `${this.table} ${alias} ${dialect === 'mysql' ? 'FORCE INDEX (PRIMARY)' : ''}`
+  }
+
   /** Every column with the table's alias before it. */
   columnsOf(alias: string): string {
     return this.fields

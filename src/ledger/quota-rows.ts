@@ -2,7 +2,7 @@ import { type RawRow, type Scalar } from '../database/row-codec.js'
 import type { UnitOfWork } from '../database/unit-of-work.js'
 import type { Instant } from '../quota/instant.js'
 import type { QuotaRow } from './quota.entity.js'
-import { HOLDS_OF_OWNER, type LedgerStore } from './store.js'
+import { HOLDS_OF_OWNER, inThisOrder, type LedgerStore } from './store.js'
 
 /** A statement with the values of its placeholders. */
 export interface Statement {
@@ -55,7 +55,7 @@ function joinedDueUnits<Q extends QuotaRow>(
   now: Instant,
 ): Statement {
   const due = quota.bind('holdDueAt', now)
-  const then = dialect === 'mysql' ? 'STRAIGHT_JOIN' : 'CROSS JOIN'
+  const then = inThisOrder(dialect)
   const [quotaId, cycleSeq] = [`a.${allocation.column('quotaId')}`, `a.${allocation.column('cycleSeq')}`]
   return {
     sql:
@@ -63,7 +63,7 @@ function joinedDueUnits<Q extends QuotaRow>(
       `FROM (SELECT DISTINCT ${quota.column('ownerId')} AS owner_id FROM page WHERE ${quota.column('holdDueAt')} <= ?) held ` +
       `${then} ${hold.readBy(dialect, HOLDS_OF_OWNER, 'h')} ` +
       `ON h.${hold.column('ownerId')} = held.owner_id AND h.${hold.column('expiresAt')} <= ? ` +
-      `${then} ${allocation.table} a ON a.${allocation.column('operationId')} = h.${hold.column('operationId')} ` +
+      `${then} ${allocation.readByKey(dialect, 'a')} ON a.${allocation.column('operationId')} = h.${hold.column('operationId')} ` +
       `GROUP BY ${quotaId}, ${cycleSeq}) due ` +
       `ON due.quota_id = page.${quota.column('id')} AND due.cycle_seq = page.${quota.column('cycleSeq')}`,
     values: [due, due],
