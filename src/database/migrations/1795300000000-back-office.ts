@@ -27,8 +27,7 @@ export class BackOffice1795300000000 implements MigrationInterface {
       await tellTypeOrm(runner, `${prefix}_quota`)
       await addColumn(runner, `${prefix}_change`, 'owner_id', 'bigint NULL')
       for (const [table, ...columnNames] of indexes(prefix)) {
-        const known = await runner.getTable(table)
-        if (known?.indices.some((index) => index.columnNames.join() === columnNames.join()) === true) continue
+        if ((await indexOver(runner, table, columnNames)) !== undefined) continue
         await runner.createIndex(table, new TableIndex({ columnNames }))
       }
       await runner.createTable(refusals(prefix), true, false, true)
@@ -40,8 +39,7 @@ export class BackOffice1795300000000 implements MigrationInterface {
     for (const { prefix } of [...CHANNELS].reverse()) {
       await runner.dropTable(`${prefix}_refusal`)
       for (const [table, ...columnNames] of indexes(prefix).reverse()) {
-        const known = await runner.getTable(table)
-        const index = known?.indices.find((one) => one.columnNames.join() === columnNames.join())
+        const index = await indexOver(runner, table, columnNames)
         if (index !== undefined) await runner.dropIndex(table, index)
       }
       await runner.query(`ALTER TABLE \`${prefix}_change\` DROP COLUMN \`owner_id\``)
@@ -85,6 +83,17 @@ async function forgetByTypeOrm(runner: QueryRunner, table: string): Promise<void
     `DELETE FROM \`typeorm_metadata\` WHERE \`type\` = 'GENERATED_COLUMN' AND \`table\` = '${table}' AND \`name\` = 'deleted'` +
       (isSqlite(runner) ? '' : ' AND `schema` = DATABASE()'),
   )
+}
+
+/** The index over these columns. MySQL tells an index's columns in no certain order, and no two of these have the same. */
+async function indexOver(
+  runner: QueryRunner,
+  table: string,
+  columns: readonly string[],
+): Promise<TableIndex | undefined> {
+  const wanted = [...columns].sort().join()
+  const known = await runner.getTable(table)
+  return known?.indices.find(({ columnNames }) => [...columnNames].sort().join() === wanted)
 }
 
 function indexes(prefix: string): [table: string, ...columns: string[]][] {
