@@ -275,7 +275,7 @@ function goalText({ times, cpu, db, p99 }) {
 }
 
 async function rowsOf(admin) {
-  const [[{ n }]] = await admin.query('SELECT COUNT(*) AS n FROM mail_operation')
+  const [[{ n }]] = await admin.query("SELECT COUNT(*) AS n FROM mail_act WHERE kind = 'consume'")
   return Number(n)
 }
 

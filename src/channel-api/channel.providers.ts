@@ -3,6 +3,8 @@ import type { Registry } from 'prom-client'
 import { DataSource } from 'typeorm'
 import { Clock } from '../clock/clock.js'
 import { Config } from '../config/config.js'
+import { hasRun } from '../database/migrate.js'
+import { WritePlainConsumes1795400000001 } from '../database/migrations/1795400000001-write-plain-consumes.js'
 import { UnitOfWork } from '../database/unit-of-work.js'
 import { ChangeReader } from '../ledger/change-reader.js'
 import type { Channel } from '../ledger/channel.js'
@@ -36,7 +38,7 @@ export function channelProviders<Q extends QuotaRow>(channel: Channel<Q>, tokens
     {
       provide: tokens.ledger,
       inject: [DataSource, UnitOfWork, Clock, Config, tokens.usage, METRICS_REGISTRY],
-      useFactory: (
+      useFactory: async (
         dataSource: DataSource,
         work: UnitOfWork,
         clock: Clock,
@@ -48,6 +50,7 @@ export function channelProviders<Q extends QuotaRow>(channel: Channel<Q>, tokens
           lanes: config.database.kind === 'sqlite' ? 1 : LANES,
           queueLimit: config.queueLimit,
           callerQueueLimit: config.principalQueueLimit,
+          plainConsumes: await hasRun(dataSource, WritePlainConsumes1795400000001),
         })
         measureLedger(registry, ledger, usage)
         return ledger
