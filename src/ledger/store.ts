@@ -272,7 +272,10 @@ export class LedgerStore<Q extends QuotaRow> {
     return ids
   }
 
-  /** Writes everything that a batch recorded. The acts go first and sorted: theirs is the one index on which two batches can meet. */
+  /**
+   * Writes everything that a batch recorded. The acts go first: theirs is the one index on which two batches can meet. Rows go in order of their ids, which
+   * rise: pages of the table are then filled one after the other, and not split in the middle.
+   */
   async write(transaction: Transaction, book: Book<Q>): Promise<void> {
     const plain = new Map<string, OperationEntry>()
     const inRows: OperationEntry[] = []
@@ -282,12 +285,13 @@ export class LedgerStore<Q extends QuotaRow> {
     }
     const changed = [...book.changedOperations.values()]
     inRows.push(...changed.filter((entry) => entry.plain))
+    inRows.sort((a, b) => compare(a.row.id, b.row.id))
     const acts = book.newActs
       .map((act) => {
         const entry = plain.get(act.id)
         return entry === undefined ? act : plainRow(act, entry)
       })
-      .sort((a, b) => compare(a.once ?? '', b.once ?? ''))
+      .sort((a, b) => compare(a.id, b.id))
     const holds = [...book.newHolds.values()].map(({ ownerId, hold }) => ({ ...hold, ownerId }))
     await this.insert(transaction, this.act, acts)
     await this.insert(
