@@ -1,6 +1,6 @@
 import type { Clock } from '../clock/clock.js'
 import { validationFailed } from '../error/service-error.js'
-import { DEFAULT_PAGE_SIZE } from '../http/page.dto.js'
+import { DEFAULT_PAGE_SIZE } from '../http/field.decorator.js'
 import type { ChangeReader, ChangesPage } from '../ledger/change-reader.js'
 import { type ExpiringPage, type ExpiringReader, parseCursor } from '../ledger/expiring-reader.js'
 import type { OwnerReader, OwnersPage } from '../ledger/owner-reader.js'
