@@ -547,9 +547,22 @@ describe('origins', () => {
 
   it.each(['https://office.example.com', 'http://localhost:8080'])('lets %s call', async (origin) => {
     const answer = await preflight(origin)
-    expect([answer.status, answer.headers['access-control-allow-origin']]).toEqual([204, origin])
+    expect(answer.status).toBe(204)
+    expect(answer.headers).toMatchObject({
+      'access-control-allow-origin': origin,
+      'access-control-allow-methods': 'GET, HEAD, POST, PUT, DELETE',
+      'access-control-allow-headers': 'Authorization, Content-Type, Idempotency-Key, X-Request-Id',
+      'access-control-max-age': '600',
+      'cache-control': 'no-store',
+      'x-request-id': expect.any(String),
+      vary: 'Origin',
+    })
     const got = await get('/api/things').set('Origin', origin)
-    expect(got.headers['access-control-allow-origin']).toBe(origin)
+    expect([got.status, got.headers['access-control-allow-origin'], got.headers['vary']]).toEqual([
+      200,
+      origin,
+      'Origin',
+    ])
     expect(got.headers['access-control-expose-headers']).toContain('Idempotency-Replayed')
   })
 
@@ -559,6 +572,9 @@ describe('origins', () => {
       const answer = await preflight(origin)
       expect([answer.status, answer.headers['access-control-allow-origin']]).toEqual([401, undefined])
       expect(answer.headers['vary']).toContain('Origin')
+      const got = await get('/api/things').set('Origin', origin)
+      expect(Object.keys(got.headers).filter((name) => name.startsWith('access-control'))).toEqual([])
+      expect(got.headers['vary']).toContain('Origin')
     },
   )
 })
