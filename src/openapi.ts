@@ -3,7 +3,6 @@ import { ModulesContainer } from '@nestjs/core'
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger'
 import { BEARER_SCHEME } from './auth/access.decorator.js'
 import { type AccessRule, admits, neededFor, rolesOf } from './auth/access-rule.js'
-import { ROLES } from './auth/principal.js'
 import { type ErrorCode, ServiceError, validationFailed } from './error/service-error.js'
 import { EXAMPLE_UUID } from './http/example.js'
 import { FieldErrorDto, RefusingQuotaDto } from './http/problem.dto.js'
@@ -11,6 +10,7 @@ import { ERROR_CODES, problemOf, PROBLEM_MEDIA_TYPE, statusOf, titleOf } from '.
 import { describeProblem, problemSchema, problemSchemaName } from './http/problem.schema.js'
 import { type Route, RouteTable } from './http/route-table.js'
 import { STAY_OPEN } from './operations/shutdown.js'
+import { ROLES } from './role/role.js'
 
 const DESCRIPTION = `How much mail accounts and SMS users may use, asked before every message goes out.
 

@@ -1,8 +1,4 @@
-/** Every role, the least first. What each may do stands in access-rule.ts. */
-export const ROLES = ['usage', 'service', 'admin'] as const
-
-/** What a token may do (contract, §5). */
-export type Role = (typeof ROLES)[number]
+import type { Role } from '../role/role.js'
 
 /** Who calls. */
 export interface Principal {

@@ -14,7 +14,7 @@ import { QuotaReader } from '../ledger/quota-reader.js'
 import { RefusalReader } from '../ledger/refusal-reader.js'
 import { Sweeper } from '../ledger/sweeper.js'
 import { UsageReader } from '../ledger/usage-reader.js'
-import { METRICS_REGISTRY } from '../operations/metrics.js'
+import { METRICS_REGISTRY } from '../metrics/metrics.js'
 import { measureLedger } from './ledger.metrics.js'
 import type { OfficeReaders } from './office.service.js'
 

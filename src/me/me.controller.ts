@@ -1,9 +1,9 @@
 import { Controller, Get } from '@nestjs/common'
 import { ApiOkResponse, ApiTags } from '@nestjs/swagger'
-import { AnyPrincipal } from './access.decorator.js'
-import { Caller } from './caller.decorator.js'
+import { AnyPrincipal } from '../auth/access.decorator.js'
+import { Caller } from '../auth/caller.decorator.js'
 import { MeDto } from './me.dto.js'
-import type { CallerInfo } from './principal.js'
+import type { CallerInfo } from '../auth/principal.js'
 
 /** Who calls. */
 @ApiTags('Access')
