@@ -7,12 +7,6 @@ export interface Principal {
   readonly role: Role
 }
 
-/** Who calls, and the id of the request: what an act records of its caller. */
-export interface CallerInfo {
-  readonly principal: Principal
-  readonly requestId: string
-}
-
 declare module 'express-serve-static-core' {
   interface Request {
     /** The request's id, answered as X-Request-Id. */

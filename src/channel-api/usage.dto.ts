@@ -43,6 +43,9 @@ export abstract class ConsumeFields {
   amount!: number
 }
 
+/** The largest body of a batch. */
+export const BATCH_BYTES = 1_000_000
+
 /** What an item of a batch says beside the owner. */
 export abstract class BatchItemFields {
   /** Units to spend; all of them or none. */

@@ -276,6 +276,7 @@ export function IgnoredField(options: Pick<FieldOptions, 'description'> = {}): P
   return applyDecorators(
     Allow(),
     ApiProperty({
+      type: Object,
       required: false,
       'x-any': true,
       description: options.description ?? 'Accepted and ignored.',

@@ -11,7 +11,6 @@ import { FRAME } from '../app.module.js'
 import { AdminAuth, AnyPrincipal, Public, ServiceAuth } from '../auth/access.decorator.js'
 import { AuthModule } from '../auth/auth.module.js'
 import { Caller } from '../auth/caller.decorator.js'
-import type { CallerInfo } from '../auth/principal.js'
 import { digestOf } from '../auth/token.js'
 import { ClockModule } from '../clock/clock.module.js'
 import { loadConfig } from '../config/config.js'
@@ -64,8 +63,8 @@ class ThingController {
 
   @Post('spend')
   @HttpCode(200)
-  spend(@IdempotencyKey() key: string, @Body() dto: SpendDto, @Caller() caller: CallerInfo): object {
-    return Object.assign({ key }, dto, { name: caller.principal.name, requestId: caller.requestId })
+  spend(@IdempotencyKey() key: string, @Body() dto: SpendDto, @Caller() caller: Caller): object {
+    return Object.assign({ key }, dto, { name: caller.name, requestId: caller.requestId })
   }
 
   @Post('spend/:id/:operation')
