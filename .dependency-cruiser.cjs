@@ -1,9 +1,24 @@
 /**
- * The architecture as rules: features -> (ledger, http, auth); ledger -> (quota, database); quota -> nothing.
- * Imports of types count like any other. The client stands apart from all of them.
+ * The architecture as rules: features -> channel-api -> (ledger, http, auth); ledger -> (quota, database); quota -> nothing. Each folder of src that does not
+ * stand on top says what it may import, in this order, so there is no circle of folders, and a new one is out of reach until a rule names it. Imports of types count like any other.
+ * The client and the console stand apart from all of them.
  */
 const SPEC = '\\.spec\\.ts$'
-const FEATURE = '^src/(mail-quota|sms-quota)/'
+/** A folder whose name ends so is a feature. */
+const FEATURE = '^src/[^/]+-quota/'
+/** All that is not a package. */
+const OURS = '^(src|client|console|test|bench|scripts|ormconfig)'
+
+/** A folder of src, and the others that it may import; its own files, packages and Node's modules are not counted. */
+function below(folder, others, comment) {
+  return {
+    name: `${folder}-imports-what-is-below`,
+    comment,
+    severity: 'error',
+    from: { path: `^src/${folder}/`, pathNot: SPEC },
+    to: { path: OURS, pathNot: `^src/(${[folder, ...others].join('|')})/` },
+  }
+}
 
 /** @type {import('dependency-cruiser').IConfiguration} */
 module.exports = {
@@ -22,52 +37,43 @@ module.exports = {
       from: { path: '^src/quota/.*\\.spec\\.ts$' },
       to: { path: '^src/', pathNot: '^src/quota/' },
     },
+    below('error', [], 'Errors of the domain know neither HTTP nor anything else.'),
+    below('role', [], 'A name for what a token may do: configuration and access both speak of it.'),
+    below('random', []),
+    below('metrics', [], 'The registry. Who measures something comes here, whatever it is.'),
+    below('clock', ['quota']),
+    below('config', ['role'], 'The environment, for whoever it concerns.'),
+    below('database', ['config', 'error', 'clock', 'quota'], 'Entities and migrations reach the store from above.'),
+    below('ledger', ['quota', 'database', 'error', 'clock', 'random'], 'The engine knows no feature and no HTTP.'),
+    below(
+      'auth',
+      ['role', 'config', 'error', 'clock'],
+      'Who may call, whatever the route: it is told what it must know of one.',
+    ),
+    below('http', ['auth', 'role', 'config', 'error', 'clock', 'random', 'quota'], 'What every route shares.'),
+    below(
+      'channel-api',
+      ['ledger', 'database', 'http', 'auth', 'metrics', 'config', 'error', 'clock', 'random', 'quota'],
+      'What both features share. What runs the service stands beside the features, above it.',
+    ),
+    below('me', ['http', 'auth', 'role']),
     {
-      name: 'error-imports-nothing',
-      comment: 'Errors of the domain know neither HTTP nor anything else.',
+      name: 'features-import-what-is-below',
+      comment:
+        'A feature stands on channel-api and on what that stands on. Of the store it knows how a column is declared.',
       severity: 'error',
-      from: { path: '^src/error/', pathNot: SPEC },
-      to: { pathNot: '^src/error/' },
+      from: { path: FEATURE, pathNot: SPEC },
+      to: {
+        path: OURS,
+        pathNot: [FEATURE, '^src/(channel-api|ledger|http|auth|error|quota|clock)/', '^src/database/column\\.ts$'],
+      },
     },
     {
-      name: 'ledger-below-features',
-      comment: 'The engine knows quotas, the store, errors and the clock; no feature, no HTTP.',
+      name: 'features-apart',
+      comment: 'Features never import each other, however many there are.',
       severity: 'error',
-      from: { path: '^src/ledger/' },
-      to: { path: '^(src|test|bench|ormconfig)', pathNot: '^src/(ledger|quota|database|error|clock|random)/' },
-    },
-    {
-      name: 'database-below-ledger',
-      comment: 'The store knows no table of its own; entities and migrations reach it from above.',
-      severity: 'error',
-      from: { path: '^src/database/' },
-      to: { path: '^(src|test|bench|ormconfig)', pathNot: '^src/(database|error|clock|quota|config)/' },
-    },
-    {
-      name: 'clock-below-all',
-      severity: 'error',
-      from: { path: '^src/clock/' },
-      to: { path: '^src/', pathNot: '^src/(clock|quota)/' },
-    },
-    {
-      name: 'random-below-all',
-      severity: 'error',
-      from: { path: '^src/random/' },
-      to: { path: '^src/', pathNot: '^src/random/' },
-    },
-    {
-      name: 'features-apart-mail',
-      comment: 'Features never import each other.',
-      severity: 'error',
-      from: { path: '^src/mail-quota/' },
-      to: { path: '^src/sms-quota/' },
-    },
-    {
-      name: 'features-apart-sms',
-      comment: 'Features never import each other.',
-      severity: 'error',
-      from: { path: '^src/sms-quota/' },
-      to: { path: '^src/mail-quota/' },
+      from: { path: '^src/([^/]+-quota)/' },
+      to: { path: FEATURE, pathNot: '^src/$1/' },
     },
     {
       name: 'features-on-top',
@@ -77,11 +83,11 @@ module.exports = {
       to: { path: FEATURE },
     },
     {
-      name: 'http-and-auth-know-no-quota-feature',
-      comment: 'What every route shares knows neither the engine nor a feature.',
+      name: 'operations-on-top',
+      comment: 'What runs the service sees all of it but the features, and only the composition root sees it.',
       severity: 'error',
-      from: { path: '^src/(http|auth)/' },
-      to: { path: '^src/(ledger|mail-quota|sms-quota)/' },
+      from: { path: '^src/[^/]+/', pathNot: ['^src/operations/', SPEC] },
+      to: { path: '^src/operations/' },
     },
     {
       name: 'client-apart',
@@ -101,7 +107,20 @@ module.exports = {
       comment: 'It answers whoever calls, and calls nobody.',
       severity: 'error',
       from: { path: '^(src/|ormconfig)' },
-      to: { path: '^client/|@quota-service' },
+      to: { path: '^(client|console)/|@quota-service' },
+    },
+    {
+      name: 'console-knows-the-client-alone',
+      comment: 'It can do what any caller can, and gets the client by its name: the package as it is built.',
+      severity: 'error',
+      from: { path: '^console/' },
+      to: { path: '^(src|test|bench|scripts|ormconfig)|^client/(?!dist/)' },
+    },
+    {
+      name: 'client-without-console',
+      severity: 'error',
+      from: { path: '^client/' },
+      to: { path: '^console/' },
     },
     {
       name: 'no-circular',

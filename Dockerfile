@@ -1,5 +1,5 @@
 # Both stages share one base, so that the native library of the embedded store (libsql, glibc) fits the final image.
-FROM node:20-bookworm-slim AS build
+FROM node:24-bookworm-slim AS build
 # An install reports to nobody.
 ENV SCARF_ANALYTICS=false
 WORKDIR /app
@@ -19,7 +19,7 @@ RUN npm run build -- service console \
   && rm -rf node_modules/@libsql/*-musl* node_modules/typescript node_modules/@quota-service node_modules/.bin \
   && DATABASE_URL=sqlite:/tmp/build/quota.db node dist/src/migrate.js
 
-FROM node:20-bookworm-slim
+FROM node:24-bookworm-slim
 ENV NODE_ENV=production \
   HOST=0.0.0.0 \
   PORT=3000 \

@@ -12,6 +12,8 @@ import { HttpModule } from './http/http.module.js'
 import { ProblemFilter } from './http/problem.filter.js'
 import { RequestForm } from './http/request-form.js'
 import { MailQuotaModule } from './mail-quota/mail-quota.module.js'
+import { MeModule } from './me/me.module.js'
+import { MetricsModule } from './metrics/metrics.module.js'
 import { OperationsModule } from './operations/operations.module.js'
 import { SmsQuotaModule } from './sms-quota/sms-quota.module.js'
 
@@ -35,7 +37,9 @@ export class AppModule {
         ClockModule,
         HttpModule,
         AuthModule,
+        MetricsModule,
         DatabaseModule.for(ENTITIES),
+        MeModule,
         MailQuotaModule,
         SmsQuotaModule,
         OperationsModule,

@@ -12,7 +12,7 @@ import { requestId } from './http/request-id.js'
 import { RouteTable } from './http/route-table.js'
 import { crossOrigin } from './http/security.js'
 import { consoleGate, servedConsole } from './operations/console.js'
-import { Metrics } from './operations/metrics.js'
+import { Metrics } from './metrics/metrics.js'
 import { type RequestLog, requestLog } from './operations/request-log.js'
 import { Shutdown } from './operations/shutdown.js'
 

@@ -11,7 +11,7 @@ import { ENTITIES } from './entities.js'
 import { CONSOLE_PATH, servedConsole } from './operations/console.js'
 import { ServiceLogger } from './operations/service-logger.js'
 import { Shutdown } from './operations/shutdown.js'
-import { Stdout } from './operations/stdout.js'
+import { openStdout } from './operations/stdout.js'
 import { welcome } from './operations/welcome.js'
 import { configured, reasonOf, StartError, using } from './startup.js'
 
@@ -20,8 +20,8 @@ const BACKLOG = 4_096
 
 async function start(): Promise<void> {
   const config = configured(() => loadConfig(readEnvironment()))
-  const stdout = new Stdout()
-  const logger = new ServiceLogger(config, (line) => stdout.write(line))
+  const stdout = openStdout()
+  const logger = new ServiceLogger(config, stdout)
   const ran = await using(config.database, async () => migrate(config.database, ENTITIES))
   if (ran.length > 0) logger.log(`the schema is up to date, these ran: ${ran.join(', ')}`, 'Main')
   const app = await createApp(config, { logger })

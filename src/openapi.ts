@@ -3,13 +3,14 @@ import { ModulesContainer } from '@nestjs/core'
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger'
 import { BEARER_SCHEME } from './auth/access.decorator.js'
 import { type AccessRule, admits, neededFor, rolesOf } from './auth/access-rule.js'
-import { ROLES } from './auth/principal.js'
 import { type ErrorCode, ServiceError, validationFailed } from './error/service-error.js'
+import { EXAMPLE_UUID } from './http/example.js'
 import { FieldErrorDto, RefusingQuotaDto } from './http/problem.dto.js'
 import { ERROR_CODES, problemOf, PROBLEM_MEDIA_TYPE, statusOf, titleOf } from './http/problem.js'
 import { describeProblem, problemSchema, problemSchemaName } from './http/problem.schema.js'
 import { type Route, RouteTable } from './http/route-table.js'
 import { STAY_OPEN } from './operations/shutdown.js'
+import { ROLES } from './role/role.js'
 
 const DESCRIPTION = `How much mail accounts and SMS users may use, asked before every message goes out.
 
@@ -35,7 +36,6 @@ const TAGS: readonly (readonly [name: string, description: string])[] = [
 ]
 
 const METHODS = ['get', 'put', 'post', 'delete'] as const
-const REQUEST_ID = '01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d'
 const LARGEST_INT32 = 2 ** 31 - 1
 
 /** A part of the document, in whatever form it is. */
@@ -191,7 +191,7 @@ function addCommonParts(document: OpenAPIObject): void {
         required: false,
         description: 'An id for the request, used in logs and records. Any other value is replaced by one made here.',
         schema: { type: 'string', minLength: 1, maxLength: 128, pattern: '^[A-Za-z0-9._-]+$' },
-        example: REQUEST_ID,
+        example: EXAMPLE_UUID,
       },
     },
     headers: {
@@ -199,7 +199,7 @@ function addCommonParts(document: OpenAPIObject): void {
         description: 'The id of the request.',
         required: true,
         schema: { type: 'string' },
-        example: REQUEST_ID,
+        example: EXAMPLE_UUID,
       },
       IdempotencyReplayed: {
         description: 'There where this repeats the answer of an earlier request; nothing was done again.',
@@ -226,7 +226,7 @@ function addCommonParts(document: OpenAPIObject): void {
     },
     examples: Object.fromEntries(
       [...used].sort().map((code) => {
-        const problem = problemOf(example(code as ErrorCode), REQUEST_ID)
+        const problem = problemOf(example(code as ErrorCode), EXAMPLE_UUID)
         return [code, { summary: problem.title, value: problem }]
       }),
     ),
@@ -251,7 +251,7 @@ function example(code: ErrorCode): ServiceError {
     case 'quota_not_found':
       return new ServiceError(code, 'There is no quota 12.')
     case 'operation_not_found':
-      return new ServiceError(code, `There is no operation ${REQUEST_ID}.`)
+      return new ServiceError(code, `There is no operation ${EXAMPLE_UUID}.`)
     case 'route_not_found':
       return new ServiceError(code, 'there is no such route')
     case 'method_not_allowed':

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import { ROLES } from './auth/principal.js'
+import { ROLES } from './role/role.js'
 import { digestOf, newToken } from './auth/token.js'
 import { ArgumentError, command, EXIT, tell } from './command.js'
 import { tokenNameMistake } from './config/config.js'

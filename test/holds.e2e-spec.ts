@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { DataSource } from 'typeorm'
+import { partOf } from '../src/channel-api/ledger.module.js'
 import { SWEPT_AT_ONCE } from '../src/ledger/holds.js'
-import type { Ledger } from '../src/ledger/ledger.js'
-import type { QuotaReader } from '../src/ledger/quota-reader.js'
+import { Ledger } from '../src/ledger/ledger.js'
+import { QuotaReader } from '../src/ledger/quota-reader.js'
 import type { MailQuota } from '../src/mail-quota/mail-quota.entity.js'
-import { MAIL_TOKENS } from '../src/mail-quota/mail.channel.js'
+import { MAIL } from '../src/mail-quota/mail.channel.js'
 import { TestApp } from './support/app.js'
 import { audit } from './support/audit.js'
 import { figure } from './support/figures.js'
@@ -40,8 +41,8 @@ onEveryStore('200 quotas with 5,000 holds', (kind) => {
     store = await kind.open()
     app = await TestApp.start(store)
     await stopSweepers(app)
-    ledger = app.app.get<Ledger<MailQuota>>(MAIL_TOKENS.ledger)
-    reader = app.app.get<QuotaReader<MailQuota>>(MAIL_TOKENS.quotas)
+    ledger = app.app.get<Ledger<MailQuota>>(partOf(MAIL, Ledger))
+    reader = app.app.get<QuotaReader<MailQuota>>(partOf(MAIL, QuotaReader))
     for (const owner of OTHERS)
       await create(owner, { quota_type: 1, total: 1_000_000, expire_at: app.clock.after(90 * DAY) })
     const half = QUOTAS / 2

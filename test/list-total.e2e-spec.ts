@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
-import type { QuotaReader } from '../src/ledger/quota-reader.js'
+import { partOf } from '../src/channel-api/ledger.module.js'
+import { QuotaReader } from '../src/ledger/quota-reader.js'
 import type { MailQuota } from '../src/mail-quota/mail-quota.entity.js'
-import { MAIL_TOKENS } from '../src/mail-quota/mail.channel.js'
+import { MAIL } from '../src/mail-quota/mail.channel.js'
 import { TestApp } from './support/app.js'
 import { figure } from './support/figures.js'
 import { type Body, bodyOf, copyQuota, MAIL_API, START, stopSweepers, sweeperOf } from './support/quota-api.js'
@@ -22,7 +23,7 @@ onEveryStore('the total of a list', (kind) => {
     store = await kind.open()
     app = await TestApp.start(store)
     await stopSweepers(app)
-    reader = app.app.get<QuotaReader<MailQuota>>(MAIL_TOKENS.quotas)
+    reader = app.app.get<QuotaReader<MailQuota>>(partOf(MAIL, QuotaReader))
   })
 
   afterAll(async () => {

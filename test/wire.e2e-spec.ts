@@ -2,12 +2,13 @@ import { request as httpRequest } from 'node:http'
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import type { Response } from 'supertest'
+import { partOf } from '../src/channel-api/ledger.module.js'
 import type { ErrorCode } from '../src/error/service-error.js'
 import { ERROR_CODES } from '../src/http/problem.js'
-import type { Ledger } from '../src/ledger/ledger.js'
-import type { QuotaReader } from '../src/ledger/quota-reader.js'
+import { Ledger } from '../src/ledger/ledger.js'
+import { QuotaReader } from '../src/ledger/quota-reader.js'
 import type { MailQuota } from '../src/mail-quota/mail-quota.entity.js'
-import { MAIL_TOKENS } from '../src/mail-quota/mail.channel.js'
+import { MAIL } from '../src/mail-quota/mail.channel.js'
 import { TestApp, TOKENS } from './support/app.js'
 import { bodyOf, brokenFields, fresh, MAIL_API, refusal, SMS_API } from './support/quota-api.js'
 import { onEveryStore, type Store } from './support/store.js'
@@ -179,7 +180,7 @@ onEveryStore('the wire', (kind) => {
       status: 500,
       title: 'The service has failed',
       ask: async () => {
-        const reader = app.app.get<QuotaReader<MailQuota>>(MAIL_TOKENS.quotas)
+        const reader = app.app.get<QuotaReader<MailQuota>>(partOf(MAIL, QuotaReader))
         jest.spyOn(reader, 'get').mockRejectedValue(new Error('SELECT secret FROM driver'))
         app.app.useLogger(false)
         return app.get(`${QUOTAS}/1`).then((answer) => {
@@ -193,7 +194,7 @@ onEveryStore('the wire', (kind) => {
       title: 'The service is not available',
       ask: async () => {
         const closing = await TestApp.start(store)
-        await closing.app.get<Ledger<MailQuota>>(MAIL_TOKENS.ledger).engine.close()
+        await closing.app.get<Ledger<MailQuota>>(partOf(MAIL, Ledger)).engine.close()
         const answer = await closing.post(QUOTAS, newQuota(fresh()))
         await closing.stop()
         return answer

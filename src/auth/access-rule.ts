@@ -1,4 +1,4 @@
-import { type Role, ROLES } from './principal.js'
+import { type Role, ROLES } from '../role/role.js'
 
 /**
  * What a route asks of its caller:

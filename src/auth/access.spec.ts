@@ -7,7 +7,7 @@ import { Access } from './access.js'
 import { AdminGuard } from './admin.guard.js'
 import { Authenticator } from './authenticator.js'
 import { BearerStrategy } from './bearer.strategy.js'
-import { type Role, ROLES } from './principal.js'
+import { type Role, ROLES } from '../role/role.js'
 import { ServiceAuthGuard } from './service-auth.guard.js'
 import { Tokens } from './tokens.js'
 

@@ -1,13 +1,24 @@
-import { Injectable, Logger } from '@nestjs/common'
+import { Injectable, Logger, type Type } from '@nestjs/common'
 import { ExecutionContextHost } from '@nestjs/core/internal'
 import type { Request, Response } from 'express'
 import { Config } from '../config/config.js'
 import { ServiceError } from '../error/service-error.js'
-import type { Route } from '../http/route-table.js'
-import { admits, neededFor } from './access-rule.js'
+import { type AccessRule, admits, neededFor } from './access-rule.js'
+import type { OpeningFlag } from './access.decorator.js'
 import { AdminGuard } from './admin.guard.js'
 import { Authenticator } from './authenticator.js'
 import { ServiceAuthGuard } from './service-auth.guard.js'
+
+/** What access is about: a route and its rule. */
+export interface Guarded {
+  readonly controller: Type
+  /** The handler's name. */
+  readonly handler: string
+  /** Undefined where none was declared: such a route is closed to everybody. */
+  readonly access: AccessRule | undefined
+  /** Configuration that opens the route to everybody. */
+  readonly openedBy: OpeningFlag | undefined
+}
 
 /**
  * Who may call: the first thing that is asked about every request, once its route is known. A route that declares no rule is closed to everybody.
@@ -24,7 +35,7 @@ export class Access {
   ) {}
 
   /** Can the route be called by somebody who is not known, be it by configuration? */
-  isOpen({ access, openedBy }: Route): boolean {
+  isOpen({ access, openedBy }: Pick<Guarded, 'access' | 'openedBy'>): boolean {
     return access === 'public' || (openedBy !== undefined && this.config[openedBy])
   }
 
@@ -40,7 +51,7 @@ export class Access {
    * May the principal that was found call the route?
    * @throws ServiceError forbidden
    */
-  admit(request: Request, response: Response, route: Route): void {
+  admit(request: Request, response: Response, route: Guarded): void {
     switch (route.access) {
       case undefined:
         this.logger.error(

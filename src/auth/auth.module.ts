@@ -3,14 +3,12 @@ import { Access } from './access.js'
 import { AdminGuard } from './admin.guard.js'
 import { Authenticator } from './authenticator.js'
 import { BearerStrategy } from './bearer.strategy.js'
-import { MeController } from './me.controller.js'
 import { ServiceAuthGuard } from './service-auth.guard.js'
 import { Tokens } from './tokens.js'
 
 /** Who calls. */
 @Global()
 @Module({
-  controllers: [MeController],
   providers: [Tokens, BearerStrategy, Authenticator, ServiceAuthGuard, AdminGuard, Access],
   exports: [Tokens, Authenticator, Access],
 })

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
-import type { Role } from './principal.js'
+import type { Role } from '../role/role.js'
 
 /** Makes a new token: `qs_`, its role, and 32 random bytes. Whoever has it is the principal, so it is shown once and never stored. */
 export function newToken(role: Role): string {

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common'
 import { Config, type TokenEntry } from '../config/config.js'
-import type { Role } from './principal.js'
+import type { Role } from '../role/role.js'
 import { digestOf, newToken } from './token.js'
 
 /** A token made at start, to be printed on the terminal once. */

@@ -1,4 +1,5 @@
 import type { FieldError } from '../error/service-error.js'
+import { EXAMPLE_UUID } from '../http/example.js'
 import {
   ChoiceField,
   CursorField,
@@ -58,7 +59,7 @@ export abstract class ChangesFields {
   quota_id?: number
 
   /** Only what the request with this X-Request-Id did. */
-  @ExactTextField({ optional: true, example: '01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d' })
+  @ExactTextField({ optional: true, example: EXAMPLE_UUID })
   request_id?: string
 
   /** Only from this instant on. */

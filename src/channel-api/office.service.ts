@@ -1,7 +1,8 @@
 import type { Clock } from '../clock/clock.js'
 import { validationFailed } from '../error/service-error.js'
-import { DEFAULT_PAGE_SIZE } from '../http/page.dto.js'
+import { DEFAULT_PAGE_SIZE } from '../http/field.decorator.js'
 import type { ChangeReader, ChangesPage } from '../ledger/change-reader.js'
+import type { Channel } from '../ledger/channel.js'
 import { type ExpiringPage, type ExpiringReader, parseCursor } from '../ledger/expiring-reader.js'
 import type { OwnerReader, OwnersPage } from '../ledger/owner-reader.js'
 import type { QuotaRow } from '../ledger/quota.entity.js'
@@ -15,6 +16,7 @@ import {
   type RefusalsFields,
   type TopRefusalsQuery,
 } from './office.dto.js'
+import { optionalOwnerOf, ownerOf } from './people.js'
 import { periodOf } from './period.js'
 
 /** What looks at one channel's quotas as a whole. */
@@ -26,8 +28,9 @@ export interface OfficeReaders<Q extends QuotaRow> {
 }
 
 /** What people who look after quotas ask about all of them: requests in, the domain's terms out. Every error is a ServiceError. */
-export abstract class OfficeService<Q extends QuotaRow> {
-  protected constructor(
+export class OfficeService<Q extends QuotaRow> {
+  constructor(
+    private readonly channel: Channel<Q>,
     private readonly readers: OfficeReaders<Q>,
     private readonly clock: Clock,
   ) {}
@@ -38,7 +41,8 @@ export abstract class OfficeService<Q extends QuotaRow> {
   }
 
   /** A page of the changes of all quotas, newest first. */
-  async changes(ownerId: number | undefined, query: ChangesFields): Promise<ChangesPage> {
+  async changes(query: ChangesFields): Promise<ChangesPage> {
+    const ownerId = optionalOwnerOf(this.channel, query)
     const { actor, action, quota_id: quotaId, request_id: requestId, before } = query
     const filter = { actor, action, quotaId, ownerId, requestId, ...periodOf(query) }
     return this.readers.changes.page(filter, before, query.page_size ?? DEFAULT_PAGE_SIZE)
@@ -50,10 +54,10 @@ export abstract class OfficeService<Q extends QuotaRow> {
   }
 
   /** One owner's refusals, hour by hour. */
-  async refusals(ownerId: number, query: RefusalsFields): Promise<{ items: RefusalView[] }> {
+  async refusals(query: RefusalsFields): Promise<{ items: RefusalView[] }> {
     const broken = query.brokenNow(this.clock.now())
     if (broken.length > 0) throw validationFailed(broken)
-    return this.readers.refusals.ofOwner(ownerId, periodOf(query))
+    return this.readers.refusals.ofOwner(ownerOf(this.channel, query), periodOf(query))
   }
 
   /** A page of the quotas that end soon. */

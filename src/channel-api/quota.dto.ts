@@ -1,3 +1,4 @@
+import { EXAMPLE_UUID } from '../http/example.js'
 import {
   ChoiceField,
   IntegerField,
@@ -217,7 +218,7 @@ export abstract class ChangeFields {
   actor!: string
 
   /** The X-Request-Id of the request that did it. */
-  @ShownText({ example: '01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d' })
+  @ShownText({ example: EXAMPLE_UUID })
   request_id!: string
 
   /** When it was done. */

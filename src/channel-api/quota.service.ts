@@ -1,42 +1,36 @@
-import type { CallerInfo } from '../auth/principal.js'
-import { pagingOf, type PageQuery, type WalkQuery } from '../http/page.dto.js'
+import { pagingOf, type PageQuery } from '../http/page.dto.js'
 import { validationFailed } from '../error/service-error.js'
+import type { Channel } from '../ledger/channel.js'
 import type { Outcome } from '../ledger/command.js'
 import type { Caller, Ledger } from '../ledger/ledger.js'
 import type { QuotaRow } from '../ledger/quota.entity.js'
-import type { Page, QuotaFilter, QuotaReader, SummaryView } from '../ledger/quota-reader.js'
+import type { Page, QuotaReader, SummaryView } from '../ledger/quota-reader.js'
 import type { ChangeView, QuotaView } from '../ledger/view.js'
+import { ownerOf, peopleOf, wantedPeople } from './people.js'
+import { filterOf, type QuotaListFields } from './quota.dto.js'
 import { type NewSettingsFields, patchOf, type SettingsPatchFields, settingsOf } from './settings.dto.js'
 
-/** Whom the ledger writes down. */
-export function callerOf({ principal, requestId }: CallerInfo): Caller {
-  return { name: principal.name, requestId }
-}
-
 /** What administrators do with one channel's quotas: requests in, the domain's terms out. Every error is a ServiceError. */
-export abstract class QuotaService<Q extends QuotaRow> {
-  protected constructor(
+export class QuotaService<Q extends QuotaRow> {
+  constructor(
+    private readonly channel: Channel<Q>,
     private readonly ledger: Ledger<Q>,
     private readonly reader: QuotaReader<Q>,
   ) {}
 
   /**
    * Makes a quota.
-   * @param people whom it names, by property, the owner first
+   * @param dto names whom it is for, beside the settings
    * @param key makes a retry answer what the first try answered
    */
-  async create(
-    caller: CallerInfo,
-    people: { ownerId: number } & Record<string, number | null>,
-    settings: NewSettingsFields,
-    key: string | undefined,
-  ): Promise<Outcome> {
-    return this.ledger.create(callerOf(caller), people.ownerId, people, settingsOf(settings), key ?? null)
+  async create(caller: Caller, dto: NewSettingsFields, key: string | undefined): Promise<Outcome> {
+    const [ownerId, people] = [ownerOf(this.channel, dto), peopleOf(this.channel, dto)]
+    return this.ledger.create(caller, ownerId, people, settingsOf(dto), key ?? null)
   }
 
   /** A page of live quotas, newest first. */
-  async list(filter: QuotaFilter<Q>, query: WalkQuery): Promise<Page<QuotaView>> {
-    return this.reader.list(filter, pagingOf(query))
+  async list(query: QuotaListFields): Promise<Page<QuotaView>> {
+    return this.reader.list(filterOf(query, wantedPeople(this.channel, query)), pagingOf(query))
   }
 
   /** The sums of an owner's active quotas. */
@@ -50,28 +44,28 @@ export abstract class QuotaService<Q extends QuotaRow> {
   }
 
   /** Changes settings. What is wrong with the body and what only the record tells is told together. */
-  async update(caller: CallerInfo, id: number, patch: SettingsPatchFields): Promise<Outcome> {
+  async update(caller: Caller, id: number, patch: SettingsPatchFields): Promise<Outcome> {
     if (patch.errors !== undefined) {
       const known = new Set(patch.errors.map(({ field }) => field))
       const more = (await this.reader.brokenBy(id, patchOf(patch))).filter(({ field }) => !known.has(field))
       throw validationFailed([...patch.errors, ...more])
     }
-    return this.ledger.update(callerOf(caller), id, patchOf(patch), patch.version)
+    return this.ledger.update(caller, id, patchOf(patch), patch.version)
   }
 
   /** Soft-deletes. */
-  async remove(caller: CallerInfo, id: number, version: number | undefined): Promise<void> {
-    await this.ledger.remove(callerOf(caller), id, version)
+  async remove(caller: Caller, id: number, version: number | undefined): Promise<void> {
+    await this.ledger.remove(caller, id, version)
   }
 
   /** Takes a soft delete back. */
-  async restore(caller: CallerInfo, id: number): Promise<Outcome> {
-    return this.ledger.restore(callerOf(caller), id)
+  async restore(caller: Caller, id: number): Promise<Outcome> {
+    return this.ledger.restore(caller, id)
   }
 
   /** Begins a new count of a quota's units. */
-  async reset(caller: CallerInfo, id: number, version: number | undefined, key: string | undefined): Promise<Outcome> {
-    return this.ledger.reset(callerOf(caller), id, version, key ?? null)
+  async reset(caller: Caller, id: number, version: number | undefined, key: string | undefined): Promise<Outcome> {
+    return this.ledger.reset(caller, id, version, key ?? null)
   }
 
   /** A page of what was changed in a quota's settings, newest first. */

@@ -2,6 +2,7 @@ import { ApiHideProperty } from '@nestjs/swagger'
 import type { FieldError } from '../error/service-error.js'
 import {
   ChoiceField,
+  IgnoredField,
   InstantField,
   IntegerField,
   LabelField,
@@ -62,7 +63,29 @@ export abstract class NewSettingsFields {
   }
 }
 
-/** The settings that an update may name; an absent one stays. The record's other fields are accepted and ignored by the concrete classes. */
+/**
+ * Accepts the rest of a record in an update and ignores it, so that a front end may send back what it read.
+ * @param people fields of those whom the channel's quotas name
+ */
+export function IgnoredRecord(...people: string[]): ClassDecorator {
+  return ({ prototype }) => {
+    for (const field of ['id', ...people, ...SHOWN]) IgnoredField()(prototype as object, field)
+  }
+}
+
+/** What both channels show of a quota and no update may name. */
+const SHOWN = [
+  'quota_type',
+  'used',
+  'reserved',
+  'remaining',
+  'cycle_anchor_at',
+  'created_at',
+  'updated_at',
+  'deleted_at',
+]
+
+/** The settings that an update may name; an absent one stays. The record's other fields are accepted and ignored by the concrete classes (`IgnoredRecord`). */
 export abstract class SettingsPatchFields {
   /** The allowance; may go below what is used, `remaining` is then 0. */
   @TotalField({ optional: true })

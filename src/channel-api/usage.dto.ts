@@ -1,4 +1,5 @@
 import type { ErrorCode, FieldError } from '../error/service-error.js'
+import { EXAMPLE_UUID } from '../http/example.js'
 import {
   AmountField,
   ChoiceField,
@@ -30,8 +31,6 @@ import { LARGEST_AMOUNT } from '../quota/quota.js'
 import { brokenPeriod } from './period.js'
 
 const amount = { max: LARGEST_AMOUNT } as const
-const OPERATION_ID = '01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d'
-
 /** How long a hold lasts where the caller does not say. */
 export const DEFAULT_TTL_SECONDS = 600
 /** The longest a hold lasts: a day. */
@@ -43,6 +42,9 @@ export abstract class ConsumeFields {
   @AmountField()
   amount!: number
 }
+
+/** The largest body of a batch. */
+export const BATCH_BYTES = 1_000_000
 
 /** What an item of a batch says beside the owner. */
 export abstract class BatchItemFields {
@@ -177,7 +179,7 @@ export class ActDto {
   idempotency_key!: string | null
 
   /** The X-Request-Id of the request that did it. */
-  @ShownText({ example: OPERATION_ID })
+  @ShownText({ example: EXAMPLE_UUID })
   request_id!: string
 
   /** When it was done. */
@@ -206,7 +208,7 @@ export class AllocationDto {
 /** What both channels show of an operation; each adds the owner. */
 export abstract class OperationFields {
   /** UUIDv7; rises with time. */
-  @ShownText({ format: 'uuid', example: OPERATION_ID })
+  @ShownText({ format: 'uuid', example: EXAMPLE_UUID })
   id!: string
 
   /** How it began. */
@@ -268,7 +270,7 @@ export class CheckDto {
 /** Where a page of the ledger ends. */
 export abstract class LedgerPageFields {
   /** Hand it in as `before` for the next page; null at the end. */
-  @ShownText({ nullable: true, format: 'uuid', example: OPERATION_ID })
+  @ShownText({ nullable: true, format: 'uuid', example: EXAMPLE_UUID })
   next_before!: string | null
 }
 

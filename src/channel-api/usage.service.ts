@@ -1,26 +1,35 @@
 import { Logger } from '@nestjs/common'
-import type { CallerInfo } from '../auth/principal.js'
 import { TimeSlice } from '../clock/time-slice.js'
 import { ServiceError, validationFailed } from '../error/service-error.js'
 import type { ItemChecker } from '../http/dto.pipe.js'
-import { DEFAULT_PAGE_SIZE } from '../http/page.dto.js'
+import { DEFAULT_PAGE_SIZE } from '../http/field.decorator.js'
 import { problemOf } from '../http/problem.js'
 import type { Outcome } from '../ledger/command.js'
-import type { Ledger } from '../ledger/ledger.js'
+import type { Channel } from '../ledger/channel.js'
+import type { Caller, Ledger } from '../ledger/ledger.js'
 import type { QuotaRow } from '../ledger/quota.entity.js'
 import type { CheckView, QuotaReader } from '../ledger/quota-reader.js'
 import type { LedgerPage, UsageReader } from '../ledger/usage-reader.js'
 import type { ActView, OperationView } from '../ledger/view.js'
 import { periodOf } from './period.js'
-import { callerOf } from './quota.service.js'
-import type { BatchItemFields, LedgerFields } from './usage.dto.js'
-import { DEFAULT_TTL_SECONDS } from './usage.dto.js'
+import { optionalOwnerOf, ownerOf } from './people.js'
+import {
+  type BatchItemFields,
+  type CheckFields,
+  type CommitDto,
+  type ConsumeFields,
+  DEFAULT_TTL_SECONDS,
+  type LedgerFields,
+  type RefundDto,
+  type ReserveFields,
+} from './usage.dto.js'
 
 /** What services do with one channel's quotas: requests in, the domain's terms out. Every error is a ServiceError. */
-export abstract class UsageService<Q extends QuotaRow> {
+export class UsageService<Q extends QuotaRow> {
   private readonly logger = new Logger('Usage')
 
-  protected constructor(
+  constructor(
+    private readonly channel: Channel<Q>,
     private readonly ledger: Ledger<Q>,
     private readonly quotas: QuotaReader<Q>,
     private readonly usage: UsageReader<Q>,
@@ -28,39 +37,34 @@ export abstract class UsageService<Q extends QuotaRow> {
   ) {}
 
   /** Spends units at once. */
-  async consume(caller: CallerInfo, ownerId: number, amount: number, key: string): Promise<Outcome> {
-    return this.ledger.consume(callerOf(caller), ownerId, amount, key)
+  async consume(caller: Caller, dto: ConsumeFields, key: string): Promise<Outcome> {
+    return this.ledger.consume(caller, ownerOf(this.channel, dto), dto.amount, key)
   }
 
   /** Holds units for a while. */
-  async reserve(
-    caller: CallerInfo,
-    ownerId: number,
-    amount: number,
-    ttlSeconds: number | undefined,
-    key: string,
-  ): Promise<Outcome> {
-    return this.ledger.reserve(callerOf(caller), ownerId, amount, ttlSeconds ?? DEFAULT_TTL_SECONDS, key)
+  async reserve(caller: Caller, dto: ReserveFields, key: string): Promise<Outcome> {
+    const ttlSeconds = dto.ttl_seconds ?? DEFAULT_TTL_SECONDS
+    return this.ledger.reserve(caller, ownerOf(this.channel, dto), dto.amount, ttlSeconds, key)
   }
 
   /** Spends what a hold keeps, or a part of it. */
-  async commit(caller: CallerInfo, operationId: string, amount: number | undefined): Promise<Outcome> {
-    return this.ledger.commit(callerOf(caller), operationId, amount)
+  async commit(caller: Caller, operationId: string, { amount }: CommitDto): Promise<Outcome> {
+    return this.ledger.commit(caller, operationId, amount)
   }
 
   /** Returns a whole hold. */
-  async release(caller: CallerInfo, operationId: string): Promise<Outcome> {
-    return this.ledger.release(callerOf(caller), operationId)
+  async release(caller: Caller, operationId: string): Promise<Outcome> {
+    return this.ledger.release(caller, operationId)
   }
 
   /** Returns what was charged, or a part of it. */
-  async refund(caller: CallerInfo, operationId: string, amount: number | undefined, key: string): Promise<Outcome> {
-    return this.ledger.refund(callerOf(caller), operationId, amount, key)
+  async refund(caller: Caller, operationId: string, { amount }: RefundDto, key: string): Promise<Outcome> {
+    return this.ledger.refund(caller, operationId, amount, key)
   }
 
   /** Would the amount fit now? Takes nothing. */
-  async check(ownerId: number, amount: number): Promise<CheckView> {
-    return this.quotas.check(ownerId, amount)
+  async check(query: CheckFields): Promise<CheckView> {
+    return this.quotas.check(ownerOf(this.channel, query), query.amount)
   }
 
   /** One operation. */
@@ -69,9 +73,10 @@ export abstract class UsageService<Q extends QuotaRow> {
   }
 
   /** A page of the ledger: of an owner, of a quota, or the one operation of a key. */
-  async list({ principal }: CallerInfo, ownerId: number | undefined, query: LedgerFields): Promise<LedgerPage> {
+  async list({ name }: Caller, query: LedgerFields): Promise<LedgerPage> {
+    const ownerId = optionalOwnerOf(this.channel, query)
     const { quota_id: quotaId, idempotency_key: key, caller, before, state, kind } = query
-    if (key !== undefined) return this.usage.byKey(caller ?? principal.name, key)
+    if (key !== undefined) return this.usage.byKey(caller ?? name, key)
     const of = ownerId === undefined ? { quotaId: quotaId ?? 0 } : { ownerId }
     return this.usage.ledger(of, before, query.page_size ?? DEFAULT_PAGE_SIZE, { state, kind, ...periodOf(query) })
   }
@@ -85,17 +90,14 @@ export abstract class UsageService<Q extends QuotaRow> {
    * Consumes item by item, each with its own key and its own answer, in order. They are one request only on the wire: what one item meets
    * is no other item's concern. A database that is away for all of them is told once, for the whole.
    * @param itemType the DTO of an item
-   * @param ownerOf whom an item names
    * @returns the body
    */
   async consumeBatch<T extends BatchItemFields>(
-    caller: CallerInfo,
+    caller: Caller,
     items: readonly unknown[],
     itemType: new () => T,
-    ownerOf: (item: T) => number,
   ): Promise<string> {
-    const who = callerOf(caller)
-    this.ledger.assureRoom(who, items.length)
+    this.ledger.assureRoom(caller, items.length)
     const slice = new TimeSlice()
     const ownerOfKey = new Map<string, number>()
     const answers: Promise<Outcome>[] = []
@@ -106,14 +108,14 @@ export abstract class UsageService<Q extends QuotaRow> {
       let answer: Promise<Outcome>
       if (errors !== undefined) answer = Promise.reject(validationFailed(errors))
       else {
-        const [key, ownerId] = [item.idempotency_key, ownerOf(item)]
+        const [key, ownerId] = [item.idempotency_key, ownerOf(this.channel, item)]
         // The ledger keeps the order of one owner's requests. Where a key names another owner than before, what came before is settled first.
         if ((ownerOfKey.get(key) ?? ownerId) !== ownerId) {
           await Promise.allSettled(open)
           open = []
         }
         ownerOfKey.set(key, ownerId)
-        answer = this.ledger.consume(who, ownerId, item.amount, key)
+        answer = this.ledger.consume(caller, ownerId, item.amount, key)
       }
       // Looked at below, once all are under way.
       answer.catch(() => undefined)

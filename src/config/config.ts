@@ -1,7 +1,5 @@
 import { isIP } from 'node:net'
-import { type Role, ROLES } from '../auth/principal.js'
-
-export type { Role } from '../auth/principal.js'
+import { type Role, ROLES } from '../role/role.js'
 
 /** One good token, known by its digest alone. */
 export interface TokenEntry {

@@ -1,19 +1,9 @@
 import type { DataSourceOptions, EntityTarget, MixedList } from 'typeorm'
+import type { DatabaseConfig } from '../config/config.js'
 import { MIGRATIONS } from './migrations/index.js'
 import { POOL_IDLE_MS, type Purpose, sessionDriver } from './sessions.js'
 import { SqliteFile } from './sqlite-driver.js'
 import { StatementLog } from './statement-log.js'
-
-/** Where the data lies: a file of SQLite's, or a server that speaks MySQL's protocol. */
-export type DatabaseConfig =
-  | { readonly kind: 'sqlite'; readonly path: string }
-  | {
-      readonly kind: 'mysql'
-      /** As configured, with its password: never to be shown. */
-      readonly url: string
-      /** Connections this process opens at most. */
-      readonly poolSize: number
-    }
 
 const CONNECT_TIMEOUT_MS = 3_000
 /** No statement of the service, and no packet of several, runs longer in health; one that does has lost its server or its locks. In milliseconds. */

@@ -5,6 +5,7 @@ import { isTimeZone } from '../quota/cycle.js'
 import { parseInstant } from '../quota/instant.js'
 import { isLabel, LONGEST_LABEL } from '../quota/label.js'
 import { LARGEST_AMOUNT } from '../quota/quota.js'
+import { EXAMPLE_UUID } from './example.js'
 import { isOperationId, isWireInteger, MAX_ID } from './wire.js'
 
 /** Rows on a page where the request names no `page_size`. */
@@ -199,7 +200,7 @@ export function OperationIdField(options: FieldOptions = {}): PropertyDecorator 
       schema: { type: 'string', format: 'uuid' },
       reader: { normalize: (value) => (typeof value === 'string' ? value.toLowerCase() : value) },
     },
-    { example: '01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d', ...options },
+    { example: EXAMPLE_UUID, ...options },
   )
 }
 
@@ -275,6 +276,7 @@ export function IgnoredField(options: Pick<FieldOptions, 'description'> = {}): P
   return applyDecorators(
     Allow(),
     ApiProperty({
+      type: Object,
       required: false,
       'x-any': true,
       description: options.description ?? 'Accepted and ignored.',

@@ -11,12 +11,11 @@ import { FRAME } from '../app.module.js'
 import { AdminAuth, AnyPrincipal, Public, ServiceAuth } from '../auth/access.decorator.js'
 import { AuthModule } from '../auth/auth.module.js'
 import { Caller } from '../auth/caller.decorator.js'
-import type { CallerInfo } from '../auth/principal.js'
 import { digestOf } from '../auth/token.js'
 import { ClockModule } from '../clock/clock.module.js'
 import { loadConfig } from '../config/config.js'
 import { ConfigModule } from '../config/config.module.js'
-import { Metrics } from '../operations/metrics.js'
+import { Metrics } from '../metrics/metrics.js'
 import { Shutdown } from '../operations/shutdown.js'
 import { BodyLimit } from './body-limit.decorator.js'
 import { NativeExpressAdapter } from './express.adapter.js'
@@ -64,8 +63,8 @@ class ThingController {
 
   @Post('spend')
   @HttpCode(200)
-  spend(@IdempotencyKey() key: string, @Body() dto: SpendDto, @Caller() caller: CallerInfo): object {
-    return Object.assign({ key }, dto, { name: caller.principal.name, requestId: caller.requestId })
+  spend(@IdempotencyKey() key: string, @Body() dto: SpendDto, @Caller() caller: Caller): object {
+    return Object.assign({ key }, dto, { name: caller.name, requestId: caller.requestId })
   }
 
   @Post('spend/:id/:operation')
@@ -547,9 +546,22 @@ describe('origins', () => {
 
   it.each(['https://office.example.com', 'http://localhost:8080'])('lets %s call', async (origin) => {
     const answer = await preflight(origin)
-    expect([answer.status, answer.headers['access-control-allow-origin']]).toEqual([204, origin])
+    expect(answer.status).toBe(204)
+    expect(answer.headers).toMatchObject({
+      'access-control-allow-origin': origin,
+      'access-control-allow-methods': 'GET, HEAD, POST, PUT, DELETE',
+      'access-control-allow-headers': 'Authorization, Content-Type, Idempotency-Key, X-Request-Id',
+      'access-control-max-age': '600',
+      'cache-control': 'no-store',
+      'x-request-id': expect.any(String),
+      vary: 'Origin',
+    })
     const got = await get('/api/things').set('Origin', origin)
-    expect(got.headers['access-control-allow-origin']).toBe(origin)
+    expect([got.status, got.headers['access-control-allow-origin'], got.headers['vary']]).toEqual([
+      200,
+      origin,
+      'Origin',
+    ])
     expect(got.headers['access-control-expose-headers']).toContain('Idempotency-Replayed')
   })
 
@@ -559,6 +571,9 @@ describe('origins', () => {
       const answer = await preflight(origin)
       expect([answer.status, answer.headers['access-control-allow-origin']]).toEqual([401, undefined])
       expect(answer.headers['vary']).toContain('Origin')
+      const got = await get('/api/things').set('Origin', origin)
+      expect(Object.keys(got.headers).filter((name) => name.startsWith('access-control'))).toEqual([])
+      expect(got.headers['vary']).toContain('Origin')
     },
   )
 })

@@ -2,6 +2,7 @@ import { createParamDecorator, type ExecutionContext } from '@nestjs/common'
 import { ApiParam } from '@nestjs/swagger'
 import type { Request } from 'express'
 import { validationFailed } from '../error/service-error.js'
+import { EXAMPLE_UUID } from './example.js'
 import { isOperationId, MAX_ID, parseId } from './wire.js'
 
 function pathParameter(name: string, context: ExecutionContext): string {
@@ -39,7 +40,7 @@ const operationId = (name: string) =>
       if (!isOperationId(text)) throw validationFailed([{ field: name, message: 'must be an operation id (UUIDv7)' }])
       return text.toLowerCase()
     },
-    [described(name, { type: 'string', format: 'uuid' }, '01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d')],
+    [described(name, { type: 'string', format: 'uuid' }, EXAMPLE_UUID)],
   )
 
 /**

@@ -3,6 +3,7 @@ import { ApiHeader } from '@nestjs/swagger'
 import type { Request } from 'express'
 import { ServiceError } from '../error/service-error.js'
 import { isKey, KEY_PATTERN, MAX_KEY_LENGTH } from './field.decorator.js'
+import { Problems } from './problem.decorator.js'
 
 /** Every value that the request sent for the header, unmerged: Node joins repeated ones with a comma, which is itself a fine key. */
 function keysSent(context: ExecutionContext): string[] {
@@ -72,6 +73,11 @@ function described(required: boolean): ParameterDecorator {
     if (method === undefined) return
     const descriptor = Object.getOwnPropertyDescriptor(target, method)
     if (descriptor === undefined) return
+    Problems(
+      ...(required ? (['idempotency_key_missing'] as const) : []),
+      'idempotency_key_invalid',
+      'idempotency_key_reused',
+    )(target, method, descriptor)
     ApiHeader({
       name: 'Idempotency-Key',
       required,
@@ -91,12 +97,12 @@ const optional = createParamDecorator(
   [described(false)],
 )
 
-/** The request's Idempotency-Key, `string`; `idempotency_key_missing` or `idempotency_key_invalid` without a good one. */
+/** The request's Idempotency-Key, `string`; `idempotency_key_missing` or `idempotency_key_invalid` without a good one. Lists these problems, and that of a reused key, for the route. */
 export function IdempotencyKey(): ParameterDecorator {
   return required(RequiredKeyPipe)
 }
 
-/** The request's Idempotency-Key, `string | undefined`; `idempotency_key_invalid` where a bad one was sent. */
+/** The request's Idempotency-Key, `string | undefined`; `idempotency_key_invalid` where a bad one was sent. Lists its problems for the route. */
 export function OptionalIdempotencyKey(): ParameterDecorator {
   return optional(OptionalKeyPipe)
 }

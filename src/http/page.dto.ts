@@ -1,8 +1,6 @@
 import type { FieldError } from '../error/service-error.js'
 import { DEFAULT_PAGE_SIZE, IdField, IntegerField, PageSizeField } from './field.decorator.js'
 
-export { DEFAULT_PAGE_SIZE }
-
 /** How deep a page may reach into a list, in rows; what lies beyond is walked with `before_id` (contract, §2). */
 export const DEEPEST_ROW = 100_000
 
@@ -65,16 +63,4 @@ export function pagingOf(query: PageQuery | WalkQuery): Paging {
   const { page = 1, page_size: pageSize = DEFAULT_PAGE_SIZE } = query
   const beforeId = 'before_id' in query ? query.before_id : undefined
   return beforeId === undefined ? { page, pageSize } : { page, pageSize, beforeId }
-}
-
-/** Is a list's total counted exactly, or is it a count at most 60 s old of a list longer than 10,000? */
-export type TotalRelation = 'exact' | 'recent'
-
-/** A page as it is answered, newest first. */
-export interface Page<T> {
-  items: T[]
-  page: number
-  page_size: number
-  total: number
-  total_relation: TotalRelation
 }

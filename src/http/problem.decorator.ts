@@ -1,4 +1,3 @@
-import { SetMetadata } from '@nestjs/common'
 import type { ErrorCode } from '../error/service-error.js'
 
 /** Metadata key under which a handler lists the problems of its own. */
@@ -9,5 +8,10 @@ export const PROBLEM_CODES = 'quota:problems'
  * body. The API document shows each with its status and an example.
  */
 export function Problems(...codes: ErrorCode[]): MethodDecorator {
-  return SetMetadata(PROBLEM_CODES, codes)
+  return (_target, _method, descriptor) => {
+    const handler = descriptor.value as object
+    // Those of its parameters are there already.
+    const known = (Reflect.getMetadata(PROBLEM_CODES, handler) ?? []) as ErrorCode[]
+    Reflect.defineMetadata(PROBLEM_CODES, [...known, ...codes], handler)
+  }
 }

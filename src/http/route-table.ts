@@ -1,6 +1,7 @@
 import { RequestMethod, type Type } from '@nestjs/common'
 import { METHOD_METADATA, PATH_METADATA, ROUTE_ARGS_METADATA, RouteParamtypes } from '@nestjs/common/internal'
 import { MetadataScanner } from '@nestjs/core'
+import type { Guarded } from '../auth/access.js'
 import type { AccessRule } from '../auth/access-rule.js'
 import { ACCESS_RULE, OPENED_BY, type OpeningFlag } from '../auth/access.decorator.js'
 import { type ErrorCode, ServiceError } from '../error/service-error.js'
@@ -9,18 +10,11 @@ import { hasRules } from './dto.js'
 import { PROBLEM_CODES } from './problem.decorator.js'
 
 /** A route as its controller declares it. */
-export interface Route {
+export interface Route extends Guarded {
   /** `GET`, `POST` …; a GET route also serves HEAD. */
   readonly method: string
   /** As Express writes it: `/api/v1/quotas/:id`. */
   readonly path: string
-  readonly controller: Type
-  /** The handler's name. */
-  readonly handler: string
-  /** Undefined where none was declared: such a route is closed to everybody. */
-  readonly access: AccessRule | undefined
-  /** Configuration that opens the route to everybody. */
-  readonly openedBy: OpeningFlag | undefined
   /** Problems of its own, as declared. */
   readonly problems: readonly ErrorCode[]
   readonly takesBody: boolean

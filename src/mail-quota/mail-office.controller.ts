@@ -2,6 +2,7 @@ import { Controller, Get, Query } from '@nestjs/common'
 import { ApiOkResponse, ApiTags } from '@nestjs/swagger'
 import { ServiceAuth } from '../auth/access.decorator.js'
 import { ExpiringQuery, OwnersQuery, RefusalsDto, TopRefusalsQuery } from '../channel-api/office.dto.js'
+import { OfficeService } from '../channel-api/office.service.js'
 import type { ChangesPage } from '../ledger/change-reader.js'
 import type { ExpiringPage } from '../ledger/expiring-reader.js'
 import type { OwnersPage } from '../ledger/owner-reader.js'
@@ -14,14 +15,14 @@ import {
   MailRefusalsQuery,
   MailTopRefusalsDto,
 } from './mail-office.dto.js'
-import { MailOfficeService } from './mail-office.service.js'
+import type { MailQuota } from './mail-quota.entity.js'
 
 /** The quotas of all mail accounts, for those who look after them. */
 @ApiTags('Mail quotas')
 @Controller('api/v1/quotas')
 @ServiceAuth()
 export class MailOfficeController {
-  constructor(private readonly office: MailOfficeService) {}
+  constructor(private readonly office: OfficeService<MailQuota>) {}
 
   /** List everybody who ever had a quota */
   @Get('owners')
@@ -34,7 +35,7 @@ export class MailOfficeController {
   @Get('changes')
   @ApiOkResponse({ type: MailChangesPageDto })
   async changes(@Query() query: MailChangesQuery): Promise<ChangesPage> {
-    return this.office.changes(query.account_id, query)
+    return this.office.changes(query)
   }
 
   /** Say who was refused most */
@@ -48,7 +49,7 @@ export class MailOfficeController {
   @Get('refusals')
   @ApiOkResponse({ type: RefusalsDto })
   async refusals(@Query() query: MailRefusalsQuery): Promise<{ items: RefusalView[] }> {
-    return this.office.refusals(query.account_id, query)
+    return this.office.refusals(query)
   }
 
   /** List the quotas that end soon, soonest first */

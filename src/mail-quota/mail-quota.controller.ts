@@ -3,9 +3,9 @@ import { ApiCreatedResponse, ApiNoContentResponse, ApiOkResponse, ApiTags } from
 import type { Response } from 'express'
 import { ServiceAuth } from '../auth/access.decorator.js'
 import { Caller } from '../auth/caller.decorator.js'
-import type { CallerInfo } from '../auth/principal.js'
 import { answer } from '../channel-api/answer.js'
-import { DeleteQuery, filterOf, ResetDto } from '../channel-api/quota.dto.js'
+import { DeleteQuery, ResetDto } from '../channel-api/quota.dto.js'
+import { QuotaService } from '../channel-api/quota.service.js'
 import { IdParam } from '../http/id-param.decorator.js'
 import { OptionalIdempotencyKey } from '../http/idempotency-key.decorator.js'
 import { PageQuery } from '../http/page.dto.js'
@@ -22,14 +22,14 @@ import {
   MailSummaryDto,
   UpdateMailQuotaDto,
 } from './mail-quota.dto.js'
-import { MailQuotaService } from './mail-quota.service.js'
+import type { MailQuota } from './mail-quota.entity.js'
 
 /** The quotas of mail accounts, for services and administrators. */
 @ApiTags('Mail quotas')
 @Controller('api/v1/quotas')
 @ServiceAuth()
 export class MailQuotaController {
-  constructor(private readonly quotas: MailQuotaService) {}
+  constructor(private readonly quotas: QuotaService<MailQuota>) {}
 
   /** Make a quota */
   @Post()
@@ -37,14 +37,14 @@ export class MailQuotaController {
     type: MailQuotaDto,
     headers: { Location: { description: 'The new quota.', schema: { type: 'string' } } },
   })
-  @Problems('idempotency_key_invalid', 'idempotency_key_reused', 'too_many_quotas')
+  @Problems('too_many_quotas')
   async create(
-    @Caller() caller: CallerInfo,
+    @Caller() caller: Caller,
     @Body() dto: CreateMailQuotaDto,
     @OptionalIdempotencyKey() key: string | undefined,
     @Res({ passthrough: true }) response: Response,
   ): Promise<string> {
-    const outcome = await this.quotas.create(caller, { ownerId: dto.account_id, userId: dto.user_id ?? null }, dto, key)
+    const outcome = await this.quotas.create(caller, dto, key)
     addHeader(response, 'Location', `/api/v1/quotas/${outcome.subject}`)
     return answer(response, outcome)
   }
@@ -53,12 +53,7 @@ export class MailQuotaController {
   @Get()
   @ApiOkResponse({ type: MailQuotaPageDto })
   async list(@Query() query: MailQuotaListQuery): Promise<Page<QuotaView>> {
-    const { account_id, user_id } = query
-    const people = {
-      ...(account_id === undefined ? {} : { ownerId: account_id }),
-      ...(user_id === undefined ? {} : { userId: user_id }),
-    }
-    return this.quotas.list(filterOf(query, people), query)
+    return this.quotas.list(query)
   }
 
   /** Add up an account's active quotas */
@@ -81,7 +76,7 @@ export class MailQuotaController {
   @ApiOkResponse({ type: MailQuotaDto })
   @Problems('quota_not_found', 'version_mismatch', 'too_many_quotas')
   async update(
-    @Caller() caller: CallerInfo,
+    @Caller() caller: Caller,
     @IdParam('id') id: number,
     @Body() dto: UpdateMailQuotaDto,
     @Res({ passthrough: true }) response: Response,
@@ -94,11 +89,7 @@ export class MailQuotaController {
   @HttpCode(204)
   @ApiNoContentResponse({ description: 'Deleted.' })
   @Problems('quota_not_found', 'version_mismatch')
-  async remove(
-    @Caller() caller: CallerInfo,
-    @IdParam('id') id: number,
-    @Query() { version }: DeleteQuery,
-  ): Promise<void> {
+  async remove(@Caller() caller: Caller, @IdParam('id') id: number, @Query() { version }: DeleteQuery): Promise<void> {
     await this.quotas.remove(caller, id, version)
   }
 
@@ -108,7 +99,7 @@ export class MailQuotaController {
   @ApiOkResponse({ type: MailQuotaDto })
   @Problems('quota_not_found', 'too_many_quotas')
   async restore(
-    @Caller() caller: CallerInfo,
+    @Caller() caller: Caller,
     @IdParam('id') id: number,
     @Res({ passthrough: true }) response: Response,
   ): Promise<string> {
@@ -119,9 +110,9 @@ export class MailQuotaController {
   @Post(':id/reset')
   @HttpCode(200)
   @ApiOkResponse({ type: MailQuotaDto })
-  @Problems('idempotency_key_invalid', 'idempotency_key_reused', 'quota_not_found', 'version_mismatch')
+  @Problems('quota_not_found', 'version_mismatch')
   async reset(
-    @Caller() caller: CallerInfo,
+    @Caller() caller: Caller,
     @IdParam('id') id: number,
     @Body() dto: ResetDto,
     @OptionalIdempotencyKey() key: string | undefined,

@@ -1,6 +1,6 @@
 import { PageFields, QuotaFields, QuotaListFields, SummaryFields } from '../channel-api/quota.dto.js'
-import { NewSettingsFields, SettingsPatchFields } from '../channel-api/settings.dto.js'
-import { IdField, IgnoredField, ShownId, ShownInstant, ShownObject } from '../http/field.decorator.js'
+import { IgnoredRecord, NewSettingsFields, SettingsPatchFields } from '../channel-api/settings.dto.js'
+import { IdField, ShownId, ShownInstant, ShownObject } from '../http/field.decorator.js'
 
 /** A new quota of a mail account. */
 export class CreateMailQuotaDto extends NewSettingsFields {
@@ -14,30 +14,8 @@ export class CreateMailQuotaDto extends NewSettingsFields {
 }
 
 /** Changed settings of a mail account's quota; the record as it was read may be sent back whole. */
-export class UpdateMailQuotaDto extends SettingsPatchFields {
-  @IgnoredField()
-  id?: unknown
-  @IgnoredField()
-  account_id?: unknown
-  @IgnoredField()
-  user_id?: unknown
-  @IgnoredField()
-  quota_type?: unknown
-  @IgnoredField()
-  used?: unknown
-  @IgnoredField()
-  reserved?: unknown
-  @IgnoredField()
-  remaining?: unknown
-  @IgnoredField()
-  cycle_anchor_at?: unknown
-  @IgnoredField()
-  created_at?: unknown
-  @IgnoredField()
-  updated_at?: unknown
-  @IgnoredField()
-  deleted_at?: unknown
-}
+@IgnoredRecord('account_id', 'user_id')
+export class UpdateMailQuotaDto extends SettingsPatchFields {}
 
 /** Which mail quotas to list. */
 export class MailQuotaListQuery extends QuotaListFields {

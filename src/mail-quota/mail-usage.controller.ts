@@ -3,10 +3,10 @@ import { ApiCreatedResponse, ApiOkResponse, ApiTags } from '@nestjs/swagger'
 import type { Response } from 'express'
 import { UsageAuth } from '../auth/access.decorator.js'
 import { Caller } from '../auth/caller.decorator.js'
-import type { CallerInfo } from '../auth/principal.js'
 import { answer } from '../channel-api/answer.js'
 import { OthersKeys } from '../channel-api/others-keys.decorator.js'
-import { ActsDto, CheckDto, CommitDto, RefundDto } from '../channel-api/usage.dto.js'
+import { ActsDto, BATCH_BYTES, CheckDto, CommitDto, RefundDto } from '../channel-api/usage.dto.js'
+import { UsageService } from '../channel-api/usage.service.js'
 import { BodyLimit } from '../http/body-limit.decorator.js'
 import { OperationIdParam } from '../http/id-param.decorator.js'
 import { IdempotencyKey } from '../http/idempotency-key.decorator.js'
@@ -25,35 +25,27 @@ import {
   MailOperationDto,
   MailReserveDto,
 } from './mail-usage.dto.js'
-import { MailUsageService } from './mail-usage.service.js'
-
-const BATCH_BYTES = 1_000_000
+import type { MailQuota } from './mail-quota.entity.js'
 
 /** What a mail account uses, asked before every message goes out. */
 @ApiTags('Mail usage')
 @Controller('api/v1/quotas/usage')
 @UsageAuth()
 export class MailUsageController {
-  constructor(private readonly usage: MailUsageService) {}
+  constructor(private readonly usage: UsageService<MailQuota>) {}
 
   /** Spend units */
   @Post('consume')
   @HttpCode(200)
   @ApiOkResponse({ type: MailOperationDto })
-  @Problems(
-    'idempotency_key_missing',
-    'idempotency_key_invalid',
-    'idempotency_key_reused',
-    'quota_exceeded',
-    'no_active_quota',
-  )
+  @Problems('quota_exceeded', 'no_active_quota')
   async consume(
-    @Caller() caller: CallerInfo,
+    @Caller() caller: Caller,
     @Body() dto: MailConsumeDto,
     @IdempotencyKey() key: string,
     @Res({ passthrough: true }) response: Response,
   ): Promise<string> {
-    return answer(response, await this.usage.consume(caller, dto.account_id, dto.amount, key))
+    return answer(response, await this.usage.consume(caller, dto, key))
   }
 
   /** Spend units, many at a time */
@@ -61,34 +53,28 @@ export class MailUsageController {
   @HttpCode(200)
   @BodyLimit(BATCH_BYTES)
   @ApiOkResponse({ type: MailBatchAnswerDto })
-  async consumeBatch(@Caller() caller: CallerInfo, @Body() dto: MailBatchDto): Promise<string> {
-    return this.usage.consumeBatch(caller, dto.items, MailBatchItemDto, (item) => item.account_id)
+  async consumeBatch(@Caller() caller: Caller, @Body() dto: MailBatchDto): Promise<string> {
+    return this.usage.consumeBatch(caller, dto.items, MailBatchItemDto)
   }
 
   /** Hold units for a while */
   @Post('reserve')
   @ApiCreatedResponse({ type: MailOperationDto })
-  @Problems(
-    'idempotency_key_missing',
-    'idempotency_key_invalid',
-    'idempotency_key_reused',
-    'quota_exceeded',
-    'no_active_quota',
-  )
+  @Problems('quota_exceeded', 'no_active_quota')
   async reserve(
-    @Caller() caller: CallerInfo,
+    @Caller() caller: Caller,
     @Body() dto: MailReserveDto,
     @IdempotencyKey() key: string,
     @Res({ passthrough: true }) response: Response,
   ): Promise<string> {
-    return answer(response, await this.usage.reserve(caller, dto.account_id, dto.amount, dto.ttl_seconds, key))
+    return answer(response, await this.usage.reserve(caller, dto, key))
   }
 
   /** Ask whether an amount would fit */
   @Get('check')
   @ApiOkResponse({ type: CheckDto })
   async check(@Query() query: MailCheckQuery): Promise<CheckView> {
-    return this.usage.check(query.account_id, query.amount)
+    return this.usage.check(query)
   }
 
   /** List operations, newest first */
@@ -96,8 +82,8 @@ export class MailUsageController {
   @ApiOkResponse({ type: MailLedgerPageDto })
   @OthersKeys('service')
   @Problems('forbidden')
-  async list(@Caller() caller: CallerInfo, @Query() query: MailLedgerQuery): Promise<LedgerPage> {
-    return this.usage.list(caller, query.account_id, query)
+  async list(@Caller() caller: Caller, @Query() query: MailLedgerQuery): Promise<LedgerPage> {
+    return this.usage.list(caller, query)
   }
 
   /** Read one operation */
@@ -122,12 +108,12 @@ export class MailUsageController {
   @ApiOkResponse({ type: MailOperationDto })
   @Problems('operation_not_found', 'operation_already_settled', 'commit_exceeds_hold')
   async commit(
-    @Caller() caller: CallerInfo,
+    @Caller() caller: Caller,
     @OperationIdParam('operationId') operationId: string,
     @Body() dto: CommitDto,
     @Res({ passthrough: true }) response: Response,
   ): Promise<string> {
-    return answer(response, await this.usage.commit(caller, operationId, dto.amount))
+    return answer(response, await this.usage.commit(caller, operationId, dto))
   }
 
   /** Return a whole hold */
@@ -136,7 +122,7 @@ export class MailUsageController {
   @ApiOkResponse({ type: MailOperationDto })
   @Problems('operation_not_found', 'operation_already_settled')
   async release(
-    @Caller() caller: CallerInfo,
+    @Caller() caller: Caller,
     @OperationIdParam('operationId') operationId: string,
     @Res({ passthrough: true }) response: Response,
   ): Promise<string> {
@@ -147,20 +133,14 @@ export class MailUsageController {
   @Post(':operationId/refund')
   @HttpCode(200)
   @ApiOkResponse({ type: MailOperationDto })
-  @Problems(
-    'idempotency_key_missing',
-    'idempotency_key_invalid',
-    'idempotency_key_reused',
-    'operation_not_found',
-    'refund_exceeds_charge',
-  )
+  @Problems('operation_not_found', 'refund_exceeds_charge')
   async refund(
-    @Caller() caller: CallerInfo,
+    @Caller() caller: Caller,
     @OperationIdParam('operationId') operationId: string,
     @Body() dto: RefundDto,
     @IdempotencyKey() key: string,
     @Res({ passthrough: true }) response: Response,
   ): Promise<string> {
-    return answer(response, await this.usage.refund(caller, operationId, dto.amount, key))
+    return answer(response, await this.usage.refund(caller, operationId, dto, key))
   }
 }

@@ -1,4 +1,3 @@
-import { type ChannelTokens } from '../channel-api/channel.providers.js'
 import { type Channel, entitiesOf } from '../ledger/channel.js'
 import {
   MailAct,
@@ -29,11 +28,3 @@ export const MAIL: Channel<MailQuota> = {
 }
 
 export const MAIL_ENTITIES = entitiesOf(MAIL)
-
-export const MAIL_TOKENS = {
-  ledger: Symbol('mail ledger'),
-  quotas: Symbol('mail quotas'),
-  usage: Symbol('mail usage'),
-  sweeper: Symbol('mail sweeper'),
-  office: Symbol('mail office'),
-} satisfies ChannelTokens<MailQuota>

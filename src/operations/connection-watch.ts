@@ -1,7 +1,7 @@
 import { Inject, Injectable, Logger } from '@nestjs/common'
 import { Counter, Gauge, Registry } from 'prom-client'
 import { type ConnectionObserver, Connections, type Shed, type Unfit } from '../http/connections.js'
-import { METRICS_REGISTRY } from './metrics.js'
+import { METRICS_REGISTRY } from '../metrics/metrics.js'
 import { Occasionally } from './occasionally.js'
 
 const SHED: Readonly<Record<Shed, string>> = {

@@ -3,7 +3,7 @@ import { ApiOkResponse, ApiTags } from '@nestjs/swagger'
 import type { Response } from 'express'
 import { Registry } from 'prom-client'
 import { AnyPrincipal } from '../auth/access.decorator.js'
-import { METRICS_REGISTRY } from './metrics.js'
+import { METRICS_REGISTRY } from '../metrics/metrics.js'
 import { reply } from '../http/reply.js'
 import { Shared } from './shared.js'
 

@@ -3,7 +3,6 @@ import { ConnectionWatch } from './connection-watch.js'
 import { DocsController } from './docs.controller.js'
 import { HealthController } from './health.controller.js'
 import { MetricsController } from './metrics.controller.js'
-import { Metrics, METRICS_REGISTRY } from './metrics.js'
 import { PoolMetrics } from './pool.metrics.js'
 import { PrincipalMetrics } from './principal.metrics.js'
 import { Shutdown } from './shutdown.js'
@@ -15,14 +14,7 @@ import { Shutdown } from './shutdown.js'
 @Global()
 @Module({
   controllers: [HealthController, MetricsController, DocsController],
-  providers: [
-    Metrics,
-    PoolMetrics,
-    PrincipalMetrics,
-    ConnectionWatch,
-    { provide: METRICS_REGISTRY, useFactory: (metrics: Metrics) => metrics.registry, inject: [Metrics] },
-    Shutdown,
-  ],
-  exports: [Metrics, METRICS_REGISTRY, Shutdown],
+  providers: [PoolMetrics, PrincipalMetrics, ConnectionWatch, Shutdown],
+  exports: [Shutdown],
 })
 export class OperationsModule {}

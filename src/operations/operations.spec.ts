@@ -12,6 +12,7 @@ import { Admission } from '../http/admission.js'
 import { Connections } from '../http/connections.js'
 import { HealthController } from './health.controller.js'
 import { OperationsModule } from './operations.module.js'
+import { MetricsModule } from '../metrics/metrics.module.js'
 import { Shutdown } from './shutdown.js'
 
 let check: () => Promise<void>
@@ -34,7 +35,7 @@ describe('OperationsModule', () => {
 
   beforeEach(async () => {
     check = () => Promise.resolve()
-    const module = await Test.createTestingModule({ imports: [StoreModule, OperationsModule] }).compile()
+    const module = await Test.createTestingModule({ imports: [StoreModule, MetricsModule, OperationsModule] }).compile()
     app = module.createNestApplication<NestExpressApplication>({ logger: false })
     Logger.overrideLogger(false)
     await app.init()

@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common'
 import { Gauge, Registry } from 'prom-client'
 import { Readiness } from '../database/readiness.js'
 import { UnitOfWork } from '../database/unit-of-work.js'
-import { METRICS_REGISTRY } from './metrics.js'
+import { METRICS_REGISTRY } from '../metrics/metrics.js'
 
 /** Shows whether the database is there, and how the pool of connections to it is used; SQLite has none, and shows nothing of it. */
 @Injectable()

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import express, { type Express, type NextFunction, type Request, type RequestHandler, type Response } from 'express'
 import type { Gate } from '../http/frame.js'
 import type { Route } from '../http/route-table.js'
-import { Metrics } from './metrics.js'
+import { Metrics } from '../metrics/metrics.js'
 import { requestLog, type RequestLine } from './request-log.js'
 
 /** Knows one route. */

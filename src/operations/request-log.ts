@@ -2,7 +2,7 @@ import { isIP } from 'node:net'
 import type { Request, Response } from 'express'
 import type { Gate } from '../http/frame.js'
 import type { RouteTable } from '../http/route-table.js'
-import type { Metrics } from './metrics.js'
+import type { Metrics } from '../metrics/metrics.js'
 
 /** What is told of a request. Never its token, query, body or idempotency key, nor the path's identifiers. */
 export interface RequestLine {

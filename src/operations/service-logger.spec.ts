@@ -18,10 +18,9 @@ const LINE: RequestLine = {
 
 function logger(config: Partial<Pick<Config, 'logLevel' | 'logFormat'>>) {
   const lines: string[] = []
-  return {
-    lines,
-    log: new ServiceLogger({ logLevel: 'info', logFormat: 'json', ...config }, (line) => lines.push(line), NOW),
-  }
+  const flushed: number[] = []
+  const out = { write: (line: string) => lines.push(line), flushSync: () => flushed.push(lines.length) }
+  return { lines, flushed, log: new ServiceLogger({ logLevel: 'info', logFormat: 'json', ...config }, out, NOW) }
 }
 
 const parsed = (lines: string[]) => lines.map((line) => JSON.parse(line) as Record<string, unknown>)
@@ -34,14 +33,45 @@ describe('ServiceLogger', () => {
     expect(lines.every((line) => line.indexOf('\n') === line.length - 1)).toBe(true)
     expect(parsed(lines)).toEqual([
       { time: '2026-11-21T12:00:00.000Z', level: 'info', context: 'Context', message: 'one\ntwo' },
-      { time: '2026-11-21T12:00:00.000Z', level: 'warn', message: '{ queue: 3 }' },
+      { time: '2026-11-21T12:00:00.000Z', level: 'warn', details: { queue: 3 } },
     ])
+  })
+
+  it('never tells what an object has under the name of a secret', () => {
+    for (const logFormat of ['json', 'text'] as const) {
+      const { lines, log } = logger({ logFormat })
+      log.warn('refused', { token: 'hush', queue: 3, headers: { authorization: 'Bearer hush' } }, 'Access')
+      log.warn({ sql: 'INSERT hush' }, { parameters: ['hush'] })
+      expect(lines.join('')).toMatch(/refused[^]*queue|queue[^]*refused/)
+      expect(lines.join('')).not.toContain('hush')
+    }
+  })
+
+  it('takes a message at its word', () => {
+    const { lines, log } = logger({})
+    log.log('100 %d of %s', 'Context')
+    const circular: Record<string, unknown> = { big: 1n }
+    circular.self = circular
+    log.log('circular', circular)
+    expect(parsed(lines)).toMatchObject([{ message: '100 %d of %s' }, { message: 'circular' }])
+  })
+
+  it('leaves nothing unwritten of what ends the process', () => {
+    const { flushed, log } = logger({})
+    log.error('goes on')
+    expect(flushed).toEqual([])
+    log.fatal('cannot go on')
+    expect(flushed).toEqual([2])
   })
 
   it('writes readable text', () => {
     const { lines, log } = logger({ logFormat: 'text' })
     log.log('hello', 'Context')
-    expect(lines).toEqual(['2026-11-21T12:00:00.000Z info  [Context] hello\n'])
+    log.warn('full', { queue: 3 })
+    expect(lines).toEqual([
+      '2026-11-21T12:00:00.000Z info  [Context] hello\n',
+      '2026-11-21T12:00:00.000Z warn  full { queue: 3 }\n',
+    ])
   })
 
   it.each<[LogLevel, LogLevel[]]>([

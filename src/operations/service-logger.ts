@@ -1,37 +1,51 @@
 import { inspect } from 'node:util'
 import type { LoggerService } from '@nestjs/common'
+import pino from 'pino'
 import { type Clock, SystemClock } from '../clock/clock.js'
 import type { Config, LogLevel } from '../config/config.js'
-import { formatInstant } from '../quota/instant.js'
+import { formatInstant, type Instant } from '../quota/instant.js'
 import type { RequestLine, RequestLog } from './request-log.js'
-
-const SEVERITY: Readonly<Record<LogLevel, number>> = { error: 0, warn: 1, info: 2, debug: 3 }
+import type { Output } from './stdout.js'
 
 /** Where Nest tells of every module and route that it has set up: of interest to whoever looks for a fault alone. */
 const CHATTY = new Set(['InstanceLoader', 'RouterExplorer', 'RoutesResolver'])
 
+/** Context of the lines that tell of requests. */
+const REQUEST = 'Request'
+
 /** Causes that are followed at most; a cause may be its own. */
 const DEEPEST_CAUSE = 5
 
-/** Where a finished line goes. */
-export type Write = (line: string) => void
+/** Fields of logged objects whose values are never told, in the object itself and in what it holds. */
+const SECRET = ['authorization', 'cookie', 'token', 'password', 'idempotency_key', 'sql', 'query', 'parameters', 'body']
 
 /**
  * The service's log: one line each, JSON or text (LOG_FORMAT), as much of it as LOG_LEVEL asks for. Nest and everything that uses
- * its `Logger` writes here. An error is told by its stack and those of its causes, never by its other properties: a driver's error holds
- * the statement and its parameters, idempotency keys among them.
+ * its `Logger` writes here; pino makes the lines. An error is told by its stack and those of its causes, never by its other properties: a driver's
+ * error holds the statement and its parameters, idempotency keys among them.
  */
 export class ServiceLogger implements LoggerService, RequestLog {
-  private readonly severity: number
   private readonly json: boolean
+  private readonly pino: pino.Logger
 
   constructor(
     config: Pick<Config, 'logLevel' | 'logFormat'>,
-    private readonly out: Write,
+    private readonly out: Output,
     private readonly clock: Clock = new SystemClock(),
   ) {
-    this.severity = SEVERITY[config.logLevel]
     this.json = config.logFormat === 'json'
+    this.pino = pino(
+      {
+        level: config.logLevel,
+        // Whose log it is, the platform knows: neither process number nor host.
+        base: null,
+        messageKey: 'message',
+        timestamp: timestamps(clock),
+        formatters: { level: (level) => ({ level }) },
+        redact: SECRET.flatMap((field) => [`details.${field}`, `details.*.${field}`]),
+      },
+      this.json ? out : { write: (line) => out.write(readable(line)) },
+    )
   }
 
   log(message: unknown, ...rest: unknown[]): void {
@@ -42,8 +56,10 @@ export class ServiceLogger implements LoggerService, RequestLog {
     this.tell('error', message, rest)
   }
 
+  /** What ends the process: nothing of it waits to be written. */
   fatal(message: unknown, ...rest: unknown[]): void {
     this.tell('error', message, rest)
+    this.out.flushSync()
   }
 
   warn(message: unknown, ...rest: unknown[]): void {
@@ -59,54 +75,74 @@ export class ServiceLogger implements LoggerService, RequestLog {
   }
 
   /** One line for a request; faults of the service are told at a level that LOG_LEVEL=warn still shows. */
-  request(line: RequestLine): void {
-    const level = line.status < 500 ? 'info' : line.status === 503 ? 'warn' : 'error'
-    if (SEVERITY[level] > this.severity) return
-    const time = formatInstant(this.clock.now())
-    const { method, route, status, ms, principal, requestId, aborted, client } = line
+  request({ method, route, status, ms, principal, requestId, client, aborted }: RequestLine): void {
+    const level = status < 500 ? 'info' : status === 503 ? 'warn' : 'error'
     if (this.json) {
-      const aborting = aborted ? { aborted } : {}
-      const told = {
-        time,
-        level,
-        context: 'Request',
-        method,
-        route,
-        status,
-        ms,
-        principal,
-        request_id: requestId,
-        client,
-        ...aborting,
-      }
-      this.out(`${JSON.stringify(told)}\n`)
-      return
+      const request = { method, route, status, ms, principal, request_id: requestId, client }
+      this.pino[level]({ context: REQUEST, ...request, aborted: aborted || undefined })
+    } else if (this.pino.isLevelEnabled(level)) {
+      // Not by way of pino's JSON, as the others: these lines are many.
+      const who = principal ?? '-'
+      const where = client === undefined ? '' : ` from ${client}`
+      const told = `${method} ${route} ${status} ${ms} ms ${who} ${requestId}${where}${aborted ? ' aborted' : ''}`
+      this.out.write(textLine(formatInstant(this.clock.now()), level, REQUEST, told))
     }
-    const who = principal === undefined ? '-' : principal
-    const where = client === undefined ? '' : ` from ${client}`
-    this.out(
-      `${time} ${level.padEnd(5)} [Request] ${method} ${route} ${status} ${ms} ms ${who} ${requestId}${where}${aborted ? ' aborted' : ''}\n`,
-    )
   }
 
   // Nest's Logger appends its context to what it was given, and error() may have a stack before that.
   private tell(level: LogLevel, message: unknown, rest: readonly unknown[]): void {
-    if (SEVERITY[level] > this.severity) return
+    if (!this.pino.isLevelEnabled(level)) return
     const last = rest.at(-1)
     const context = typeof last === 'string' && !isStack(last) ? last : undefined
     const more = context === undefined ? rest : rest.slice(0, -1)
     const stack = more.find((part): part is string => typeof part === 'string' && isStack(part))
-    const others = more.filter((part) => part !== undefined && part !== stack)
-    const text = [message, ...others].map(textOf).join(' ')
-    const trace = stackOf([message, ...others]) ?? stack
-    const time = formatInstant(this.clock.now())
-    if (this.json) {
-      this.out(`${JSON.stringify({ time, level, context, message: text, stack: trace })}\n`)
-    } else {
-      const where = context === undefined ? '' : ` [${context}]`
-      this.out(`${time} ${level.padEnd(5)}${where} ${text}${trace === undefined ? '' : `\n${trace}`}\n`)
-    }
+    const parts = [message, ...more.filter((part) => part !== undefined && part !== stack)]
+    const objects = parts.filter((part) => isObject(part))
+    const text = parts.filter((part) => !isObject(part)).map(textOf)
+    this.pino[level](
+      { context, stack: stackOf(parts) ?? stack, details: objects.length > 1 ? objects : objects[0] },
+      text.length === 0 ? undefined : text.join(' '),
+    )
   }
+}
+
+/** A line as pino makes it. */
+interface Line {
+  readonly time: string
+  readonly level: LogLevel
+  readonly context?: string
+  readonly message?: string
+  readonly stack?: string
+  readonly details?: unknown
+}
+
+/** The same line for people's eyes: LOG_FORMAT=text. */
+function readable(json: string): string {
+  const { time, level, context, message, stack, details } = JSON.parse(json) as Line
+  const told = [message, details].filter((part) => part !== undefined).map(textOf)
+  return textLine(time, level, context, told.join(' ') + (stack === undefined ? '' : `\n${stack}`))
+}
+
+function textLine(time: string, level: LogLevel, context: string | undefined, told: string): string {
+  return `${time} ${level.padEnd(5)}${context === undefined ? '' : ` [${context}]`} ${told}\n`
+}
+
+/** The time of each line, as pino wants it. Many lines of a busy service have the same millisecond: it is put into words once. */
+function timestamps(clock: Clock): () => string {
+  let last: Instant | undefined
+  let text = ''
+  return () => {
+    const now = clock.now()
+    if (now !== last) {
+      last = now
+      text = `,"time":"${formatInstant(now)}"`
+    }
+    return text
+  }
+}
+
+function isObject(part: unknown): boolean {
+  return typeof part === 'object' && part !== null && !(part instanceof Error)
 }
 
 function isStack(text: string): boolean {

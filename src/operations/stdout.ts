@@ -1,35 +1,29 @@
-import sonicBoom from 'sonic-boom'
+import pino from 'pino'
 
 /** Bytes that gather before they are written. */
 const GATHERED_BYTES = 8_192
 /** How long a line waits for others, in milliseconds, at most. */
 const LONGEST_WAIT_MS = 50
 
+/** Where finished lines go, soon; `flushSync` writes what has gathered at once. */
+export interface Output {
+  write(text: string): void
+  flushSync(): void
+}
+
 /**
- * The process's standard output. Lines gather for a moment and are written together: a system call for each line of a busy service costs as much as
- * the request that it tells of. What has gathered is written when the process ends, also by an exception; only a kill loses it.
+ * The process's standard output, to be opened once. Lines gather for a moment and are written together: a system call for each line of a busy service costs as
+ * much as the request that it tells of. What has gathered is written when the process ends, also by an exception; only a kill loses it.
  */
-export class Stdout {
-  private readonly destination = new sonicBoom.SonicBoom({
-    fd: 1,
+export function openStdout(): Output {
+  const stdout = pino.destination({
+    dest: 1,
     minLength: GATHERED_BYTES,
     periodicFlush: LONGEST_WAIT_MS,
     sync: true,
   })
-
-  constructor() {
-    // Nobody reads it any more: the service goes on.
-    this.destination.on('error', () => undefined)
-    process.once('exit', () => this.flush())
-  }
-
-  /** Takes a text, to be written soon. */
-  write(text: string): void {
-    this.destination.write(text)
-  }
-
-  /** Writes what has gathered. */
-  flush(): void {
-    this.destination.flushSync()
-  }
+  // Nobody reads it any more: the service goes on.
+  stdout.on('error', () => undefined)
+  process.once('exit', () => stdout.flushSync())
+  return stdout
 }

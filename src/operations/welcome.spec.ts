@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import type { Role } from '../auth/principal.js'
+import type { Role } from '../role/role.js'
 import { parseInstant } from '../quota/instant.js'
 import { welcome } from './welcome.js'
 

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals'
 import fc from 'fast-check'
 import { Temporal } from 'temporal-polyfill'
-import { boundary, CYCLE_UNITS, type CycleRule, type CycleUnit, isBoundary, isTimeZone, nextBoundary } from './cycle.js'
+import { CYCLE_UNITS, type CycleRule, type CycleUnit, isBoundary, isTimeZone, nextBoundary, resetsOf } from './cycle.js'
 import { formatInstant, type Instant, LATEST } from './instant.js'
 
 const HOUR = 3_600_000
@@ -360,6 +360,9 @@ const anyRule = (unit: fc.Arbitrary<CycleUnit> = fc.constantFrom(...CYCLE_UNITS)
     ),
   })
 
+/** Reset n, or LATEST where that lies beyond it. */
+const boundary = (rule: CycleRule, n: number): Instant => Math.min(LATEST, resetsOf(rule)(n))
+
 /** The cycle around `instant` by looking at one reset after the other. */
 function bySearch(rule: CycleRule, instant: Instant): { start: Instant | null; end: Instant } {
   let start: Instant | null = null
@@ -408,7 +411,7 @@ afterEach(() => {
   jest.restoreAllMocks()
 })
 
-describe('boundary', () => {
+describe('resetsOf', () => {
   it.each(RESETS)('%s', (_title, rule, text) => {
     for (const { n, reset } of readResets(text)) {
       expect(`${n} ${formatInstant(boundary(rule, n))}`).toBe(`${n} ${formatInstant(reset)}`)

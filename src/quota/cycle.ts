@@ -36,8 +36,12 @@ function zoned(instant: Instant, timeZone: string): Temporal.ZonedDateTime {
   return Temporal.Instant.fromEpochMilliseconds(instant).toZonedDateTimeISO(timeZone)
 }
 
-/** Reset n as a function of n >= 0, not clamped: beyond LATEST it is merely some larger number. Never falls as n grows. */
-function resetsOf({ unit, timeZone, anchor }: CycleRule): (n: number) => number {
+/**
+ * Reset number n, as a function of n: anchor + n units, computed from the anchor alone, so January 31 is followed by February 28 and by March 31.
+ * A local time that a clock change skips is read with the offset from before it, one that comes twice is the first (RFC 5545, §3.3.5).
+ * The function takes integers from 0, and never falls as n grows. What lies beyond LATEST is merely some larger number.
+ */
+export function resetsOf({ unit, timeZone, anchor }: CycleRule): (n: number) => number {
   if (unit === 'hour') return (n) => anchor + n * HOUR
   const origin = zoned(anchor, timeZone)
   const most = YEARS_OF_TIME * MOST_PER_YEAR[unit]
@@ -70,16 +74,6 @@ const recent = new Map<string, readonly Cycle[]>()
 const MOST_RECENT = 20_000
 /** Of each rule: the cycle that is running, and those that begin within a day. */
 const CYCLES_REMEMBERED = 3
-
-/**
- * Reset number n: anchor + n units, computed from the anchor alone, so January 31 is followed by February 28 and by March 31.
- * A local time that a clock change skips is read with the offset from before it, one that comes twice is the first (RFC 5545, §3.3.5).
- * @param n an integer, 0 or more
- * @returns LATEST where the reset lies beyond it
- */
-export function boundary(rule: CycleRule, n: number): Instant {
-  return Math.min(LATEST, resetsOf(rule)(n))
-}
 
 /**
  * The cycle that holds `at`, in constant time however many cycles lie between it and the anchor. At a reset itself the new cycle has

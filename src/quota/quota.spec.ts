@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import { boundary, CYCLE_UNITS } from './cycle.js'
+import { CYCLE_UNITS, resetsOf } from './cycle.js'
 import { type Instant, LATEST } from './instant.js'
 import {
   isActive,
@@ -89,8 +89,8 @@ const anyCycleQuota = fc
 const walkTo = ({ cycleUnit, cycleTimeZone, cycleAnchorAt }: QuotaState, until: Instant): Instant => {
   const rule = { unit: cycleUnit!, timeZone: cycleTimeZone!, anchor: cycleAnchorAt! }
   let n = 0
-  while (boundary(rule, n) <= until) n += 1
-  return boundary(rule, n)
+  while (resetsOf(rule)(n) <= until) n += 1
+  return resetsOf(rule)(n)
 }
 
 describe('status', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import { boundary, type CycleUnit, nextBoundary } from './cycle.js'
+import { type CycleUnit, nextBoundary, resetsOf } from './cycle.js'
 import { type Instant, LATEST } from './instant.js'
 import { isActive, MOST_LIVE_QUOTAS, type QuotaState, remaining, roll, statusAt } from './quota.js'
 import { type Hold, nextRefill, Refills } from './refill.js'
@@ -62,7 +62,7 @@ const oracle = (quotas: readonly QuotaState[], holds: readonly Hold[], amount: n
   for (const { cycleUnit: unit, cycleTimeZone: timeZone, cycleAnchorAt: anchor, expireAt } of quotas) {
     if (unit === null) continue
     for (let n = 0; ; n += 1) {
-      const reset = boundary({ unit, timeZone: timeZone!, anchor: anchor! }, n)
+      const reset = resetsOf({ unit, timeZone: timeZone!, anchor: anchor! })(n)
       if (reset > BOUND) break
       if (reset > NOW && (expireAt === null || reset < expireAt)) resets.add(reset)
     }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import { boundary, CYCLE_UNITS } from './cycle.js'
+import { CYCLE_UNITS, resetsOf } from './cycle.js'
 import { formatInstant, type Instant, LATEST } from './instant.js'
 import { type QuotaState, roll, STATUSES, statusAt } from './quota.js'
 import {
@@ -238,7 +238,7 @@ describe('an echo', () => {
       fc.property(anyRolled, fc.nat(30), ({ quota, now }, n) => {
         fc.pre(quota.quotaType === 2 && statusAt(quota, now) !== 'expired')
         const rule = { unit: quota.cycleUnit!, timeZone: quota.cycleTimeZone!, anchor: quota.cycleAnchorAt! }
-        const reset = boundary(rule, n)
+        const reset = resetsOf(rule)(n)
         fc.pre(reset <= now)
         const echoed = { ...quota }
         const patch = { ...shownRecord(quota, now), cycleResetAt: reset }

@@ -2,6 +2,7 @@ import { Controller, Get, Query } from '@nestjs/common'
 import { ApiOkResponse, ApiTags } from '@nestjs/swagger'
 import { AdminAuth } from '../auth/access.decorator.js'
 import { ExpiringQuery, OwnersQuery, RefusalsDto, TopRefusalsQuery } from '../channel-api/office.dto.js'
+import { OfficeService } from '../channel-api/office.service.js'
 import type { ChangesPage } from '../ledger/change-reader.js'
 import type { ExpiringPage } from '../ledger/expiring-reader.js'
 import type { OwnersPage } from '../ledger/owner-reader.js'
@@ -14,14 +15,14 @@ import {
   SmsRefusalsQuery,
   SmsTopRefusalsDto,
 } from './sms-office.dto.js'
-import { SmsOfficeService } from './sms-office.service.js'
+import type { SmsQuota } from './sms-quota.entity.js'
 
 /** The SMS quotas of all users, for those who look after them. */
 @ApiTags('SMS quotas')
 @Controller('api/sms/admin/quota')
 @AdminAuth()
 export class SmsOfficeController {
-  constructor(private readonly office: SmsOfficeService) {}
+  constructor(private readonly office: OfficeService<SmsQuota>) {}
 
   /** List everybody who ever had a quota */
   @Get('owners')
@@ -34,7 +35,7 @@ export class SmsOfficeController {
   @Get('changes')
   @ApiOkResponse({ type: SmsChangesPageDto })
   async changes(@Query() query: SmsChangesQuery): Promise<ChangesPage> {
-    return this.office.changes(query.user_id, query)
+    return this.office.changes(query)
   }
 
   /** Say who was refused most */
@@ -48,7 +49,7 @@ export class SmsOfficeController {
   @Get('refusals')
   @ApiOkResponse({ type: RefusalsDto })
   async refusals(@Query() query: SmsRefusalsQuery): Promise<{ items: RefusalView[] }> {
-    return this.office.refusals(query.user_id, query)
+    return this.office.refusals(query)
   }
 
   /** List the quotas that end soon, soonest first */

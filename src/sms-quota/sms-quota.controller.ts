@@ -3,9 +3,9 @@ import { ApiCreatedResponse, ApiNoContentResponse, ApiOkResponse, ApiTags } from
 import type { Response } from 'express'
 import { AdminAuth } from '../auth/access.decorator.js'
 import { Caller } from '../auth/caller.decorator.js'
-import type { CallerInfo } from '../auth/principal.js'
 import { answer } from '../channel-api/answer.js'
-import { DeleteQuery, filterOf, ResetDto } from '../channel-api/quota.dto.js'
+import { DeleteQuery, ResetDto } from '../channel-api/quota.dto.js'
+import { QuotaService } from '../channel-api/quota.service.js'
 import { IdParam } from '../http/id-param.decorator.js'
 import { OptionalIdempotencyKey } from '../http/idempotency-key.decorator.js'
 import { PageQuery } from '../http/page.dto.js'
@@ -23,14 +23,14 @@ import {
   SmsSummaryQuery,
   UpdateSmsQuotaDto,
 } from './sms-quota.dto.js'
-import { SmsQuotaService } from './sms-quota.service.js'
+import type { SmsQuota } from './sms-quota.entity.js'
 
 /** The SMS quotas of users, for administrators. */
 @ApiTags('SMS quotas')
 @Controller('api/sms/admin/quota')
 @AdminAuth()
 export class SmsQuotaController {
-  constructor(private readonly quotas: SmsQuotaService) {}
+  constructor(private readonly quotas: QuotaService<SmsQuota>) {}
 
   /** Make a quota */
   @Post()
@@ -38,14 +38,14 @@ export class SmsQuotaController {
     type: SmsQuotaDto,
     headers: { Location: { description: 'The new quota.', schema: { type: 'string' } } },
   })
-  @Problems('idempotency_key_invalid', 'idempotency_key_reused', 'too_many_quotas')
+  @Problems('too_many_quotas')
   async create(
-    @Caller() caller: CallerInfo,
+    @Caller() caller: Caller,
     @Body() dto: CreateSmsQuotaDto,
     @OptionalIdempotencyKey() key: string | undefined,
     @Res({ passthrough: true }) response: Response,
   ): Promise<string> {
-    const outcome = await this.quotas.create(caller, { ownerId: dto.user_id }, dto, key)
+    const outcome = await this.quotas.create(caller, dto, key)
     addHeader(response, 'Location', `/api/sms/admin/quota/${outcome.subject}`)
     return answer(response, outcome)
   }
@@ -54,8 +54,7 @@ export class SmsQuotaController {
   @Get('list')
   @ApiOkResponse({ type: SmsQuotaPageDto })
   async list(@Query() query: SmsQuotaListQuery): Promise<Page<QuotaView>> {
-    const { user_id } = query
-    return this.quotas.list(filterOf(query, user_id === undefined ? {} : { ownerId: user_id }), query)
+    return this.quotas.list(query)
   }
 
   /** Add up a user's active quotas */
@@ -78,7 +77,7 @@ export class SmsQuotaController {
   @ApiOkResponse({ type: SmsQuotaDto })
   @Problems('quota_not_found', 'version_mismatch', 'too_many_quotas')
   async update(
-    @Caller() caller: CallerInfo,
+    @Caller() caller: Caller,
     @IdParam('id') id: number,
     @Body() dto: UpdateSmsQuotaDto,
     @Res({ passthrough: true }) response: Response,
@@ -91,11 +90,7 @@ export class SmsQuotaController {
   @HttpCode(204)
   @ApiNoContentResponse({ description: 'Deleted.' })
   @Problems('quota_not_found', 'version_mismatch')
-  async remove(
-    @Caller() caller: CallerInfo,
-    @IdParam('id') id: number,
-    @Query() { version }: DeleteQuery,
-  ): Promise<void> {
+  async remove(@Caller() caller: Caller, @IdParam('id') id: number, @Query() { version }: DeleteQuery): Promise<void> {
     await this.quotas.remove(caller, id, version)
   }
 
@@ -105,7 +100,7 @@ export class SmsQuotaController {
   @ApiOkResponse({ type: SmsQuotaDto })
   @Problems('quota_not_found', 'too_many_quotas')
   async restore(
-    @Caller() caller: CallerInfo,
+    @Caller() caller: Caller,
     @IdParam('id') id: number,
     @Res({ passthrough: true }) response: Response,
   ): Promise<string> {
@@ -116,9 +111,9 @@ export class SmsQuotaController {
   @Post(':id/reset')
   @HttpCode(200)
   @ApiOkResponse({ type: SmsQuotaDto })
-  @Problems('idempotency_key_invalid', 'idempotency_key_reused', 'quota_not_found', 'version_mismatch')
+  @Problems('quota_not_found', 'version_mismatch')
   async reset(
-    @Caller() caller: CallerInfo,
+    @Caller() caller: Caller,
     @IdParam('id') id: number,
     @Body() dto: ResetDto,
     @OptionalIdempotencyKey() key: string | undefined,

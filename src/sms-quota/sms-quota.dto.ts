@@ -1,6 +1,6 @@
 import { PageFields, QuotaFields, QuotaListFields, SummaryFields } from '../channel-api/quota.dto.js'
-import { NewSettingsFields, SettingsPatchFields } from '../channel-api/settings.dto.js'
-import { IdField, IgnoredField, ShownId, ShownInstant, ShownObject } from '../http/field.decorator.js'
+import { IgnoredRecord, NewSettingsFields, SettingsPatchFields } from '../channel-api/settings.dto.js'
+import { IdField, ShownId, ShownInstant, ShownObject } from '../http/field.decorator.js'
 
 /** A new SMS quota of a user. */
 export class CreateSmsQuotaDto extends NewSettingsFields {
@@ -10,28 +10,8 @@ export class CreateSmsQuotaDto extends NewSettingsFields {
 }
 
 /** Changed settings of a user's SMS quota; the record as it was read may be sent back whole. */
-export class UpdateSmsQuotaDto extends SettingsPatchFields {
-  @IgnoredField()
-  id?: unknown
-  @IgnoredField()
-  user_id?: unknown
-  @IgnoredField()
-  quota_type?: unknown
-  @IgnoredField()
-  used?: unknown
-  @IgnoredField()
-  reserved?: unknown
-  @IgnoredField()
-  remaining?: unknown
-  @IgnoredField()
-  cycle_anchor_at?: unknown
-  @IgnoredField()
-  created_at?: unknown
-  @IgnoredField()
-  updated_at?: unknown
-  @IgnoredField()
-  deleted_at?: unknown
-}
+@IgnoredRecord('user_id')
+export class UpdateSmsQuotaDto extends SettingsPatchFields {}
 
 /** Which SMS quotas to list. */
 export class SmsQuotaListQuery extends QuotaListFields {

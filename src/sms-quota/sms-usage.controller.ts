@@ -3,10 +3,10 @@ import { ApiCreatedResponse, ApiOkResponse, ApiTags } from '@nestjs/swagger'
 import type { Response } from 'express'
 import { UsageAuth } from '../auth/access.decorator.js'
 import { Caller } from '../auth/caller.decorator.js'
-import type { CallerInfo } from '../auth/principal.js'
 import { answer } from '../channel-api/answer.js'
 import { OthersKeys } from '../channel-api/others-keys.decorator.js'
-import { ActsDto, CheckDto, CommitDto, RefundDto } from '../channel-api/usage.dto.js'
+import { ActsDto, BATCH_BYTES, CheckDto, CommitDto, RefundDto } from '../channel-api/usage.dto.js'
+import { UsageService } from '../channel-api/usage.service.js'
 import { BodyLimit } from '../http/body-limit.decorator.js'
 import { OperationIdParam } from '../http/id-param.decorator.js'
 import { IdempotencyKey } from '../http/idempotency-key.decorator.js'
@@ -25,35 +25,27 @@ import {
   SmsOperationDto,
   SmsReserveDto,
 } from './sms-usage.dto.js'
-import { SmsUsageService } from './sms-usage.service.js'
-
-const BATCH_BYTES = 1_000_000
+import type { SmsQuota } from './sms-quota.entity.js'
 
 /** What a user uses, asked before every message goes out. */
 @ApiTags('SMS usage')
 @Controller('api/sms/quota/usage')
 @UsageAuth()
 export class SmsUsageController {
-  constructor(private readonly usage: SmsUsageService) {}
+  constructor(private readonly usage: UsageService<SmsQuota>) {}
 
   /** Spend units */
   @Post('consume')
   @HttpCode(200)
   @ApiOkResponse({ type: SmsOperationDto })
-  @Problems(
-    'idempotency_key_missing',
-    'idempotency_key_invalid',
-    'idempotency_key_reused',
-    'quota_exceeded',
-    'no_active_quota',
-  )
+  @Problems('quota_exceeded', 'no_active_quota')
   async consume(
-    @Caller() caller: CallerInfo,
+    @Caller() caller: Caller,
     @Body() dto: SmsConsumeDto,
     @IdempotencyKey() key: string,
     @Res({ passthrough: true }) response: Response,
   ): Promise<string> {
-    return answer(response, await this.usage.consume(caller, dto.user_id, dto.amount, key))
+    return answer(response, await this.usage.consume(caller, dto, key))
   }
 
   /** Spend units, many at a time */
@@ -61,34 +53,28 @@ export class SmsUsageController {
   @HttpCode(200)
   @BodyLimit(BATCH_BYTES)
   @ApiOkResponse({ type: SmsBatchAnswerDto })
-  async consumeBatch(@Caller() caller: CallerInfo, @Body() dto: SmsBatchDto): Promise<string> {
-    return this.usage.consumeBatch(caller, dto.items, SmsBatchItemDto, (item) => item.user_id)
+  async consumeBatch(@Caller() caller: Caller, @Body() dto: SmsBatchDto): Promise<string> {
+    return this.usage.consumeBatch(caller, dto.items, SmsBatchItemDto)
   }
 
   /** Hold units for a while */
   @Post('reserve')
   @ApiCreatedResponse({ type: SmsOperationDto })
-  @Problems(
-    'idempotency_key_missing',
-    'idempotency_key_invalid',
-    'idempotency_key_reused',
-    'quota_exceeded',
-    'no_active_quota',
-  )
+  @Problems('quota_exceeded', 'no_active_quota')
   async reserve(
-    @Caller() caller: CallerInfo,
+    @Caller() caller: Caller,
     @Body() dto: SmsReserveDto,
     @IdempotencyKey() key: string,
     @Res({ passthrough: true }) response: Response,
   ): Promise<string> {
-    return answer(response, await this.usage.reserve(caller, dto.user_id, dto.amount, dto.ttl_seconds, key))
+    return answer(response, await this.usage.reserve(caller, dto, key))
   }
 
   /** Ask whether an amount would fit */
   @Get('check')
   @ApiOkResponse({ type: CheckDto })
   async check(@Query() query: SmsCheckQuery): Promise<CheckView> {
-    return this.usage.check(query.user_id, query.amount)
+    return this.usage.check(query)
   }
 
   /** List operations, newest first */
@@ -96,8 +82,8 @@ export class SmsUsageController {
   @ApiOkResponse({ type: SmsLedgerPageDto })
   @OthersKeys('admin')
   @Problems('forbidden')
-  async list(@Caller() caller: CallerInfo, @Query() query: SmsLedgerQuery): Promise<LedgerPage> {
-    return this.usage.list(caller, query.user_id, query)
+  async list(@Caller() caller: Caller, @Query() query: SmsLedgerQuery): Promise<LedgerPage> {
+    return this.usage.list(caller, query)
   }
 
   /** Read one operation */
@@ -122,12 +108,12 @@ export class SmsUsageController {
   @ApiOkResponse({ type: SmsOperationDto })
   @Problems('operation_not_found', 'operation_already_settled', 'commit_exceeds_hold')
   async commit(
-    @Caller() caller: CallerInfo,
+    @Caller() caller: Caller,
     @OperationIdParam('operationId') operationId: string,
     @Body() dto: CommitDto,
     @Res({ passthrough: true }) response: Response,
   ): Promise<string> {
-    return answer(response, await this.usage.commit(caller, operationId, dto.amount))
+    return answer(response, await this.usage.commit(caller, operationId, dto))
   }
 
   /** Return a whole hold */
@@ -136,7 +122,7 @@ export class SmsUsageController {
   @ApiOkResponse({ type: SmsOperationDto })
   @Problems('operation_not_found', 'operation_already_settled')
   async release(
-    @Caller() caller: CallerInfo,
+    @Caller() caller: Caller,
     @OperationIdParam('operationId') operationId: string,
     @Res({ passthrough: true }) response: Response,
   ): Promise<string> {
@@ -147,20 +133,14 @@ export class SmsUsageController {
   @Post(':operationId/refund')
   @HttpCode(200)
   @ApiOkResponse({ type: SmsOperationDto })
-  @Problems(
-    'idempotency_key_missing',
-    'idempotency_key_invalid',
-    'idempotency_key_reused',
-    'operation_not_found',
-    'refund_exceeds_charge',
-  )
+  @Problems('operation_not_found', 'refund_exceeds_charge')
   async refund(
-    @Caller() caller: CallerInfo,
+    @Caller() caller: Caller,
     @OperationIdParam('operationId') operationId: string,
     @Body() dto: RefundDto,
     @IdempotencyKey() key: string,
     @Res({ passthrough: true }) response: Response,
   ): Promise<string> {
-    return answer(response, await this.usage.refund(caller, operationId, dto.amount, key))
+    return answer(response, await this.usage.refund(caller, operationId, dto, key))
   }
 }

@@ -1,4 +1,3 @@
-import { type ChannelTokens } from '../channel-api/channel.providers.js'
 import { type Channel, entitiesOf } from '../ledger/channel.js'
 import { SmsAct, SmsAllocation, SmsChange, SmsHold, SmsOperation, SmsOwner, SmsRefusal } from './sms-ledger.entity.js'
 import { SmsQuota } from './sms-quota.entity.js'
@@ -18,11 +17,3 @@ export const SMS: Channel<SmsQuota> = {
 }
 
 export const SMS_ENTITIES = entitiesOf(SMS)
-
-export const SMS_TOKENS = {
-  ledger: Symbol('sms ledger'),
-  quotas: Symbol('sms quotas'),
-  usage: Symbol('sms usage'),
-  sweeper: Symbol('sms sweeper'),
-  office: Symbol('sms office'),
-} satisfies ChannelTokens<SmsQuota>

@@ -1,11 +1,13 @@
 import type { InjectionToken, Type } from '@nestjs/common'
 import { DataSource } from 'typeorm'
 import type { Response } from 'supertest'
-import type { Sweeper } from '../../src/ledger/sweeper.js'
+import { Ledger } from '../../src/ledger/ledger.js'
+import { partOf } from '../../src/channel-api/ledger.module.js'
+import { Sweeper } from '../../src/ledger/sweeper.js'
 import type { QuotaRow } from '../../src/ledger/quota.entity.js'
-import { MAIL_TOKENS } from '../../src/mail-quota/mail.channel.js'
+import { MAIL } from '../../src/mail-quota/mail.channel.js'
 import { MailQuota } from '../../src/mail-quota/mail-quota.entity.js'
-import { SMS_TOKENS } from '../../src/sms-quota/sms.channel.js'
+import { SMS } from '../../src/sms-quota/sms.channel.js'
 import { SmsQuota } from '../../src/sms-quota/sms-quota.entity.js'
 import type { TestApp } from './app.js'
 
@@ -39,8 +41,8 @@ export const MAIL_API: QuotaApi = {
   named: { user_id: 3 },
   unnamed: { user_id: null },
   entity: MailQuota,
-  sweeper: MAIL_TOKENS.sweeper,
-  ledger: MAIL_TOKENS.ledger,
+  sweeper: partOf(MAIL, Sweeper),
+  ledger: partOf(MAIL, Ledger),
   summary: (owner) => `/api/v1/quotas/summary/${owner}`,
 }
 
@@ -54,8 +56,8 @@ export const SMS_API: QuotaApi = {
   named: {},
   unnamed: {},
   entity: SmsQuota,
-  sweeper: SMS_TOKENS.sweeper,
-  ledger: SMS_TOKENS.ledger,
+  sweeper: partOf(SMS, Sweeper),
+  ledger: partOf(SMS, Ledger),
   summary: (owner) => `/api/sms/admin/quota/summary?user_id=${owner}`,
 }
 

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { describe } from '@jest/globals'
 import { createConnection } from 'mysql2/promise'
 import { ask } from '../../scripts/mariadb.mjs'
-import type { DatabaseConfig } from '../../src/database/data-source-options.js'
+import type { DatabaseConfig } from '../../src/config/config.js'
 import { opened } from './opened.js'
 
 /** A kind of store that the suites run on. */

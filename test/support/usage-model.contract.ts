@@ -1,18 +1,19 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
+import { partOf } from '../../src/channel-api/ledger.module.js'
 import { ServiceError } from '../../src/error/service-error.js'
 import { statusOf } from '../../src/http/problem.js'
 import type { Outcome } from '../../src/ledger/command.js'
-import type { Caller, Ledger } from '../../src/ledger/ledger.js'
-import type { QuotaReader } from '../../src/ledger/quota-reader.js'
-import type { Sweeper } from '../../src/ledger/sweeper.js'
-import type { UsageReader } from '../../src/ledger/usage-reader.js'
+import { Ledger, type Caller } from '../../src/ledger/ledger.js'
+import { QuotaReader } from '../../src/ledger/quota-reader.js'
+import { Sweeper } from '../../src/ledger/sweeper.js'
+import { UsageReader } from '../../src/ledger/usage-reader.js'
 import type { MailQuota } from '../../src/mail-quota/mail-quota.entity.js'
-import { MAIL_TOKENS } from '../../src/mail-quota/mail.channel.js'
+import { MAIL } from '../../src/mail-quota/mail.channel.js'
 import type { CycleUnit } from '../../src/quota/cycle.js'
 import type { Status } from '../../src/quota/quota.js'
 import type { SettingsPatch } from '../../src/quota/settings.js'
-import { SMS_TOKENS } from '../../src/sms-quota/sms.channel.js'
+import { SMS } from '../../src/sms-quota/sms.channel.js'
 import { TestApp, TOKENS } from './app.js'
 import { onEveryStore, type Store } from './store.js'
 import { type Ask, type Given, type ModelOperation, type SettingsBody, UsageModel } from './usage.model.js'
@@ -219,10 +220,10 @@ function bare(problem: Record<string, unknown>): object {
 
 /** Past HTTP: the ledger and its readers, as the application made them. */
 function direct({ app }: TestApp): Way {
-  const ledger = app.get<Ledger<MailQuota>>(MAIL_TOKENS.ledger)
-  const quotas = app.get<QuotaReader<MailQuota>>(MAIL_TOKENS.quotas)
-  const usage = app.get<UsageReader<MailQuota>>(MAIL_TOKENS.usage)
-  const sweeper = app.get<Sweeper<MailQuota>>(MAIL_TOKENS.sweeper)
+  const ledger = app.get<Ledger<MailQuota>>(partOf(MAIL, Ledger))
+  const quotas = app.get<QuotaReader<MailQuota>>(partOf(MAIL, QuotaReader))
+  const usage = app.get<UsageReader<MailQuota>>(partOf(MAIL, UsageReader))
+  const sweeper = app.get<Sweeper<MailQuota>>(partOf(MAIL, Sweeper))
   const caller: Caller = { name: 'model', requestId: 'model' }
 
   const given = async (status: number, outcome: Promise<Outcome>): Promise<Given> => {
@@ -321,7 +322,7 @@ function direct({ app }: TestApp): Way {
 
 /** Over HTTP, on connections that are kept. */
 function overHttp({ app, url }: TestApp): Way {
-  const sweeper = app.get<Sweeper<never>>(SMS_TOKENS.sweeper)
+  const sweeper = app.get<Sweeper<never>>(partOf(SMS, Sweeper))
   const quotas = `${url}/api/sms/admin/quota`
   const usage = `${url}/api/sms/quota/usage`
 

@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect } from '@jest/globals'
 import type { Response } from 'supertest'
-import type { Sweeper } from '../../src/ledger/sweeper.js'
+import { partOf } from '../../src/channel-api/ledger.module.js'
+import { Sweeper } from '../../src/ledger/sweeper.js'
 import type { QuotaRow } from '../../src/ledger/quota.entity.js'
-import { MAIL_TOKENS } from '../../src/mail-quota/mail.channel.js'
-import { SMS_TOKENS } from '../../src/sms-quota/sms.channel.js'
+import { MAIL } from '../../src/mail-quota/mail.channel.js'
+import { SMS } from '../../src/sms-quota/sms.channel.js'
 import { type As, type Sent, TestApp } from './app.js'
 import { it } from './scoped.js'
 import type { Store, StoreKind } from './store.js'
@@ -18,7 +19,7 @@ export interface ChannelUnderTest {
   /** Where quotas live. */
   readonly quotas: string
   summary(owner: number): string
-  readonly sweeper: symbol
+  readonly sweeper: string
 }
 
 export const MAIL_UNDER_TEST: ChannelUnderTest = {
@@ -27,7 +28,7 @@ export const MAIL_UNDER_TEST: ChannelUnderTest = {
   usage: '/api/v1/quotas/usage',
   quotas: '/api/v1/quotas',
   summary: (owner) => `/api/v1/quotas/summary/${owner}`,
-  sweeper: MAIL_TOKENS.sweeper,
+  sweeper: partOf(MAIL, Sweeper),
 }
 
 export const SMS_UNDER_TEST: ChannelUnderTest = {
@@ -36,7 +37,7 @@ export const SMS_UNDER_TEST: ChannelUnderTest = {
   usage: '/api/sms/quota/usage',
   quotas: '/api/sms/admin/quota',
   summary: (owner) => `/api/sms/admin/quota/summary?user_id=${owner}`,
-  sweeper: SMS_TOKENS.sweeper,
+  sweeper: partOf(SMS, Sweeper),
 }
 
 /** One result of a batch, as far as tests look into it. */

@@ -1,7 +1,6 @@
 import { isProblem } from '@quota-service/client'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { type ReactNode, useEffect, useRef } from 'react'
-import { draftName } from './quota.tsx'
 import type { Desk, Quota } from '../desk.ts'
 import { announce, Failure, Field, fieldErrors, fieldName, Panel } from '../parts.tsx'
 import {
@@ -25,6 +24,11 @@ interface Draft {
   readonly base: Quota
   /** What somebody else has made of it meanwhile, once the service has said so. */
   readonly theirs?: { readonly quota: Quota; readonly actor: string | undefined }
+}
+
+/** What a form about a quota is kept under. */
+export function draftName(desk: Desk, id: number): string {
+  return `${desk.name}/quotas/${id}`
 }
 
 /**

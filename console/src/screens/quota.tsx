@@ -3,7 +3,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { type ReactNode, useEffect, useState } from 'react'
 import { ChangeTable } from './changes.tsx'
-import { EditForm } from './edit-form.tsx'
+import { draftName, EditForm } from './edit-form.tsx'
 import { LedgerTable } from './ledger-table.tsx'
 import { kindOf } from './quotas.tsx'
 import { type Desk, newKey, type Quota } from '../desk.ts'
@@ -35,11 +35,6 @@ export function QuotaScreen({ desk, id, search }: { desk: Desk; id: number; sear
       <History desk={desk} id={id} quota={asked.data} />
     </Screen>
   )
-}
-
-/** What a form about a quota is kept under. */
-export function draftName(desk: Desk, id: number): string {
-  return `${desk.name}/quotas/${id}`
 }
 
 function Record({ desk, quota, editing }: { desk: Desk; quota: Quota; editing: boolean }): ReactNode {

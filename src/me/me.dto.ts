@@ -1,5 +1,5 @@
 import { ShownChoice, ShownText } from '../http/field.decorator.js'
-import { type Role, ROLES } from './principal.js'
+import { type Role, ROLES } from '../role/role.js'
 
 /** Whose token it is. */
 export class MeDto {

@@ -1,9 +1,8 @@
 import { Controller, Get } from '@nestjs/common'
 import { ApiOkResponse, ApiTags } from '@nestjs/swagger'
-import { AnyPrincipal } from './access.decorator.js'
-import { Caller } from './caller.decorator.js'
+import { AnyPrincipal } from '../auth/access.decorator.js'
+import { Caller } from '../auth/caller.decorator.js'
 import { MeDto } from './me.dto.js'
-import type { CallerInfo } from './principal.js'
 
 /** Who calls. */
 @ApiTags('Access')
@@ -13,7 +12,7 @@ export class MeController {
   /** Whose token this is */
   @Get()
   @ApiOkResponse({ type: MeDto })
-  show(@Caller() { principal }: CallerInfo): MeDto {
-    return { name: principal.name, role: principal.role }
+  show(@Caller() { name, role }: Caller): MeDto {
+    return { name, role }
   }
 }

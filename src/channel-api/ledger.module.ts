@@ -1,0 +1,119 @@
+import { type DynamicModule, type FactoryProvider, Module } from '@nestjs/common'
+import type { Registry } from 'prom-client'
+import { DataSource } from 'typeorm'
+import { Clock } from '../clock/clock.js'
+import { Config } from '../config/config.js'
+import { hasRun } from '../database/migrate.js'
+import { WritePlainConsumes1795400000001 } from '../database/migrations/1795400000001-write-plain-consumes.js'
+import { UnitOfWork } from '../database/unit-of-work.js'
+import { ChangeReader } from '../ledger/change-reader.js'
+import type { Channel } from '../ledger/channel.js'
+import { ExpiringReader } from '../ledger/expiring-reader.js'
+import { Ledger } from '../ledger/ledger.js'
+import { OwnerReader } from '../ledger/owner-reader.js'
+import type { QuotaRow } from '../ledger/quota.entity.js'
+import { QuotaReader } from '../ledger/quota-reader.js'
+import { RefusalReader } from '../ledger/refusal-reader.js'
+import { Sweeper } from '../ledger/sweeper.js'
+import { UsageReader } from '../ledger/usage-reader.js'
+import { ItemChecker } from '../http/dto.pipe.js'
+import { METRICS_REGISTRY } from '../metrics/metrics.js'
+import { measureLedger } from './ledger.metrics.js'
+import { OfficeService } from './office.service.js'
+import { QuotaService } from './quota.service.js'
+import { UsageService } from './usage.service.js'
+
+/** Batches at the database at once, where one does not keep up; on SQLite there is one write lock. */
+const LANES = 2
+
+/** One channel's ledger, its readers and its sweeper, and the services of its routes. A feature imports it for its own channel, and injects the services by their classes. */
+@Module({})
+export class LedgerModule {
+  static forChannel<Q extends QuotaRow>(channel: Channel<Q>): DynamicModule {
+    return {
+      module: LedgerModule,
+      providers: [...engineOf(channel), ...servicesOf(channel)],
+      exports: [QuotaService, UsageService, OfficeService],
+    }
+  }
+}
+
+/** The parts of a channel that are told apart by its name: `app.get(partOf(MAIL, Ledger))`. */
+export function partOf(
+  channel: { readonly name: string },
+  part: typeof Ledger | typeof QuotaReader | typeof UsageReader | typeof Sweeper,
+): string {
+  return `${channel.name} ${part.name}`
+}
+
+function engineOf<Q extends QuotaRow>(channel: Channel<Q>): FactoryProvider[] {
+  return [
+    {
+      provide: partOf(channel, Ledger),
+      inject: [DataSource, UnitOfWork, Clock, Config, partOf(channel, UsageReader), METRICS_REGISTRY],
+      useFactory: async (
+        dataSource: DataSource,
+        work: UnitOfWork,
+        clock: Clock,
+        config: Config,
+        usage: UsageReader<Q>,
+        registry: Registry,
+      ) => {
+        const ledger = new Ledger(channel, dataSource, work, clock, {
+          lanes: config.database.kind === 'sqlite' ? 1 : LANES,
+          queueLimit: config.queueLimit,
+          callerQueueLimit: config.principalQueueLimit,
+          plainConsumes: await hasRun(dataSource, WritePlainConsumes1795400000001),
+        })
+        measureLedger(registry, ledger, usage)
+        return ledger
+      },
+    },
+    ...[QuotaReader, UsageReader].map((Reader) => ({
+      provide: partOf(channel, Reader),
+      inject: [DataSource, UnitOfWork, Clock],
+      useFactory: (dataSource: DataSource, work: UnitOfWork, clock: Clock) =>
+        new Reader(channel, dataSource, work, clock),
+    })),
+    {
+      provide: partOf(channel, Sweeper),
+      inject: [partOf(channel, Ledger), partOf(channel, QuotaReader), UnitOfWork, Clock],
+      useFactory: (ledger: Ledger<Q>, quotas: QuotaReader<Q>, work: UnitOfWork, clock: Clock) =>
+        new Sweeper(ledger, quotas, work, clock),
+    },
+  ]
+}
+
+function servicesOf<Q extends QuotaRow>(channel: Channel<Q>): FactoryProvider[] {
+  const ledgerToken = partOf(channel, Ledger)
+  const quotasToken = partOf(channel, QuotaReader)
+  const usageToken = partOf(channel, UsageReader)
+  return [
+    {
+      provide: QuotaService,
+      inject: [ledgerToken, quotasToken],
+      useFactory: (ledger: Ledger<Q>, quotas: QuotaReader<Q>) => new QuotaService(channel, ledger, quotas),
+    },
+    {
+      provide: UsageService,
+      inject: [ledgerToken, quotasToken, usageToken, ItemChecker],
+      useFactory: (ledger: Ledger<Q>, quotas: QuotaReader<Q>, usage: UsageReader<Q>, checker: ItemChecker) =>
+        new UsageService(channel, ledger, quotas, usage, checker),
+    },
+    {
+      provide: OfficeService,
+      inject: [DataSource, UnitOfWork, Clock, quotasToken],
+      useFactory: (dataSource: DataSource, work: UnitOfWork, clock: Clock, quotas: QuotaReader<Q>) =>
+        new OfficeService(
+          channel,
+          {
+            changes: new ChangeReader(channel, dataSource, work),
+            owners: new OwnerReader(channel, dataSource, work, quotas),
+            expiring: new ExpiringReader(channel, dataSource, work, clock),
+            refusals: new RefusalReader(channel, dataSource, work, clock),
+          },
+          clock,
+        ),
+    },
+  ]
+}

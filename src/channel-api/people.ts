@@ -1,0 +1,32 @@
+import type { Channel } from '../ledger/channel.js'
+import type { QuotaRow } from '../ledger/quota.entity.js'
+
+/** The owner whom a valid request names in the channel's own field. */
+export function ownerOf<Q extends QuotaRow>(channel: Channel<Q>, request: object): number {
+  const ownerId = optionalOwnerOf(channel, request)
+  if (ownerId === undefined) throw new Error(`${request.constructor.name} names no ${channel.people[0].field}`)
+  return ownerId
+}
+
+/** The same where a request need not name one. */
+export function optionalOwnerOf<Q extends QuotaRow>(channel: Channel<Q>, request: object): number | undefined {
+  return idIn(request, channel.people[0].field) ?? undefined
+}
+
+/** Whom a new quota names, by property, the owner first; null where the request names nobody. */
+export function peopleOf<Q extends QuotaRow>(channel: Channel<Q>, request: object): Record<string, number | null> {
+  return Object.fromEntries(channel.people.map(({ field, property }) => [property, idIn(request, field) ?? null]))
+}
+
+/** Those of a channel's people whom a list is narrowed to, by property. */
+export function wantedPeople<Q extends QuotaRow>(
+  channel: Channel<Q>,
+  query: object,
+): Partial<Record<keyof Q & string, number>> {
+  const named = channel.people.map(({ field, property }) => [property, idIn(query, field)] as const)
+  return Object.fromEntries(named.filter(([, id]) => id != null)) as Partial<Record<keyof Q & string, number>>
+}
+
+function idIn(request: object, field: string): number | null | undefined {
+  return (request as Readonly<Record<string, number | null | undefined>>)[field]
+}
