@@ -4,7 +4,9 @@ import { validationFailed } from '../error/service-error.js'
 import type { Outcome } from '../ledger/command.js'
 import type { Caller, Ledger } from '../ledger/ledger.js'
 import type { QuotaRow } from '../ledger/quota.entity.js'
-import type { Page, QuotaFilter, QuotaReader, SummaryView } from '../ledger/quota-reader.js'
+import type { Page } from '../ledger/list-reader.js'
+import type { QuotaFilter } from '../ledger/list-sources.js'
+import type { QuotaReader, SummaryView } from '../ledger/quota-reader.js'
 import type { ChangeView, QuotaView } from '../ledger/view.js'
 import { type NewSettingsFields, patchOf, type SettingsPatchFields, settingsOf } from './settings.dto.js'
 
@@ -34,9 +36,9 @@ export abstract class QuotaService<Q extends QuotaRow> {
     return this.ledger.create(callerOf(caller), people.ownerId, people, settingsOf(settings), key ?? null)
   }
 
-  /** A page of live quotas, newest first. */
-  async list(filter: QuotaFilter<Q>, query: WalkQuery): Promise<Page<QuotaView>> {
-    return this.reader.list(filter, pagingOf(query))
+  /** A page of live quotas, newest first, as the JSON that all who ask for it at once share. */
+  async list(filter: QuotaFilter<Q>, query: WalkQuery): Promise<string> {
+    return this.reader.listAsJson(filter, pagingOf(query))
   }
 
   /** The sums of an owner's active quotas. */
