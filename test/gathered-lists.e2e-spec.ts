@@ -235,9 +235,9 @@ onEveryStore('lists of many owners at once', (kind) => {
     app.clock.set(START)
     const stale: number[] = []
     await Promise.all(
-      times(20).map(async (n) => {
+      times(10).map(async (n) => {
         const owner = 10_000 + n
-        for (let made = 1; made <= 25; made += 1) {
+        for (let made = 1; made <= 22; made += 1) {
           const settings = { account_id: owner, quota_type: 1, total: 5, expire_at: app.clock.after(60) }
           const { id } = bodyOf(201, await app.post(MAIL_API.quotas, settings))
           const { items, total } = bodyOf(200, await app.get(`${MAIL_API.list}?account_id=${owner}`))
