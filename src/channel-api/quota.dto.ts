@@ -11,7 +11,7 @@ import {
   ShownText,
 } from '../http/field.decorator.js'
 import { WalkQuery } from '../http/page.dto.js'
-import type { QuotaFilter } from '../ledger/quota-reader.js'
+import type { QuotaFilter } from '../ledger/list-sources.js'
 import type { QuotaRow } from '../ledger/quota.entity.js'
 import { CHANGE_ACTIONS, type ChangeAction } from '../ledger/change.entity.js'
 import { CYCLE_UNITS, type CycleUnit } from '../quota/cycle.js'

@@ -4,7 +4,8 @@ import type { Channel } from '../ledger/channel.js'
 import type { Outcome } from '../ledger/command.js'
 import type { Caller, Ledger } from '../ledger/ledger.js'
 import type { QuotaRow } from '../ledger/quota.entity.js'
-import type { Page, QuotaReader, SummaryView } from '../ledger/quota-reader.js'
+import type { Page } from '../ledger/list-reader.js'
+import type { QuotaReader, SummaryView } from '../ledger/quota-reader.js'
 import type { ChangeView, QuotaView } from '../ledger/view.js'
 import { ownerOf, peopleOf, wantedPeople } from './people.js'
 import { filterOf, type QuotaListFields } from './quota.dto.js'
@@ -28,9 +29,9 @@ export class QuotaService<Q extends QuotaRow> {
     return this.ledger.create(caller, ownerId, people, settingsOf(dto), key ?? null)
   }
 
-  /** A page of live quotas, newest first. */
-  async list(query: QuotaListFields): Promise<Page<QuotaView>> {
-    return this.reader.list(filterOf(query, wantedPeople(this.channel, query)), pagingOf(query))
+  /** A page of live quotas, newest first, as the JSON that all who ask for it at once share. */
+  async list(query: QuotaListFields): Promise<string> {
+    return this.reader.listAsJson(filterOf(query, wantedPeople(this.channel, query)), pagingOf(query))
   }
 
   /** The sums of an owner's active quotas. */

@@ -12,6 +12,9 @@ export type RawRow = Record<string, unknown>
 
 interface Field {
   readonly property: string
+  /** The column's name as rows have it. */
+  readonly name: string
+  /** The same, quoted. */
   readonly column: string
   readonly kind: 'instant' | 'integer' | 'text'
   /** Is it part of a row that is read? Some columns serve conditions alone. */
@@ -32,6 +35,7 @@ export class RowCodec<T extends ObjectLiteral> {
   /** Those of them that may change afterwards: all but the key and what the entity marks with `update: false`. */
   readonly updated: readonly (keyof T & string)[]
   private readonly fields: readonly Field[]
+  private readonly readFields: readonly Field[]
   private readonly byProperty: ReadonlyMap<string, Field>
   private readonly indexes: ReadonlyMap<string, string>
   private readonly insertedFields: readonly Field[]
@@ -42,6 +46,7 @@ export class RowCodec<T extends ObjectLiteral> {
     this.table = quote(metadata.tableName)
     this.fields = metadata.columns.map((column) => ({
       property: column.propertyName,
+      name: column.databaseName,
       column: quote(column.databaseName),
       kind:
         column.type === INSTANT.type
@@ -51,11 +56,9 @@ export class RowCodec<T extends ObjectLiteral> {
             : 'integer',
       read: column.isSelect,
     }))
+    this.readFields = this.fields.filter(({ read }) => read)
     this.byProperty = new Map(this.fields.map((field) => [field.property, field]))
-    this.columns = this.fields
-      .filter(({ read }) => read)
-      .map((field) => field.column)
-      .join(', ')
+    this.columns = this.readFields.map((field) => field.column).join(', ')
     const inserted = metadata.columns.filter(({ isInsert, isGenerated }) => isInsert && !isGenerated)
     this.inserted = inserted.map(({ propertyName }) => propertyName as keyof T & string)
     this.insertedFields = this.fields.filter(({ property }) => this.inserted.includes(property))
@@ -99,10 +102,7 @@ export class RowCodec<T extends ObjectLiteral> {
 
   /** Every column with the table's alias before it. */
   columnsOf(alias: string): string {
-    return this.fields
-      .filter(({ read }) => read)
-      .map((field) => `${alias}.${field.column}`)
-      .join(', ')
+    return this.readFields.map((field) => `${alias}.${field.column}`).join(', ')
   }
 
   /** A property's value as it is bound to a placeholder. */
@@ -113,9 +113,8 @@ export class RowCodec<T extends ObjectLiteral> {
   /** A selected row as a plain object with the entity's properties. */
   decode(row: RawRow): T {
     const entity: Record<string, unknown> = {}
-    for (const { property, column, kind, read } of this.fields) {
-      if (!read) continue
-      const value = row[column.slice(1, -1)]
+    for (const { property, name, kind } of this.readFields) {
+      const value = row[name]
       entity[property] =
         value === null
           ? null

@@ -1,7 +1,7 @@
 import { getMetadataStorage, validateSync } from 'class-validator'
 import type { FieldError } from '../error/service-error.js'
 import type { Instant } from '../quota/instant.js'
-import { type FieldReader, readerOf } from './field.decorator.js'
+import { type FieldReader, type FieldTest, readerOf, testOf } from './field.decorator.js'
 
 /** A DTO class: its properties carry field decorators. */
 export type DtoClass<T extends object = object> = new () => T
@@ -32,6 +32,8 @@ const LONGEST_SHOWN_NAME = 64
 
 interface Form {
   readonly fields: ReadonlyMap<string, FieldReader | undefined>
+  /** Every field's test; undefined where one has none, so that its rule alone can tell. */
+  readonly tests: readonly (readonly [name: string, test: FieldTest])[] | undefined
   /** Known names by what is left of them without case, underscores and hyphens. */
   readonly similar: ReadonlyMap<string, string>
 }
@@ -57,7 +59,9 @@ function formOf(dto: DtoClass): Form {
   let form = forms.get(dto)
   if (form === undefined) {
     const names = [...namesOf(dto)]
+    const tests = names.map((name) => [name, testOf(dto, name)] as const)
     form = {
+      tests: tests.every((one): one is readonly [string, FieldTest] => one[1] !== undefined) ? tests : undefined,
       fields: new Map(names.map((name) => [name, readerOf(dto, name)])),
       similar: new Map(names.map((name) => [bare(name), name])),
     }
@@ -104,7 +108,9 @@ export function checkDto<T extends object>(
     }
     ;(value as Record<string, unknown>)[name] = from === 'query' ? (reader?.fromText?.(sent as string) ?? sent) : sent
   }
-  for (const { property, constraints } of validateSync(value, RULES)) {
+  // Nearly every request is right, and that is known in a fraction of the time that it takes to say what is wrong.
+  const right = form.tests?.every(([name, test]) => test(value[name])) ?? false
+  for (const { property, constraints } of right ? [] : validateSync(value, RULES)) {
     const message = Object.values(constraints ?? {})[0]
     if (message !== undefined && !repeated.has(property)) errors.push({ field: prefix + property, message })
   }

@@ -45,6 +45,16 @@ export function readerOf(dto: { prototype: object }, property: string): FieldRea
   return Reflect.getMetadata(FIELD_READER, dto.prototype, property) as FieldReader | undefined
 }
 
+/** Does a value keep a field's rule? Undefined where the field is absent. */
+export type FieldTest = (value: unknown) => boolean
+
+const FIELD_TEST = Symbol('field test')
+
+/** The test that a field decorator left on `property` of a DTO class, or of one it extends: what it lets through, `class-validator` finds nothing wrong with. */
+export function testOf(dto: { prototype: object }, property: string): FieldTest | undefined {
+  return Reflect.getMetadata(FIELD_TEST, dto.prototype, property) as FieldTest | undefined
+}
+
 interface Rule {
   /** Names the rule among a property's rules. */
   name: string
@@ -92,6 +102,9 @@ function field(rule: Rule, options: FieldOptions): PropertyDecorator {
       ),
     )
   }
+  const test: FieldTest = (value) =>
+    value === undefined ? optional === true : value === null ? nullable === true : rule.accepts(value)
+  decorators.push((target, property) => Reflect.defineMetadata(FIELD_TEST, test, target, property))
   const { reader } = rule
   if (reader !== undefined) {
     decorators.push((target, property) => Reflect.defineMetadata(FIELD_READER, reader, target, property))
@@ -273,8 +286,11 @@ export function CursorField(isCursor: (text: string) => boolean, options: FieldO
 
 /** A field that is accepted with any value and ignored, so that a front end may send back the record it read. */
 export function IgnoredField(options: Pick<FieldOptions, 'description'> = {}): PropertyDecorator {
+  const test: FieldTest = () => true
   return applyDecorators(
     Allow(),
+    (target: object, property: string | symbol | undefined) =>
+      Reflect.defineMetadata(FIELD_TEST, test, target, property ?? ''),
     ApiProperty({
       type: Object,
       required: false,

@@ -70,7 +70,7 @@ export class ExpiringReader<Q extends QuotaRow> {
             sql: `AND ${expireAt} >= ? AND (${expireAt} > ? OR ${id} > ?) `,
             values: [bind(cursor.expireAt), bind(cursor.expireAt), cursor.id],
           }
-    const { quotas: found } = await readQuotas(this.work, this.store, now, {
+    const found = await readQuotas(this.work, this.store, now, {
       sql:
         `SELECT ${quota.columns} FROM ${quota.readBy(this.work.dialect, ['deletedAt', 'state', 'expireAt'])} ` +
         `WHERE ${quota.column('deletedAt')} IS NULL AND ${quota.column('state')} = 'active' AND ${expireAt} > ? AND ${expireAt} <= ? ` +

@@ -1,16 +1,21 @@
 import { describe, expect, it } from '@jest/globals'
+import type DataLoader from 'dataloader'
 import { ServiceError } from '../error/service-error.js'
 import { gatheringLoader } from './gathering-loader.js'
 
 /** A store whose reads end when they are told to. */
 class Store {
   readonly reads: { readonly keys: readonly string[]; readonly end: (error?: Error) => void }[] = []
-  readonly loader = gatheringLoader<string, string>(async (keys) => {
-    await new Promise<void>((resolve, reject) => {
-      this.reads.push({ keys, end: (error) => (error === undefined ? resolve() : reject(error)) })
-    })
-    return keys.map((key) => key.toUpperCase())
-  })
+  readonly loader: DataLoader<string, string>
+
+  constructor(options: { most?: number; keyOf?: (key: string) => unknown } = {}) {
+    this.loader = gatheringLoader(async (keys) => {
+      await new Promise<void>((resolve, reject) => {
+        this.reads.push({ keys, end: (error) => (error === undefined ? resolve() : reject(error)) })
+      })
+      return keys.map((key) => key.toUpperCase())
+    }, options)
+  }
 
   async until(reads: number): Promise<void> {
     while (this.reads.length < reads) await new Promise(setImmediate)
@@ -23,13 +28,37 @@ describe('reads of one kind', () => {
     const first = ['a', 'b', 'a'].map(async (key) => store.loader.load(key))
     await store.until(1)
     const later = ['c', 'd'].map(async (key) => store.loader.load(key))
-    expect(store.reads.map(({ keys }) => keys.join(''))).toEqual(['aba'])
+    expect(store.reads.map(({ keys }) => keys.join(''))).toEqual(['ab'])
     store.reads[0]!.end()
     expect(await Promise.all(first)).toEqual(['A', 'B', 'A'])
     await store.until(2)
     expect(store.reads[1]!.keys).toEqual(['c', 'd'])
     store.reads[1]!.end()
     expect(await Promise.all(later)).toEqual(['C', 'D'])
+  })
+
+  it('are no more than the store takes, in the order in which they came', async () => {
+    const store = new Store({ most: 2 })
+    const asked = ['a', 'b', 'c', 'd', 'e'].map(async (key) => store.loader.load(key))
+    for (const [place, keys] of ['ab', 'cd', 'e'].entries()) {
+      await store.until(place + 1)
+      expect(store.reads[place]!.keys.join('')).toBe(keys)
+      store.reads[place]!.end()
+    }
+    expect(await Promise.all(asked)).toEqual(['A', 'B', 'C', 'D', 'E'])
+  })
+
+  it('are shared by those who ask for the same, but not by who comes when they have begun', async () => {
+    const store = new Store({ most: 2, keyOf: (key) => key.toLowerCase() })
+    const early = ['a', 'A', 'a', 'b', 'B'].map(async (key) => store.loader.load(key))
+    await store.until(1)
+    const late = store.loader.load('a')
+    for (const place of [0, 1]) {
+      await store.until(place + 1)
+      store.reads[place]!.end()
+    }
+    expect(await Promise.all([...early, late])).toEqual(['A', 'A', 'A', 'B', 'B', 'A'])
+    expect(store.reads.map(({ keys }) => keys)).toEqual([['a', 'b'], ['a']])
   })
 
   it('are not held up by a slow one, and never more than three', async () => {

@@ -1,7 +1,7 @@
 import DataLoader from 'dataloader'
 import { ServiceError } from '../error/service-error.js'
 
-/** Keys that one read takes at most. */
+/** Keys that one read takes at most, unless the loader says less. */
 const LARGEST_READ = 500
 /** Reads of one kind that are at the database together, at most; the others of its connections are for other kinds. */
 const MOST_AT_ONCE = 3
@@ -10,10 +10,16 @@ const SLOW_MS = 20
 
 /**
  * Group commit's idea for reads: while a read of a kind is at the database, keys gather, and the next one takes them together. Each read begins after every request
- * in it has come, so whoever has written reads what it wrote. A read that fails takes nobody down with it: it is halved until the key that breaks it stands alone.
+ * in it has come, so whoever has written reads what it wrote. Who ask for the same before it begins share it. A read that fails takes nobody down with it: it is halved until the key that breaks it stands alone.
  * What is found is shared by all who asked for it in the same read, and must not be changed.
+ * @param read finds the values of keys that are all different
+ * @param options.most keys that one read takes
+ * @param options.keyOf what two keys that ask for the same have in common, where they are not the same value
  */
-export function gatheringLoader<K, V>(read: (keys: readonly K[]) => Promise<readonly V[]>): DataLoader<K, V> {
+export function gatheringLoader<K, V>(
+  read: (keys: readonly K[]) => Promise<readonly V[]>,
+  { most = LARGEST_READ, keyOf = (key) => key }: { most?: number; keyOf?: (key: K) => unknown } = {},
+): DataLoader<K, V> {
   /** When the reads began that are at the database, on the clock of `performance.now()`. */
   const running = new Set<{ readonly since: number }>()
   const waiting: (() => void)[] = []
@@ -35,8 +41,10 @@ export function gatheringLoader<K, V>(read: (keys: readonly K[]) => Promise<read
     }
   }
 
-  return new DataLoader<K, V>(
+  const loader = new DataLoader<K, V, unknown>(
     async (keys) => {
+      // Who comes from now on asks for what is true later.
+      for (const key of keys) loader.clear(key)
       const mine = { since: performance.now() }
       running.add(mine)
       try {
@@ -47,8 +55,8 @@ export function gatheringLoader<K, V>(read: (keys: readonly K[]) => Promise<read
       }
     },
     {
-      cache: false,
-      maxBatchSize: LARGEST_READ,
+      cacheKeyFn: keyOf,
+      maxBatchSize: most,
       batchScheduleFn: (begin) => {
         // One turn of the event loop, so that what came in together goes together.
         setImmediate(() => {
@@ -58,6 +66,7 @@ export function gatheringLoader<K, V>(read: (keys: readonly K[]) => Promise<read
       },
     },
   )
+  return loader
 }
 
 async function halving<K, V>(

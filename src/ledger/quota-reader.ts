@@ -1,54 +1,24 @@
 import type DataLoader from 'dataloader'
 import type { DataSource } from 'typeorm'
 import type { Clock } from '../clock/clock.js'
-import { placeholders, type RowCodec, type Scalar } from '../database/row-codec.js'
+import { placeholders } from '../database/row-codec.js'
 import type { UnitOfWork } from '../database/unit-of-work.js'
 import { ServiceError } from '../error/service-error.js'
 import { byDrawDown } from '../quota/draw-down.js'
 import { formatInstant, type Instant } from '../quota/instant.js'
-import { rangeOf } from '../quota/label.js'
-import { isActive, remaining, roll, type Status, summarise } from '../quota/quota.js'
+import { isActive, remaining, roll, summarise } from '../quota/quota.js'
 import { Refills } from '../quota/refill.js'
 import { applyPatch, brokenForType, type BrokenRule, type SettingsPatch } from '../quota/settings.js'
 import type { Channel } from './channel.js'
 import { gatheringLoader } from './gathering-loader.js'
 import { quotaNotFound } from './judge.js'
+import { ListReader, type Page } from './list-reader.js'
+import type { PageRequest, QuotaFilter } from './list-sources.js'
 import type { QuotaRow } from './quota.entity.js'
-import { countedIn, countOf, isThere, readQuotas, type Statement, together } from './quota-rows.js'
-import { RecentCounts } from './recent-count.js'
-import { SharedReads } from './shared-reads.js'
+import { countedIn, countOf, isThere, readQuotas, together } from './quota-rows.js'
+import { EXACT_UP_TO, RecentCounts } from './recent-count.js'
 import { LedgerStore, LIVE_OF_OWNER } from './store.js'
 import { changeView, type ChangeView, quotaView, type QuotaView } from './view.js'
-
-/** Which quotas a list shows. */
-export interface QuotaFilter<Q extends QuotaRow> {
-  /** Values that the people named by the quota must have, by property. */
-  readonly people: Partial<Record<keyof Q & string, number>>
-  readonly status: Status | undefined
-  /** Only soft-deleted ones; without it only the others. */
-  readonly deleted?: boolean
-  /** How the label begins, compared as `comparedLabel` says. */
-  readonly label?: string
-}
-
-/** Which part of a list is wanted. */
-export interface PageRequest {
-  /** From 1. */
-  readonly page: number
-  /** 1 … 100. */
-  readonly pageSize: number
-  /** Only items with a smaller id; the total counts the whole list all the same. */
-  readonly beforeId?: number | undefined
-}
-
-/** A page of a list as it is answered. */
-export interface Page<T> {
-  items: T[]
-  page: number
-  page_size: number
-  total: number
-  total_relation: 'exact' | 'recent'
-}
 
 /** An owner's sums as they are answered; the owner's field comes first. */
 export interface SummaryView {
@@ -69,17 +39,6 @@ export interface CheckView {
 
 const NEWEST_FIRST = 'page.`id` DESC'
 
-/** Up to here a list is counted exactly, on the request's path (contract, §2). */
-const EXACT_UP_TO = 10_000
-
-/** So many rows are sorted where no index has them in order of id. */
-const MOST_SORTED = 10_000
-
-interface Where extends Statement {
-  /** The table, by the index that holds the rows in order of id. */
-  readonly from: string
-}
-
 /** An owner's active quotas, as one turn of the event loop reads them for all who ask in it. */
 interface OwnerNow<Q> {
   readonly quotas: Q[]
@@ -96,8 +55,7 @@ export class QuotaReader<Q extends QuotaRow> {
   private readonly store: LedgerStore<Q>
   private readonly one: DataLoader<number, Q | undefined>
   private readonly ofOwner: DataLoader<number, OwnerNow<Q>>
-  /** Pages of quotas, by what was asked for as JSON. */
-  private readonly pages = new SharedReads<Page<QuotaView>>()
+  private readonly lists: ListReader<Q>
   private readonly counts: RecentCounts
 
   constructor(
@@ -108,9 +66,10 @@ export class QuotaReader<Q extends QuotaRow> {
   ) {
     this.store = new LedgerStore(dataSource, channel)
     this.counts = new RecentCounts(clock)
+    this.lists = new ListReader(channel, this.store, work, clock, this.counts)
     const { quota } = this.store
     this.one = gatheringLoader(async (ids) => {
-      const { quotas } = await readQuotas(work, this.store, this.clock.now(), {
+      const quotas = await readQuotas(work, this.store, this.clock.now(), {
         sql: `SELECT ${quota.columns} FROM ${quota.table} WHERE ${quota.column('id')} IN (${placeholders(ids)})`,
         values: ids,
       })
@@ -118,16 +77,15 @@ export class QuotaReader<Q extends QuotaRow> {
       return ids.map((id) => byId.get(id))
     })
     this.ofOwner = gatheringLoader(async (ownerIds) => {
-      const unique = [...new Set(ownerIds)]
-      const { quotas } = await readQuotas(work, this.store, this.clock.now(), {
+      const quotas = await readQuotas(work, this.store, this.clock.now(), {
         sql:
           `SELECT ${quota.columns} FROM ${quota.readBy(work.dialect, LIVE_OF_OWNER)} ` +
-          `WHERE ${quota.column('ownerId')} IN (${placeholders(unique)}) AND ${quota.column('deletedAt')} IS NULL ` +
+          `WHERE ${quota.column('ownerId')} IN (${placeholders(ownerIds)}) AND ${quota.column('deletedAt')} IS NULL ` +
           `AND ${quota.column('state')} = 'active'`,
-        values: unique,
+        values: ownerIds,
       })
       const byOwner = new Map<number, OwnerNow<Q>>()
-      for (const ownerId of unique) byOwner.set(ownerId, { quotas: [], refills: undefined })
+      for (const ownerId of ownerIds) byOwner.set(ownerId, { quotas: [], refills: undefined })
       for (const row of quotas) byOwner.get(row.ownerId)?.quotas.push(row)
       return ownerIds.map((ownerId) => byOwner.get(ownerId) ?? { quotas: [], refills: undefined })
     })
@@ -185,42 +143,14 @@ export class QuotaReader<Q extends QuotaRow> {
     return { allowed, requested: amount, remaining: left, refills_at: refill === null ? null : formatInstant(refill) }
   }
 
-  /** A page of live quotas, or of deleted ones, newest first. Those who ask for the same at the same time share a page. */
+  /** A page of live quotas, or of deleted ones, newest first. */
   async list(filter: QuotaFilter<Q>, page: PageRequest): Promise<Page<QuotaView>> {
-    return this.pages.get(JSON.stringify([filter, page]), async () => this.readPage(filter, page))
+    return (await this.lists.get(filter, page)).page
   }
 
-  private async readPage(filter: QuotaFilter<Q>, page: PageRequest): Promise<Page<QuotaView>> {
-    const { quota } = this.store
-    const now = this.clock.now()
-    const sources = await this.bestSources(filter, now)
-    const ids = pageOfIds(sources, page, (page.page - 1) * page.pageSize)
-    const { quotas, counted } = await readQuotas(
-      this.work,
-      this.store,
-      now,
-      {
-        sql: `SELECT ${quota.columnsOf('q')} FROM ${quota.table} q JOIN (${ids.sql}) page_id ON page_id.id = q.${quota.column('id')}`,
-        values: ids.values,
-        order: NEWEST_FIRST,
-      },
-      countOf(quota.table, sources, EXACT_UP_TO + 1),
-    )
-    const name = JSON.stringify([filter.status, filter.people, filter.deleted ?? false, filter.label ?? null])
-    const total = await this.total(name, counted, async () =>
-      // Counted anew at a later time, the list is another one: its sources are made again.
-      countOf(quota.table, await this.bestSources(filter, this.clock.now())),
-    )
-    return {
-      items: quotas.map((one) => {
-        const { deletedAt } = one
-        const view = this.view(one, now)
-        return deletedAt === null ? view : { ...view, deleted_at: formatInstant(deletedAt) }
-      }),
-      page: page.page,
-      page_size: page.pageSize,
-      ...total,
-    }
+  /** The same as the JSON that is answered. */
+  async listAsJson(filter: QuotaFilter<Q>, page: PageRequest): Promise<string> {
+    return (await this.lists.get(filter, page)).json
   }
 
   /** A page of what was changed in a quota's settings, newest first; deleted quotas' too. @throws ServiceError quota_not_found where it never was */
@@ -243,7 +173,10 @@ export class QuotaReader<Q extends QuotaRow> {
       if (known === undefined) throw quotaNotFound(quotaId)
       return [await transaction.rows(sql, values), Number(known['owner_id'])]
     })
-    const total = await this.total(`changes ${quotaId}`, countedIn(rows), async () => countOf(change.table, [ofQuota]))
+    const total = await this.counts.total(`changes ${quotaId}`, countedIn(rows), async () => {
+      const all = countOf(change.table, [ofQuota])
+      return countedIn(await this.work.read((transaction) => transaction.rows(all.sql, all.values)))
+    })
     const items = rows.filter(isThere).map((row) => changeView(this.channel, change.decode(row), ownerId))
     return { items, page, page_size: pageSize, ...total }
   }
@@ -251,118 +184,6 @@ export class QuotaReader<Q extends QuotaRow> {
   /** Makes shared counts anew that are still asked for. */
   async refreshCounts(): Promise<void> {
     await this.counts.refresh()
-  }
-
-  /**
-   * A list's rows are those of one or two disjoint sources. `state` is stored, and `expired` in it may lag behind: quotas that are due but not
-   * yet marked are found by their time, left out of the active ones and added to the expired ones, so that the filter is exact at any instant.
-   */
-  private sources({ people, status, deleted = false, label }: QuotaFilter<Q>, now: Instant): Where[] {
-    const { quota } = this.store
-    const person = this.channel.people
-      .map(({ property }) => property)
-      .find((property) => people[property] !== undefined)
-    const first = person === undefined ? [] : [person]
-    // Deleted quotas of all are read newest first by the flag; those of a person are few.
-    const flagged = deleted && person === undefined
-    const conditions = [
-      flagged ? `${quota.column('deleted')} = 1` : `${quota.column('deletedAt')} IS ${deleted ? 'NOT NULL' : 'NULL'}`,
-    ]
-    const values: Scalar[] = []
-    if (label !== undefined) {
-      const named = labelCondition(quota, label)
-      conditions.push(named.sql)
-      values.push(...named.values)
-    }
-    for (const { property } of this.channel.people) {
-      const value = people[property]
-      if (value === undefined) continue
-      conditions.push(`${quota.column(property)} = ?`)
-      values.push(value)
-    }
-    const state = quota.column('state')
-    const expireAt = quota.column('expireAt')
-    const time = quota.bind('expireAt', now)
-    const where = (properties: (keyof Q & string)[], condition?: string, ...more: Scalar[]): Where => ({
-      from: quota.readBy(
-        this.work.dialect,
-        flagged ? ['deleted', 'id'] : [...first, 'deletedAt', ...(deleted ? (['id'] as const) : properties)],
-      ),
-      sql: `WHERE ${[...conditions, ...(condition === undefined ? [] : [condition])].join(' AND ')}`,
-      values: [...values, ...more],
-    })
-    if (deleted) {
-      // Nobody marks what is deleted as expired: its status is derived, row by row.
-      const [condition] = statusCondition(quota, status, now)
-      return [where(['id'], condition?.sql, ...(condition?.values ?? []))]
-    }
-    switch (status) {
-      case undefined:
-        return [where(['id'])]
-      case 'active':
-        return [where(['state', 'id'], `${state} = 'active' AND (${expireAt} IS NULL OR ${expireAt} > ?)`, time)]
-      case 'disabled':
-        return [where(['state', 'id'], `${state} = 'disabled'`)]
-      case 'expired':
-        return [
-          where(['state', 'id'], `${state} = 'expired'`),
-          where(['state', person === undefined ? 'expireAt' : 'id'], `${state} = 'active' AND ${expireAt} <= ?`, time),
-        ]
-    }
-  }
-
-  /**
-   * Labels that begin alike lie together in their index, but not in order of id. A few are sorted; where many begin so, the list is walked in
-   * its own order instead and meets them soon.
-   */
-  private async bestSources(filter: QuotaFilter<Q>, now: Instant): Promise<Where[]> {
-    const sources = this.sources(filter, now)
-    const { people, label } = filter
-    if (label === undefined) return sources
-    const { quota } = this.store
-    const named = this.byLabel({ people: {}, status: undefined, deleted: filter.deleted ?? false, label }, now)
-    const count = await this.countedBy(countOf(quota.table, [named], MOST_SORTED + 1))
-    if (count > MOST_SORTED) return sources
-    if (Object.values(people).some((id) => id !== undefined)) {
-      const theirs = this.sources({ people, status: undefined, deleted: filter.deleted ?? false }, now)
-      if ((await this.countedBy(countOf(quota.table, theirs, count + 1))) <= count) return sources
-    }
-    return [this.byLabel(filter, now)]
-  }
-
-  /** A list's rows by their label, in no order. */
-  private byLabel({ people, status, deleted = false, label = '' }: QuotaFilter<Q>, now: Instant): Where {
-    const { quota } = this.store
-    const conditions = [
-      { sql: `${quota.column('deleted')} = ?`, values: [deleted ? 1 : 0] },
-      labelCondition(quota, label),
-      ...this.channel.people.flatMap(({ property }) => {
-        const value = people[property]
-        return value === undefined ? [] : [{ sql: `${quota.column(property)} = ?`, values: [value] }]
-      }),
-      ...statusCondition(quota, status, now),
-    ]
-    return {
-      from: quota.readBy(this.work.dialect, ['deleted', 'labelSearch', 'id']),
-      sql: `WHERE ${conditions.map(({ sql }) => sql).join(' AND ')}`,
-      values: conditions.flatMap(({ values }) => values),
-    }
-  }
-
-  /** A list's total: as it was counted, or where that reached its limit, the shared count of it. */
-  private async total(
-    name: string,
-    counted: number,
-    all: () => Promise<Statement>,
-  ): Promise<Pick<Page<unknown>, 'total' | 'total_relation'>> {
-    if (counted <= EXACT_UP_TO) return { total: counted, total_relation: 'exact' }
-    const recent = await this.counts.get(name, async () => this.countedBy(await all()))
-    // As many have just been counted, and there is at least one more than the list tells exactly.
-    return { total: Math.max(recent ?? 0, counted), total_relation: 'recent' }
-  }
-
-  private async countedBy({ sql, values }: Statement): Promise<number> {
-    return countedIn(await this.work.read((transaction) => transaction.rows(sql, values)))
   }
 
   private async rolled(ownerId: number, now: Instant): Promise<OwnerNow<Q>> {
@@ -386,49 +207,4 @@ export class QuotaReader<Q extends QuotaRow> {
     roll(quota, now)
     return quotaView(this.channel, quota, now)
   }
-}
-
-function labelCondition<Q extends QuotaRow>(quota: RowCodec<Q>, label: string): Statement {
-  const column = quota.column('labelSearch')
-  const { from, to } = rangeOf(label)
-  return to === undefined
-    ? { sql: `${column} >= ?`, values: [from] }
-    : { sql: `${column} >= ? AND ${column} < ?`, values: [from, to] }
-}
-
-/** What a quota of that status is stored like at `now`, whether or not it has been marked as expired; nothing for any. */
-function statusCondition<Q extends QuotaRow>(
-  quota: RowCodec<Q>,
-  status: Status | undefined,
-  now: Instant,
-): Statement[] {
-  const state = quota.column('state')
-  const expireAt = quota.column('expireAt')
-  const time = quota.bind('expireAt', now)
-  switch (status) {
-    case undefined:
-      return []
-    case 'active':
-      return [{ sql: `${state} = 'active' AND (${expireAt} IS NULL OR ${expireAt} > ?)`, values: [time] }]
-    case 'disabled':
-      return [{ sql: `${state} = 'disabled'`, values: [] }]
-    case 'expired':
-      return [{ sql: `(${state} = 'expired' OR (${state} = 'active' AND ${expireAt} <= ?))`, values: [time] }]
-  }
-}
-
-/** The ids of one page: each source is read newest first and no further than the page reaches. */
-function pageOfIds(sources: readonly Where[], page: PageRequest, offset: number): Statement {
-  const before = page.beforeId === undefined ? '' : ' AND `id` < ?'
-  const beforeValues = page.beforeId === undefined ? [] : [page.beforeId]
-  const window = `LIMIT ${page.pageSize} OFFSET ${offset}`
-  const ids = ({ from, sql }: Where, limit: string): string =>
-    `SELECT \`id\` FROM ${from} ${sql}${before} ORDER BY \`id\` DESC ${limit}`
-  const values = sources.flatMap((source) => [...source.values, ...beforeValues])
-  const [only, ...others] = sources
-  if (only !== undefined && others.length === 0) return { sql: ids(only, window), values }
-  const parts = sources.map(
-    (source, place) => `SELECT \`id\` FROM (${ids(source, `LIMIT ${offset + page.pageSize}`)}) source_${place}`,
-  )
-  return { sql: `${parts.join(' UNION ALL ')} ORDER BY \`id\` DESC ${window}`, values }
 }

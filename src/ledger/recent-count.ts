@@ -10,6 +10,16 @@ const REFRESH_MS = 30_000
 const IDLE_MS = 300_000
 const MOST_COUNTS = 1_000
 
+/** Up to here a list is counted exactly, on the request's path (contract, §2). */
+export const EXACT_UP_TO = 10_000
+
+/** How many a list holds, as it is answered. */
+export interface Total {
+  readonly total: number
+  /** Counted exactly, or is it a count at most 60 s old of a list longer than 10,000? */
+  readonly total_relation: 'exact' | 'recent'
+}
+
 interface Counted {
   value: Promise<number>
   at: Instant
@@ -28,6 +38,23 @@ export class RecentCounts {
   private readonly counts = new Map<string, Counted>()
 
   constructor(private readonly clock: Clock) {}
+
+  /**
+   * A list's total: as it was counted, or where that went beyond what is counted exactly, the shared count of it.
+   * @param counted up to `EXACT_UP_TO + 1`
+   * @param all counts the whole list
+   */
+  async total(name: string, counted: number, all: () => Promise<number>): Promise<Total> {
+    if (counted <= EXACT_UP_TO) return { total: counted, total_relation: 'exact' }
+    const recent = await this.get(name, all)
+    // As many have just been counted, and there is at least one more than the list tells exactly.
+    return { total: Math.max(recent ?? 0, counted), total_relation: 'recent' }
+  }
+
+  /** Has anybody asked for the count under this name of late, since the list is long? */
+  knows(name: string): boolean {
+    return this.counts.has(name)
+  }
 
   /** The count under this name, at most 60 s old; undefined where the first one is still under way. */
   async get(name: string, count: () => Promise<number>): Promise<number | undefined> {

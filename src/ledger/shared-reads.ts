@@ -1,5 +1,7 @@
-/** A read under way, and the one that follows it. */
+/** A read that is to begin or is under way, and the one that follows it. */
 interface Reading<V> {
+  begun: boolean
+  readonly found: Promise<V>
   readonly over: Promise<void>
   next: Promise<V> | undefined
 }
@@ -14,14 +16,22 @@ export class SharedReads<V> {
   /** @param key what is asked for: the same key, the same read */
   async get(key: string, read: () => Promise<V>): Promise<V> {
     const current = this.readings.get(key)
-    if (current === undefined) return this.begin(key, read)
-    current.next ??= current.over.then(async () => this.begin(key, read))
+    // One turn of the event loop, so that what came in together goes together. Who waits for a read to be over has gathered by then.
+    if (current === undefined) return this.begin(key, read, new Promise(setImmediate))
+    if (!current.begun) return current.found
+    current.next ??= current.over.then(async () => this.begin(key, read, undefined))
     return current.next
   }
 
-  private async begin(key: string, read: () => Promise<V>): Promise<V> {
-    const found = read()
+  private async begin(key: string, read: () => Promise<V>, turn: Promise<unknown> | undefined): Promise<V> {
+    const run = async (): Promise<V> => {
+      reading.begun = true
+      return read()
+    }
+    const found = turn === undefined ? read() : turn.then(run)
     const reading: Reading<V> = {
+      begun: turn === undefined,
+      found,
       over: found.then(
         () => undefined,
         () => undefined,

@@ -14,6 +14,11 @@ const EVERY_MS = 2_000
 /** Quotas that one step takes, so that a step never holds locks for long. */
 const STEP = 500
 
+/** On SQLite a step keeps the event loop to itself: between two of them it is the requests' turn. */
+async function turn(): Promise<void> {
+  await new Promise(setImmediate)
+}
+
 /**
  * Tidies up in the background: writes down that quotas and holds have expired, and keeps shared counts young. Nothing depends on it for being right, only for
  * staying fast. Safe on any number of instances: each step states its condition in the statement or runs under the owner's lock.
@@ -54,16 +59,17 @@ export class Sweeper<Q extends QuotaRow> implements OnApplicationBootstrap, OnMo
 
   /** One round: everything that is due now, step by step. */
   async sweep(): Promise<void> {
-    while ((await this.markExpired()) === STEP);
+    while ((await this.markExpired()) === STEP) await turn()
     // Whoever is asked for in between goes in the same batches. A hold that is there still after its step will not go by asking again at once.
     let first: string | undefined
     for (;;) {
       const due = await this.sweepHolds()
       if (due.length < SWEPT_AT_ONCE || due[0] === first) break
       first = due[0]
+      await turn()
     }
     await this.nameOwners()
-    while ((await this.dropRefusals()) > 0);
+    while ((await this.dropRefusals()) > 0) await turn()
     await this.reader.refreshCounts()
   }
 

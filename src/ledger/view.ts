@@ -72,9 +72,9 @@ function timeOrNull(instant: Instant | null): string | null {
 
 /** Shows a rolled quota as it is at `now`. */
 export function quotaView<Q extends QuotaRow>(channel: Channel<Q>, quota: Q, now: Instant): QuotaView {
-  return {
-    id: quota.id,
-    ...Object.fromEntries(channel.people.map(({ field, property }) => [field, quota[property]])),
+  const people: Record<string, unknown> = { id: quota.id }
+  for (const { field, property } of channel.people) people[field] = quota[property]
+  const settings = {
     quota_type: quota.quotaType,
     total: quota.total,
     used: quota.used,
@@ -91,6 +91,7 @@ export function quotaView<Q extends QuotaRow>(channel: Channel<Q>, quota: Q, now
     created_at: formatInstant(quota.createdAt),
     updated_at: formatInstant(quota.updatedAt),
   }
+  return Object.assign(people, settings) as unknown as QuotaView
 }
 
 /** Is this a hold whose time has come, whether or not anything has written that down? */

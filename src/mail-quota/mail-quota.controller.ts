@@ -11,7 +11,8 @@ import { OptionalIdempotencyKey } from '../http/idempotency-key.decorator.js'
 import { PageQuery } from '../http/page.dto.js'
 import { Problems } from '../http/problem.decorator.js'
 import { addHeader } from '../http/reply.js'
-import type { Page, SummaryView } from '../ledger/quota-reader.js'
+import type { Page } from '../ledger/list-reader.js'
+import type { SummaryView } from '../ledger/quota-reader.js'
 import type { ChangeView, QuotaView } from '../ledger/view.js'
 import { MailChangePageDto } from './mail-office.dto.js'
 import {
@@ -52,7 +53,7 @@ export class MailQuotaController {
   /** List quotas, newest first */
   @Get()
   @ApiOkResponse({ type: MailQuotaPageDto })
-  async list(@Query() query: MailQuotaListQuery): Promise<Page<QuotaView>> {
+  async list(@Query() query: MailQuotaListQuery): Promise<string> {
     return this.quotas.list(query)
   }
 

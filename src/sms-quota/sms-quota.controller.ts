@@ -11,7 +11,8 @@ import { OptionalIdempotencyKey } from '../http/idempotency-key.decorator.js'
 import { PageQuery } from '../http/page.dto.js'
 import { Problems } from '../http/problem.decorator.js'
 import { addHeader } from '../http/reply.js'
-import type { Page, SummaryView } from '../ledger/quota-reader.js'
+import type { Page } from '../ledger/list-reader.js'
+import type { SummaryView } from '../ledger/quota-reader.js'
 import type { ChangeView, QuotaView } from '../ledger/view.js'
 import { SmsChangePageDto } from './sms-office.dto.js'
 import {
@@ -53,7 +54,7 @@ export class SmsQuotaController {
   /** List quotas, newest first */
   @Get('list')
   @ApiOkResponse({ type: SmsQuotaPageDto })
-  async list(@Query() query: SmsQuotaListQuery): Promise<Page<QuotaView>> {
+  async list(@Query() query: SmsQuotaListQuery): Promise<string> {
     return this.quotas.list(query)
   }
 

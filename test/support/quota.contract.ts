@@ -1669,6 +1669,15 @@ export function quotaContract(api: QuotaApi, app: () => TestApp): void {
         walked += ids.length
       }
       expect([walked, before]).toEqual([10_051, id])
+
+      // What was long a moment ago is counted exactly as soon as it is not.
+      for (const one of (await idsOf(`${ofOwner(owner)}&page_size=100`)).slice(0, 51)) {
+        expect(await count()).toEqual([10_051, 'recent'])
+        await remove(one)
+      }
+      expect(await count()).toEqual([10_000, 'exact'])
+      await remove(id)
+      expect(await count()).toEqual([9_999, 'exact'])
     })
 
     it('of expired quotas above 10,000 is counted by the time of the count', async () => {

@@ -1,0 +1,250 @@
+import { afterAll, beforeAll, expect } from '@jest/globals'
+import { DataSource } from 'typeorm'
+import { type Transaction, UnitOfWork } from '../src/database/unit-of-work.js'
+import { QuotaReader } from '../src/ledger/quota-reader.js'
+import { statusAt } from '../src/quota/quota.js'
+import { MailQuota } from '../src/mail-quota/mail-quota.entity.js'
+import { MAIL } from '../src/mail-quota/mail.channel.js'
+import { RowCodec } from '../src/database/row-codec.js'
+import { TestApp } from './support/app.js'
+import { figure } from './support/figures.js'
+import { bodyOf, copyQuota, MAIL_API, START, stopSweepers } from './support/quota-api.js'
+import { it } from './support/scoped.js'
+import { onEveryStore, type Store } from './support/store.js'
+import { times } from './support/wire.js'
+
+const OWNERS = 200
+/** Owners 1 … 200 have 0 … 6 quotas each in turn, these two more than fit on a page. */
+const LONG: ReadonlyMap<number, number> = new Map([
+  [50, 20],
+  [150, 130],
+])
+/** Lists that one statement reads at most. */
+const AT_ONCE = 50
+/** So many statements suffice for 200 lists, with those that are read again since they are longer than their page. */
+const MOST_STATEMENTS = 12
+
+/** Every way to ask for a list of one owner. */
+const QUERIES = [
+  '',
+  '&status=active',
+  '&status=expired',
+  '&status=disabled',
+  '&page_size=1',
+  '&page_size=2&page=2',
+  '&page_size=2&page=9',
+  '&page_size=2&before_id=400',
+  '&page_size=100',
+] as const
+
+type Filter = Parameters<QuotaReader<MailQuota>['list']>[0]
+type Page = Awaited<ReturnType<QuotaReader<MailQuota>['list']>>
+
+onEveryStore('lists of many owners at once', (kind) => {
+  let store: Store
+  let app: TestApp
+  let quotas: MailQuota[]
+
+  beforeAll(async () => {
+    store = await kind.open()
+    app = await TestApp.start(store)
+    await stopSweepers(app)
+    await fill()
+    const codec = RowCodec.of(app.app.get(DataSource), MailQuota)
+    const rows: Record<string, unknown>[] = await app.app.get(DataSource).query(`SELECT * FROM ${codec.table}`)
+    quotas = rows.map((row) => codec.decode(row)).sort((a, b) => b.id - a.id)
+  }, 60_000)
+
+  afterAll(async () => {
+    await app.stop()
+    await store.drop()
+  })
+
+  /** Quotas of every status: active, disabled, marked as expired, over but not yet marked so, and deleted. */
+  async function fill(): Promise<void> {
+    const { id } = bodyOf(
+      201,
+      await app.post(MAIL_API.quotas, {
+        account_id: 1,
+        user_id: 3,
+        quota_type: 1,
+        total: 5,
+        expire_at: app.clock.after(1_000_000),
+      }),
+    )
+    const counts = times(OWNERS).map((n) => LONG.get(n + 1) ?? n % 7)
+    await copyQuota(
+      app,
+      MAIL_API,
+      id,
+      counts.reduce((sum, count) => sum + count, 0),
+    )
+    const dataSource = app.app.get(DataSource)
+    const rows: { id: unknown }[] = await dataSource.query(`SELECT id FROM mail_quota WHERE id <> ${id} ORDER BY id`)
+    const ids = rows.map((row) => Number(row.id))
+    // In turn, so that no owner's ids are consecutive.
+    const left = [...counts]
+    let owner = 0
+    for (const [place, one] of ids.entries()) {
+      while (left[owner] === 0) owner = (owner + 1) % OWNERS
+      left[owner]! -= 1
+      const values = [
+        `account_id = ${owner + 1}, used = ${place % 5}, user_id = ${place % 4 === 0 ? 'NULL' : 1 + (place % 9)}`,
+        ...(place % 5 === 1 ? ["state = 'disabled'"] : []),
+        ...(place % 5 === 2 ? ["state = 'expired', expire_at = '2026-01-01 00:00:00.000'"] : []),
+        ...(place % 5 === 3 ? ["expire_at = '2026-11-21 11:59:59.999'"] : []),
+        ...(place % 11 === 4 ? ["deleted_at = '2026-11-21 11:00:00.000'"] : []),
+      ]
+      await dataSource.query(`UPDATE mail_quota SET ${values.join(', ')} WHERE id = ${one}`)
+      owner = (owner + 1) % OWNERS
+    }
+    await dataSource.query(`DELETE FROM mail_quota WHERE id = ${id}`)
+  }
+
+  /** What the table says a list must answer, found without a statement of the service's. */
+  function expected(owner: number, query: string): object {
+    const asked = new URLSearchParams(query)
+    const status = asked.get('status')
+    const [page, size] = [Number(asked.get('page') ?? 1), Number(asked.get('page_size') ?? 20)]
+    const before = Number(asked.get('before_id') ?? Infinity)
+    const all = quotas.filter(
+      (quota) =>
+        quota.ownerId === owner &&
+        quota.deletedAt === null &&
+        (status === null || statusAt(quota, app.clock.now()) === status),
+    )
+    const shown = all.filter(({ id }) => id < before).slice((page - 1) * size, page * size)
+    return {
+      ids: shown.map(({ id }) => id),
+      used: shown.map(({ used }) => used),
+      page,
+      page_size: size,
+      total: all.length,
+      total_relation: 'exact',
+    }
+  }
+
+  function told({ items, ...rest }: Page): object {
+    return { ids: items.map(({ id }) => id), used: items.map(({ used }) => used), ...rest }
+  }
+
+  const asked = times(OWNERS).map((n) => ({ owner: n + 1, query: QUERIES[n % QUERIES.length]! }))
+  const all = asked.map(({ owner, query }) => expected.bind(undefined, owner, query))
+
+  it('answer what each answers alone, byte for byte, and what the table says', async () => {
+    expect(quotas.length).toBeGreaterThan(600)
+    const alone: string[] = []
+    for (const [n, { owner, query }] of asked.entries()) {
+      const answer = await app.get(`${MAIL_API.list}?account_id=${owner}${query}`)
+      expect({ owner, query, ...told(bodyOf(200, answer)) }).toEqual({ owner, query, ...all[n]!() })
+      alone.push(answer.text)
+    }
+    const together = await Promise.all(
+      asked.map(async ({ owner, query }) => (await app.get(`${MAIL_API.list}?account_id=${owner}${query}`)).text),
+    )
+    expect(together).toEqual(alone)
+    // Lists of users are gathered in the same way, by their own index.
+    const ofUsers = await Promise.all(
+      times(9).map(async (user) => bodyOf(200, await app.get(`${MAIL_API.list}?user_id=${1 + user}&page_size=100`))),
+    )
+    expect(ofUsers.map(({ total }) => total)).toEqual(
+      times(9).map((user) => quotas.filter((one) => one.userId === 1 + user && one.deletedAt === null).length),
+    )
+  }, 60_000)
+
+  /** A reader whose statements pass by `watch`, which may delay or break them. */
+  function watched(watch: (values: readonly unknown[]) => Promise<void>): (n: number) => Promise<Page> {
+    const work = app.app.get(UnitOfWork)
+    const between = {
+      dialect: work.dialect,
+      read: async <T>(unit: (transaction: Transaction) => Promise<T>): Promise<T> =>
+        unit({
+          rows: async (sql: string, values: readonly string[] = []) => {
+            // Outside of the unit: SQLite has one connection for all.
+            await watch(values)
+            return work.read((transaction) => transaction.rows(sql, values))
+          },
+        } as unknown as Transaction),
+    }
+    const reader = new QuotaReader(MAIL, app.app.get(DataSource), between as UnitOfWork, app.clock)
+    return async (n) => {
+      const { owner, query } = asked[n]!
+      const parameters = new URLSearchParams(query)
+      const status = parameters.get('status') as Filter['status'] | null
+      const before = parameters.get('before_id')
+      return reader.list(
+        { people: { ownerId: owner }, status: status ?? undefined },
+        {
+          page: Number(parameters.get('page') ?? 1),
+          pageSize: Number(parameters.get('page_size') ?? 20),
+          ...(before === null ? {} : { beforeId: Number(before) }),
+        },
+      )
+    }
+  }
+
+  it('go in few statements, the same ones once', async () => {
+    let statements = 0
+    const read = watched(async () => {
+      statements += 1
+    })
+    const pages = await Promise.all(times(OWNERS).map(async (n) => told(await read(n))))
+    expect(pages).toEqual(all.map((one) => one()))
+    figure(`${kind.name}, ${OWNERS} lists at once`, { statements })
+    expect(statements).toBeLessThanOrEqual(MOST_STATEMENTS)
+
+    statements = 0
+    const shared = await Promise.all(times(OWNERS).map(async () => read(0)))
+    expect(shared.map(told)).toEqual(shared.map(all[0]!))
+    expect(statements).toBe(1)
+    // One object, and so one text.
+    expect(new Set(shared).size).toBe(1)
+  })
+
+  it('do not wait for the statement that one of them makes slow', async () => {
+    const slow = 8
+    let release = (): void => undefined
+    const held = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    const read = watched(async (values) => (values.includes(slow) ? held : undefined))
+    let answered = 0
+    const pages = times(OWNERS).map(async (n) => {
+      const page = told(await read(n))
+      answered += 1
+      return page
+    })
+    // All but those that were asked for in the same statement.
+    while (answered < OWNERS - AT_ONCE) await new Promise(setImmediate)
+    release()
+    expect(await Promise.all(pages)).toEqual(all.map((one) => one()))
+  })
+
+  it('leave the one that breaks its statement to itself', async () => {
+    const broken = 8
+    const read = watched(async (values) => {
+      if (values.includes(broken)) throw new Error('broken')
+    })
+    const pages = await Promise.allSettled(times(OWNERS).map(async (n) => told(await read(n))))
+    expect(pages.map((page) => (page.status === 'fulfilled' ? page.value : String(page.reason)))).toEqual(
+      all.map((one, n) => (n + 1 === broken ? 'Error: broken' : one())),
+    )
+  })
+
+  it('show what was written before they were asked for', async () => {
+    app.clock.set(START)
+    const stale: number[] = []
+    await Promise.all(
+      times(10).map(async (n) => {
+        const owner = 10_000 + n
+        for (let made = 1; made <= 22; made += 1) {
+          const settings = { account_id: owner, quota_type: 1, total: 5, expire_at: app.clock.after(60) }
+          const { id } = bodyOf(201, await app.post(MAIL_API.quotas, settings))
+          const { items, total } = bodyOf(200, await app.get(`${MAIL_API.list}?account_id=${owner}`))
+          if (items[0].id !== id || total !== made || items.length !== Math.min(made, 20)) stale.push(id)
+        }
+      }),
+    )
+    expect(stale).toEqual([])
+  }, 60_000)
+})
