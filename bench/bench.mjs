@@ -10,9 +10,11 @@
  *   --compare FILE   shows each ratio beside that of an earlier run
  */
 import { readFileSync, writeFileSync } from 'node:fs'
+import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'
 import { startMariaDb } from '../scripts/mariadb.mjs'
-import { cpuOf, endAll, load, memoryOf, reference, service } from './processes.mjs'
+import { CURVE, curve, grown, memory, startToReady, twoInstances } from './further.mjs'
+import { cpuOf, endAll, healthOf, load, reference, service } from './processes.mjs'
 import { audit, bytesOf, connect, DRY, fill, OWNERS } from './store.mjs'
 
 const { values: options } = parseArgs({
@@ -34,6 +36,7 @@ const CONSUME = { kind: 'consume', path: `${USAGE}/consume`, status: 200 }
 const JSON_BODY = { kind: 'json', path: '/json', status: 200 }
 const NAIVE = { who: 'naive', ...CONSUME, path: '/consume' }
 const PEER = { who: 'peer', ...CONSUME, path: '/consume' }
+const SQL = { who: 'sql', ...CONSUME, path: '/consume' }
 const EXPRESS = { who: 'express', ...JSON_BODY }
 
 /**
@@ -100,7 +103,12 @@ function read(name, path, goal) {
 }
 
 function consume(name, owners, connections, goals, more = {}) {
-  const references = { naive: { ...NAIVE, owners, ...more }, peer: { ...PEER, owners, ...more }, express: EXPRESS }
+  const references = {
+    naive: { ...NAIVE, owners, ...more },
+    peer: { ...PEER, owners, ...more },
+    sql: { ...SQL, owners, ...more },
+    express: EXPRESS,
+  }
   return {
     name,
     connections,
@@ -135,6 +143,7 @@ try {
     express: () => reference('express.mjs'),
     naive: () => reference('naive.mjs', { NAIVE_DATABASE_URL: url }),
     peer: () => reference('peer.mjs', { NAIVE_DATABASE_URL: url }),
+    sql: () => reference('limit-sql.mjs', { DATABASE_URL: url }),
   }
   let acknowledged = 0
   const run = Math.random().toString(36).slice(2)
@@ -154,7 +163,8 @@ try {
       if (![status].flat().includes(Number(answered)) && !interrupted)
         throw new Error(`${who} answered ${count} requests of ${path} with ${answered}`)
     }
-    if (who === 'service' && (kind === 'consume' || kind === 'batch')) acknowledged += figure.answered * unit
+    if ((who === 'service' || who === 'sql') && (kind === 'consume' || kind === 'batch'))
+      acknowledged += figure.answered * unit
     const operations = figure.answered * unit
     return {
       perSecond: figure.perSecond * unit,
@@ -178,6 +188,9 @@ try {
     const tables = ['mail_act', 'mail_operation', 'mail_allocation', 'mail_hold']
     const sizeBefore = bytes ? await bytesOf(admin, tables) : 0
     const rowsBefore = bytes ? await rowsOf(admin) : 0
+    await healthOf(instance)
+    const healthBefore = await healthOf(instance)
+    const healthBegan = performance.now()
     const own = []
     const others = against.map(() => [])
     for (let pair = 0; pair < PAIRS; pair += 1) {
@@ -187,7 +200,8 @@ try {
         others[n].push(await measure(other, other.kind === 'consume' ? connections : 64, bound))
       }
     }
-    const grown = bytes
+    const health = await healthOf(instance)
+    const size = bytes
       ? ((await bytesOf(admin, tables)) - sizeBefore) / ((await rowsOf(admin)) - rowsBefore)
       : undefined
     const result = {
@@ -197,7 +211,11 @@ try {
       p99: median(own, 'p99'),
       cpu: median(own, 'own'),
       db: median(own, 'db'),
-      ...(grown === undefined ? {} : { bytes: Math.round(grown) }),
+      ...(size === undefined ? {} : { bytes: Math.round(size) }),
+      lagP99Ms: health.lagP99Ms,
+      lagMaxMs: health.lagMaxMs,
+      gcPart: (health.gcSeconds - healthBefore.gcSeconds) / ((performance.now() - healthBegan) / 1000),
+      residentMb: health.residentMb,
       against: against.map(([{ who }, goal], n) => compared(who, goal, own, others[n])),
     }
     results.push(result)
@@ -221,15 +239,39 @@ try {
     }
     process.stderr.write(`${place + 1} of ${cases.length}, about ${Math.ceil(left / 60_000)} min left\n`)
   }
+  const wants = (name) => !interrupted && name.includes(options.only)
+  const further = { quick: options.quick, seconds: SECONDS, pairs: PAIRS, url, admin, instance, mariadb, say }
+  const more = {}
+  if (wants('two instances')) {
+    more.twoInstances = await twoInstances(further)
+    acknowledged += more.twoInstances.acknowledged
+  }
+  if (wants(CURVE)) {
+    more.curve = await curve(further)
+    acknowledged += more.curve.acknowledged
+  }
+  if (wants('memory')) {
+    more.memory = await memory(further)
+    acknowledged += more.memory.acknowledged
+  }
+  if (wants('start to ready')) more.ready = await startToReady(further)
   if (!interrupted) {
-    const again = await service(url)
-    console.log(
-      `\nstart to ready, schema in place: ${again.readyMs} ms; resident memory after this run: ${memoryOf(instance.pids[0])} MB`,
-    )
-    for (const { name, bytes } of results) if (bytes !== undefined) console.log(`${name}: ${bytes} bytes on disk each`)
-    console.log(`sums: ${await audit(admin, acknowledged)}; MariaDB ${mariadb.version}, Node ${process.version}`)
-    if (options.json !== undefined)
-      writeFileSync(options.json, JSON.stringify({ node: process.version, mariadb: mariadb.version, results }, null, 2))
+    const known = results.filter(({ bytes }) => bytes !== undefined)
+    for (const { name, bytes } of known) say(`${name}: ${bytes} bytes on disk each`)
+    say(`sums: ${await audit(admin, acknowledged)}; MariaDB ${mariadb.version}, Node ${process.version}`)
+  }
+  if (wants('growth')) more.growth = await grown(further)
+  if (results.length > 0) {
+    say('\n| figure | event loop late: p99, worst ms | garbage collection | memory |\n|---|---|---|---|')
+    for (const { name, lagP99Ms, lagMaxMs, gcPart, residentMb } of results) {
+      say(
+        `| ${name} | ${lagP99Ms.toFixed(0)}, ${lagMaxMs.toFixed(0)} | ${(gcPart * 100).toFixed(1)} % | ${residentMb} MB |`,
+      )
+    }
+  }
+  if (!interrupted && options.json !== undefined) {
+    const about = { node: process.version, mariadb: mariadb.version, cpu: `${cpus().length} × ${cpus()[0]?.model}` }
+    writeFileSync(options.json, `${JSON.stringify({ ...about, results, ...more }, null, 2)}\n`)
   }
   await admin.end()
 } catch (error) {
@@ -237,6 +279,10 @@ try {
 } finally {
   await endAll()
   await mariadb.stop()
+}
+
+function say(line) {
+  console.log(line)
 }
 
 function compared(who, goal, own, others) {
@@ -275,7 +321,7 @@ function goalText({ times, cpu, db, p99 }) {
 }
 
 async function rowsOf(admin) {
-  const [[{ n }]] = await admin.query('SELECT COUNT(*) AS n FROM mail_operation')
+  const [[{ n }]] = await admin.query("SELECT COUNT(*) AS n FROM mail_act WHERE kind = 'consume'")
   return Number(n)
 }
 

@@ -77,6 +77,13 @@ if (Number(stored) === 0) {
     `INSERT INTO mail_act (id, kind, owner_id, operation_id, caller, idempotency_key, once, request, amount, answer, request_id, at)
      SELECT ${uuid('n')}, 'consume', 1 + (n * 7919) % 1000, ${uuid('n')}, 'mailer', ${joined("'key-'", text('n'))}, ${text('n')}, 'x', 1, '{}', 'r', ${day('n')}`,
   )
+  // As many consumes that have one row.
+  const plainId = (number) => uuid(number).replace('01939f3e', '01939f3f')
+  await fill(
+    `INSERT INTO mail_act (id, kind, owner_id, caller, idempotency_key, once, request, amount, answer, request_id, at, plain_owner_id, plain_quota_id, cycle_seq, owner_remaining)
+     SELECT ${plainId('n')}, 'consume', 1 + (n * 7919) % 1000, 'mailer', ${joined("'plain-'", text('n'))}, ${joined("'p'", text('n'))}, '', 1, '', 'r', ${day('n')},
+       1 + (n * 7919) % 1000, 1 + (n * 7919) % 1000, 0, 1`,
+  )
   const hour = 3_600_000
   const began = (back) =>
     new Date(Math.floor(Date.now() / hour) * hour - back * hour).toISOString().slice(0, 23).replace('T', ' ')

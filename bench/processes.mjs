@@ -72,6 +72,24 @@ export function cpuOf(pids) {
   }
 }
 
+/**
+ * What an instance says of itself since it was last asked: how late its event loop was, in milliseconds, the part of the time that went into collecting
+ * garbage, and its resident memory in megabytes.
+ */
+export async function healthOf({ port, token }) {
+  const answer = await fetch(`http://127.0.0.1:${port}/metrics`, { headers: { Authorization: `Bearer ${token}` } })
+  const text = await answer.text()
+  const value = (name) => Number(text.match(new RegExp(`^${name} (\\S+)$`, 'm'))?.[1] ?? 0)
+  const sum = (name) =>
+    [...text.matchAll(new RegExp(`^${name}\\{.*\\} (\\S+)$`, 'gm'))].reduce((all, [, one]) => all + Number(one), 0)
+  return {
+    lagP99Ms: value('nodejs_eventloop_lag_p99_seconds') * 1000,
+    lagMaxMs: value('nodejs_eventloop_lag_max_seconds') * 1000,
+    gcSeconds: sum('nodejs_gc_duration_seconds_sum'),
+    residentMb: Math.round(value('process_resident_memory_bytes') / 1e6),
+  }
+}
+
 /** Resident memory of a process in megabytes. */
 export function memoryOf(pid) {
   const line = readFileSync(`/proc/${pid}/status`, 'utf8').match(/VmRSS:\s+(\d+) kB/)

@@ -1,9 +1,9 @@
 /** What the load consists of: each kind makes a maker of requests for one connection, as the bytes that go over it. */
 import { randomUUID } from 'node:crypto'
 
-/** Ids from 1 to `owners`: each as likely as the others, or few much likelier than most (Zipf, exponent 1). */
-function owner({ owners, skew = false }) {
-  if (!skew) return () => 1 + Math.floor(Math.random() * owners)
+/** `owners` ids from `from` on: each as likely as the others, or few much likelier than most (Zipf, exponent 1). */
+function owner({ owners, from = 1, skew = false }) {
+  if (!skew) return () => from + Math.floor(Math.random() * owners)
   const top = Math.log(owners + 1)
   return () => Math.min(owners, Math.floor(Math.exp(Math.random() * top)))
 }

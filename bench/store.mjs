@@ -34,7 +34,8 @@ export async function fill(admin) {
 export async function audit(admin, acknowledged) {
   const [[{ used }]] = await admin.query('SELECT CAST(SUM(used) AS CHAR) AS used FROM mail_quota')
   const [[{ charged }]] = await admin.query(
-    'SELECT CAST(COALESCE(SUM(charged - refunded), 0) AS CHAR) AS charged FROM mail_operation',
+    'SELECT CAST(COALESCE(SUM(charged), 0) AS CHAR) AS charged FROM (SELECT charged - refunded AS charged FROM mail_operation UNION ALL ' +
+      'SELECT amount FROM mail_act p WHERE plain_owner_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM mail_operation o WHERE o.id = p.id)) kept',
   )
   if (used !== charged || Number(used) < acknowledged)
     throw new Error(`sums do not match: used ${used}, ledger ${charged}, acknowledged ${acknowledged}`)

@@ -74,6 +74,7 @@ export async function startMariaDb({ basePort, args = [] } = {}) {
       '--no-defaults',
       ...userOption,
       `--datadir=${data}`,
+      `--tmpdir=${directory}`,
       '--auth-root-authentication-method=normal',
       '--skip-test-db',
     ])
@@ -93,6 +94,8 @@ export async function startMariaDb({ basePort, args = [] } = {}) {
           '--no-defaults',
           ...userOption,
           `--datadir=${data}`,
+          // A server that starts deletes what others have in the same place for temporary tables, even while they use them.
+          `--tmpdir=${directory}`,
           `--port=${port}`,
           '--bind-address=127.0.0.1',
           '--skip-name-resolve',

@@ -1,11 +1,12 @@
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
+import { DataSource } from 'typeorm'
 import { createApp } from './app.js'
 import { Tokens } from './auth/tokens.js'
 import { Clock } from './clock/clock.js'
 import { loadConfig } from './config/config.js'
 import { readEnvironment } from './config/environment.js'
-import { migrate } from './database/migrate.js'
+import { migrate, unfinished } from './database/migrate.js'
 import { ENTITIES } from './entities.js'
 import { CONSOLE_PATH, servedConsole } from './operations/console.js'
 import { ServiceLogger } from './operations/service-logger.js'
@@ -25,6 +26,12 @@ async function start(): Promise<void> {
   if (ran.length > 0) logger.log(`the schema is up to date, these ran: ${ran.join(', ')}`, 'Main')
   const app = await createApp(config, { logger })
   await app.init()
+  const later = await using(config.database, async () => unfinished(app.get(DataSource)))
+  if (later.length > 0)
+    logger.log(
+      `waiting for npm run migrate -- --finish, once no instance of the version before is left: ${later.join(', ')}`,
+      'Main',
+    )
   const server = app.getHttpServer()
   try {
     // Nest's own listen would tell of a failure in the log as well.

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { audit } from './support/audit.js'
+import { audit, mailOperationsOf } from './support/audit.js'
 import { CAN_START_SERVER, HAS_SERVER, TestDatabase } from './support/database.js'
 import { figure, SCALE } from './support/figures.js'
 import { type Answer, HttpClient, NoAnswer } from './support/http-client.js'
@@ -510,11 +510,7 @@ onOwnServer('the end of a process', () => {
 
   /** Every acknowledged operation is there, once, and nothing else is. */
   async function nothingLost(load: Load, accounts: readonly number[]): Promise<void> {
-    const stored = new Set(
-      (await database.rows<{ id: string }>(`SELECT id FROM mail_operation WHERE owner_id IN (${accounts.join()})`)).map(
-        ({ id }) => id,
-      ),
-    )
+    const stored = new Set((await database.rows<{ id: string }>(mailOperationsOf(accounts))).map(({ id }) => id))
     const missing = [...load.acknowledged.values()].filter((id) => !stored.has(id))
     expect(missing).toEqual([])
     expect(stored.size).toBe(load.acknowledged.size)
@@ -679,9 +675,7 @@ onOwnServer('the end of a process', () => {
         await load.stop()
         acknowledged = before + load.acknowledged.size
         for (const [outcome, count] of Object.entries(load.counts)) counts[outcome] = (counts[outcome] ?? 0) + count
-        const stored = await database.rows<{ id: string }>(
-          `SELECT id FROM mail_operation WHERE owner_id IN (${accounts.join()})`,
-        )
+        const stored = await database.rows<{ id: string }>(mailOperationsOf(accounts))
         const ids = new Set(stored.map(({ id }) => id))
         expect([...load.acknowledged.values()].filter((id) => !ids.has(id))).toEqual([])
         expect(ids.size).toBe(acknowledged)

@@ -7,7 +7,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { audit } from './support/audit.js'
+import { audit, mailOperationsOf } from './support/audit.js'
 import { figure, SCALE } from './support/figures.js'
 import { CAN_START_CLUSTER, Failover, GaleraCluster, type GaleraNode } from './support/galera.js'
 import { type Answer, HttpClient } from './support/http-client.js'
@@ -81,11 +81,7 @@ onCluster('on a Galera cluster', () => {
     for (const node of cluster.nodes) {
       const { rows } = tables(node)
       const of = `account_id IN (${accounts.join()})`
-      const stored = new Set(
-        (await rows<{ id: string }>(`SELECT id FROM mail_operation WHERE owner_id IN (${accounts.join()})`)).map(
-          ({ id }) => id,
-        ),
-      )
+      const stored = new Set((await rows<{ id: string }>(mailOperationsOf(accounts))).map(({ id }) => id))
       expect([...load.acknowledged.values()].filter((id) => !stored.has(id))).toEqual([])
       expect(stored.size).toBe(load.acknowledged.size)
       const [sum] = await rows<{ used: number }>(`SELECT SUM(used) AS used FROM mail_quota WHERE ${of}`)

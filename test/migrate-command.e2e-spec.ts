@@ -6,7 +6,8 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { DataSource } from 'typeorm'
 import { freePort } from '../scripts/mariadb.mjs'
 import { dataSourceOptions } from '../src/database/data-source-options.js'
-import { MIGRATIONS } from '../src/database/migrations/index.js'
+import { FINISHING, MIGRATIONS } from '../src/database/migrations/index.js'
+import { ENTITIES } from '../src/entities.js'
 import { type Ended, runNode } from './support/command.js'
 import { onEveryStore, type Store } from './support/store.js'
 
@@ -96,6 +97,28 @@ onEveryStore('the migrate command', (kind) => {
     const again = await runNode([ENTRY], { env })
     expect(again.code).toBe(0)
     expect(again.stdout).toMatch(/nothing to do/)
+  })
+
+  it('leaves for --finish what an instance of the version before could not stand', async () => {
+    const env = { DATABASE_URL: store.url }
+    const later = FINISHING.map(({ name }) => name)
+    expect((await runNode([ENTRY], { env })).code).toBe(0)
+    const dataSource = await new DataSource(dataSourceOptions(store.config, ENTITIES, 'migration')).initialize()
+    // As the version before has left it.
+    for (const _ of later) await dataSource.undoLastMigration({ transaction: 'none' })
+    await dataSource.destroy()
+    expect((await recordedIn(store)).filter((name) => later.includes(name))).toEqual([])
+
+    const update = await runNode([ENTRY], { env })
+    expect(update).toMatchObject({ code: 0, stderr: '' })
+    expect(ranBy(update)).toEqual([])
+    const status = await runNode([ENTRY, '--status'], { env })
+    expect(status.code).toBe(0)
+    for (const name of later) expect(status.stdout).toMatch(new RegExp(`^later +${name}$`, 'm'))
+    expect(status.stdout).toMatch(/--finish/)
+    expect(ranBy(await runNode([ENTRY, '--finish'], { env }))).toEqual(later)
+    expect((await runNode([ENTRY, '--status'], { env })).stdout).not.toMatch(/later|--finish/)
+    expect(await recordedIn(store)).toEqual(NAMES)
   })
 })
 

@@ -3,6 +3,8 @@ import type { Registry } from 'prom-client'
 import { DataSource } from 'typeorm'
 import { Clock } from '../clock/clock.js'
 import { Config } from '../config/config.js'
+import { hasRun } from '../database/migrate.js'
+import { WritePlainConsumes1795400000001 } from '../database/migrations/1795400000001-write-plain-consumes.js'
 import { UnitOfWork } from '../database/unit-of-work.js'
 import { ChangeReader } from '../ledger/change-reader.js'
 import type { Channel } from '../ledger/channel.js'
@@ -49,7 +51,7 @@ function engineOf<Q extends QuotaRow>(channel: Channel<Q>): FactoryProvider[] {
     {
       provide: partOf(channel, Ledger),
       inject: [DataSource, UnitOfWork, Clock, Config, partOf(channel, UsageReader), METRICS_REGISTRY],
-      useFactory: (
+      useFactory: async (
         dataSource: DataSource,
         work: UnitOfWork,
         clock: Clock,
@@ -61,6 +63,7 @@ function engineOf<Q extends QuotaRow>(channel: Channel<Q>): FactoryProvider[] {
           lanes: config.database.kind === 'sqlite' ? 1 : LANES,
           queueLimit: config.queueLimit,
           callerQueueLimit: config.principalQueueLimit,
+          plainConsumes: await hasRun(dataSource, WritePlainConsumes1795400000001),
         })
         measureLedger(registry, ledger, usage)
         return ledger

@@ -1,9 +1,9 @@
 import { statSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { DataSource, type EntityTarget, MigrationExecutor, type QueryRunner } from 'typeorm'
+import { DataSource, type EntityTarget, type Migration, MigrationExecutor, type QueryRunner } from 'typeorm'
 import type { DatabaseConfig } from '../config/config.js'
 import { dataSourceOptions } from './data-source-options.js'
-import { MIGRATIONS } from './migrations/index.js'
+import { FINISHING, MIGRATIONS } from './migrations/index.js'
 import { ensureWritable } from './sqlite-file.js'
 import { faultOf } from './store-error.js'
 
@@ -16,23 +16,68 @@ const MOST_TRIES = 8
  * Brings the schema up to date before an instance serves. Any number of processes may do so at once: one migrates under a lock of the store, the
  * others wait for it and then find nothing to do. Where the lock does not reach (other nodes of a cluster) the loser of the race fails, looks
  * again, and finds nothing either.
+ * @param options.finish run also what instances of the version before could not stand; on an empty database that is done in any case
  * @returns the names of the migrations that ran, oldest first
  * @throws what the last of several tries failed of
  */
-export async function migrate(config: DatabaseConfig, entities: readonly EntityTarget<unknown>[]): Promise<string[]> {
+export async function migrate(
+  config: DatabaseConfig,
+  entities: readonly EntityTarget<unknown>[],
+  { finish = false } = {},
+): Promise<string[]> {
   return connected(config, entities, async (dataSource, runner) => {
-    const executor = new MigrationExecutor(dataSource, runner)
-    // On a server every DDL statement commits, so that a transaction would promise what it cannot keep; on SQLite the lock is one.
-    executor.transaction = 'none'
-    const run = async () => (await executor.executePendingMigrations()).map(({ name }) => name)
+    const run = async () => {
+      const empty = (await recorded(dataSource, runner)).length === 0
+      const executor = new Executor(dataSource, runner, finish || empty)
+      return (await executor.executePendingMigrations()).map(({ name }) => name)
+    }
     return config.kind === 'sqlite' ? underWriteLock(runner, run) : underNamedLock(runner, run)
   })
+}
+
+class Executor extends MigrationExecutor {
+  // On a server every DDL statement commits, so that a transaction would promise what it cannot keep; on SQLite the lock is one.
+  override transaction = 'none' as const
+
+  constructor(
+    dataSource: DataSource,
+    runner: QueryRunner,
+    private readonly finish: boolean,
+  ) {
+    super(dataSource, runner)
+  }
+
+  protected override getMigrations(): Migration[] {
+    return super.getMigrations().filter(({ name }) => this.finish || !isFinishing(name))
+  }
+}
+
+function isFinishing(name: string): boolean {
+  return FINISHING.some((migration) => migration.name === name)
+}
+
+/** Has the database this migration? */
+export async function hasRun(dataSource: DataSource, migration: { readonly name: string }): Promise<boolean> {
+  const rows: unknown[] = await dataSource.query(
+    `SELECT 1 FROM \`${String(dataSource.options.migrationsTableName)}\` WHERE name = ?`,
+    [migration.name],
+  )
+  return rows.length > 0
+}
+
+/** The migrations that wait for the operator's word that no instance of the version before is left. */
+export async function unfinished(dataSource: DataSource): Promise<string[]> {
+  const waiting: string[] = []
+  for (const migration of FINISHING) if (!(await hasRun(dataSource, migration))) waiting.push(migration.name)
+  return waiting
 }
 
 /** A migration, and whether the database has it. */
 export interface MigrationState {
   readonly name: string
   readonly ran: boolean
+  /** Does it wait for the operator's word that no instance of the version before is left? */
+  readonly finishing: boolean
 }
 
 /**
@@ -45,7 +90,7 @@ export async function migrationStates(
 ): Promise<MigrationState[]> {
   const nothingYet = config.kind === 'sqlite' && statSync(config.path, { throwIfNoEntry: false }) === undefined
   const ran = nothingYet ? new Set() : new Set(await connected(config, entities, recorded))
-  return MIGRATIONS.map(({ name }) => ({ name, ran: ran.has(name) }))
+  return MIGRATIONS.map(({ name }) => ({ name, ran: ran.has(name), finishing: ran.size > 0 && isFinishing(name) }))
 }
 
 async function recorded(dataSource: DataSource, runner: QueryRunner): Promise<string[]> {

@@ -34,6 +34,9 @@ export class RowCodec<T extends ObjectLiteral> {
   private readonly fields: readonly Field[]
   private readonly byProperty: ReadonlyMap<string, Field>
   private readonly indexes: ReadonlyMap<string, string>
+  private readonly insertedFields: readonly Field[]
+  private readonly insertHead: string
+  private readonly insertTuple: string
 
   private constructor(metadata: EntityMetadata) {
     this.table = quote(metadata.tableName)
@@ -55,6 +58,9 @@ export class RowCodec<T extends ObjectLiteral> {
       .join(', ')
     const inserted = metadata.columns.filter(({ isInsert, isGenerated }) => isInsert && !isGenerated)
     this.inserted = inserted.map(({ propertyName }) => propertyName as keyof T & string)
+    this.insertedFields = this.fields.filter(({ property }) => this.inserted.includes(property))
+    this.insertHead = `INSERT INTO ${this.table} (${this.insertedFields.map(({ column }) => column).join(', ')}) VALUES `
+    this.insertTuple = `(${this.insertedFields.map(() => '?').join(', ')})`
     this.updated = inserted
       .filter(({ isUpdate, isPrimary }) => isUpdate && !isPrimary)
       .map(({ propertyName }) => propertyName as keyof T & string)
@@ -101,8 +107,7 @@ export class RowCodec<T extends ObjectLiteral> {
 
   /** A property's value as it is bound to a placeholder. */
   bind(property: keyof T & string, value: unknown): Scalar {
-    const field = this.byProperty.get(property)
-    return field?.kind === 'instant' && typeof value === 'number' ? instantToStore(value) : ((value ?? null) as Scalar)
+    return bound(this.byProperty.get(property)?.kind ?? 'text', value)
   }
 
   /** A selected row as a plain object with the entity's properties. */
@@ -128,20 +133,25 @@ export class RowCodec<T extends ObjectLiteral> {
    * Each writes every column that is not the store's own; what a row lacks is null.
    */
   inserts(rows: readonly Partial<T>[]): { sql: string; values: Scalar[] }[] {
-    const properties = this.inserted
-    const head = `INSERT INTO ${this.table} (${properties.map((property) => this.column(property)).join(', ')}) VALUES `
-    const tuple = `(${properties.map(() => '?').join(', ')})`
-    const most = Math.floor(MOST_PLACEHOLDERS / properties.length)
+    const most = Math.floor(MOST_PLACEHOLDERS / this.insertedFields.length)
     const statements = []
     for (let start = 0; start < rows.length; start += most) {
       const part = rows.slice(start, start + most)
+      const values: Scalar[] = []
+      for (const row of part) {
+        for (const { property, kind } of this.insertedFields) values.push(bound(kind, row[property]))
+      }
       statements.push({
-        sql: head + part.map(() => tuple).join(', '),
-        values: part.flatMap((row) => properties.map((property) => this.bind(property, row[property]))),
+        sql: this.insertHead + `${this.insertTuple}, `.repeat(part.length - 1) + this.insertTuple,
+        values,
       })
     }
     return statements
   }
+}
+
+function bound(kind: Field['kind'], value: unknown): Scalar {
+  return kind === 'instant' && typeof value === 'number' ? instantToStore(value) : ((value ?? null) as Scalar)
 }
 
 /** SQLite takes 32,766 placeholders in a statement, MySQL any number in a text query. */

@@ -27,7 +27,12 @@ export const OPERATION_ACTS = [
 ] as const satisfies readonly ActKind[]
 export type OperationAct = (typeof OPERATION_ACTS)[number]
 
-/** One recorded change with its caller, key and answer. Immutable: a replay is answered from here, never from rows that change. */
+/**
+ * One recorded change with its caller, key and answer. Immutable: a replay is answered from here, never from rows that change.
+ *
+ * A plain consume (`plain-consume.ts`) has no other row: what its operation, its allocation and its answer would say is in the last four columns, which
+ * are null in every other act.
+ */
 export abstract class ActRow {
   /** UUIDv7, made when the request came in, so that a rerun recognises its own act. A consume's or reserve's act and operation share it. */
   @PrimaryColumn(ascii(36))
@@ -61,7 +66,7 @@ export abstract class ActRow {
   @Column({ ...ascii(32), name: 'once', nullable: true })
   once!: string | null
 
-  /** Digest of what was asked, its amount left out. */
+  /** Digest of what was asked, its amount left out; empty in a plain consume, where the owner says it. */
   @Column(ascii(32))
   request!: string
 
@@ -73,7 +78,7 @@ export abstract class ActRow {
   @Column({ ...INTEGER, name: 'default_amount', nullable: true })
   defaultAmount!: number | null
 
-  /** The body of the answer, byte for byte. */
+  /** The body of the answer, byte for byte; empty in a plain consume, whose answer is rebuilt. */
   @Column({ type: 'text' })
   answer!: string
 
@@ -82,4 +87,23 @@ export abstract class ActRow {
 
   @Column(INSTANT)
   at!: Instant
+
+  /** The owner of a plain consume, once more: its index holds plain consumes alone. */
+  @Column({ ...INTEGER, name: 'plain_owner_id', nullable: true })
+  plainOwnerId!: number | null
+
+  /** The quota that paid a plain consume. */
+  @Column({ ...INTEGER, name: 'plain_quota_id', nullable: true })
+  plainQuotaId!: number | null
+
+  /** In which of that quota's cycles. */
+  @Column({ ...INTEGER, name: 'cycle_seq', nullable: true })
+  cycleSeq!: number | null
+
+  /** What the owner had left right after a plain consume. */
+  @Column({ ...INTEGER, name: 'owner_remaining', nullable: true })
+  ownerRemaining!: number | null
 }
+
+/** An act as it is told, however it is stored. */
+export type Act = Omit<ActRow, 'plainOwnerId' | 'plainQuotaId' | 'cycleSeq' | 'ownerRemaining'>

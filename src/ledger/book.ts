@@ -2,7 +2,7 @@ import { type Allocation, byDrawDown } from '../quota/draw-down.js'
 import type { Instant } from '../quota/instant.js'
 import { isActive, isLive, type QuotaState, remaining, roll } from '../quota/quota.js'
 import { type Hold, Refills } from '../quota/refill.js'
-import type { ActRow } from './act.entity.js'
+import type { Act } from './act.entity.js'
 import type { AllocationRow } from './allocation.entity.js'
 import type { ChangeRow } from './change.entity.js'
 import type { OperationRow } from './operation.entity.js'
@@ -16,6 +16,8 @@ type Counters = Pick<QuotaState, (typeof COUNTERS)[number]>
 export interface OperationEntry {
   readonly row: OperationRow
   readonly allocations: readonly Allocation[]
+  /** Is its act the only row it has yet? See `plain-consume.ts`. */
+  readonly plain?: boolean
 }
 
 /** A hold and whose it is. */
@@ -49,19 +51,19 @@ export class Book<Q extends QuotaRow> {
   private readonly drawnIds = new Set<number>()
   private readonly owners = new Map<number, OwnerBook<Q>>()
   private readonly operations = new Map<string, OperationEntry>()
-  private readonly onceActs = new Map<string, ActRow>()
-  private readonly actsById = new Map<string, ActRow>()
+  private readonly onceActs = new Map<string, Act>()
+  private readonly actsById = new Map<string, Act>()
   /** What due holds keep that are still written down, by quota and cycle. */
   private readonly unswept = new Map<string, number>()
   /** Owners whose due holds were looked at. */
   readonly dueOwners = new Set<number>()
 
-  readonly newActs: ActRow[] = []
+  readonly newActs: Act[] = []
   readonly newOperations: OperationEntry[] = []
   readonly newHolds = new Map<string, { ownerId: number; hold: Hold }>()
   readonly closedHolds: string[] = []
   readonly expiredOperations = new Set<string>()
-  readonly changedOperations = new Map<string, OperationRow>()
+  readonly changedOperations = new Map<string, OperationEntry>()
   readonly changes: Omit<ChangeRow, 'id'>[] = []
   readonly editedQuotas = new Map<number, Q>()
 
@@ -103,22 +105,22 @@ export class Book<Q extends QuotaRow> {
   }
 
   /** Takes in an act that was read. */
-  addAct(act: ActRow): void {
+  addAct(act: Act): void {
     this.actsById.set(act.id, act)
     if (act.once !== null) this.onceActs.set(act.once, act)
   }
 
   /** The act of this very request, committed by an earlier try whose answer was lost. */
-  actById(id: string): ActRow | undefined {
+  actById(id: string): Act | undefined {
     return this.actsById.get(id)
   }
 
-  actByOnce(once: string): ActRow | undefined {
+  actByOnce(once: string): Act | undefined {
     return this.onceActs.get(once)
   }
 
   /** Records an act to be written; later requests of the batch see it. */
-  record(act: ActRow): void {
+  record(act: Act): void {
     this.newActs.push(act)
     this.addAct(act)
   }

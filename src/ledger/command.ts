@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { NewSettings, SettingsPatch } from '../quota/settings.js'
 import type { ActKind } from './act.entity.js'
 
@@ -54,7 +54,7 @@ export interface Outcome {
 }
 
 function digest(...parts: readonly unknown[]): string {
-  return createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 32)
+  return hash('sha256', JSON.stringify(parts)).slice(0, 32)
 }
 
 /** What a caller's key stands for: a key belongs to the caller that sent it, and to the channel by its table. */

@@ -6,7 +6,7 @@ import { MOST_LIVE_QUOTAS, roll } from '../quota/quota.js'
 import type { Allocation } from '../quota/draw-down.js'
 import type { Hold } from '../quota/refill.js'
 import type { NewSettings, SettingsPatch } from '../quota/settings.js'
-import type { ActRow } from './act.entity.js'
+import type { Act } from './act.entity.js'
 import { Book, type HeldBy, type OperationEntry } from './book.js'
 import type { ChangeRow } from './change.entity.js'
 import type { Channel } from './channel.js'
@@ -41,7 +41,7 @@ interface Reply {
 /** What a database would keep from batch to batch, and nothing else. */
 class Tables {
   readonly quotas = new Map<number, QuotaRow>()
-  readonly acts: ActRow[] = []
+  readonly acts: Act[] = []
   readonly operations = new Map<string, OperationEntry>()
   readonly holds = new Map<string, Hold>()
   readonly changes: Omit<ChangeRow, 'id'>[] = []
@@ -142,8 +142,10 @@ class Tables {
     for (const { hold } of book.newHolds.values()) this.holds.set(hold.operationId, structuredClone(hold))
     for (const id of book.expiredOperations) this.operations.get(id)!.row.state = 'expired'
     for (const id of book.closedHolds) if (!this.holds.delete(id)) throw new Error('a hold closed twice')
-    for (const { id, state, charged, refunded, ownerRemaining } of book.changedOperations.values())
+    for (const { row } of book.changedOperations.values()) {
+      const { id, state, charged, refunded, ownerRemaining } = row
       Object.assign(this.operations.get(id)!.row, { state, charged, refunded, ownerRemaining })
+    }
     for (const quota of book.editedQuotas.values()) this.quotas.set(quota.id, book.stored(quota))
     for (const { id, values } of book.movedCounters()) Object.assign(this.quotas.get(id)!, values)
     this.changes.push(...book.changes)

@@ -11,7 +11,7 @@ import {
   type SettingsChange,
   shownSettings,
 } from '../quota/settings.js'
-import type { ActRow } from './act.entity.js'
+import type { Act } from './act.entity.js'
 import type { Book, OperationEntry } from './book.js'
 import type { ChangeAction } from './change.entity.js'
 import type { Channel } from './channel.js'
@@ -282,7 +282,7 @@ export class Judge<Q extends QuotaRow> {
   private answerOperation(request: Request, entry: OperationEntry, amount: number, defaultAmount: number): Outcome {
     const { row, allocations } = entry
     row.ownerRemaining = this.book.ownerRemaining(row.ownerId)
-    if (row.id !== request.id) this.book.changedOperations.set(row.id, row)
+    if (row.id !== request.id) this.book.changedOperations.set(row.id, entry)
     const body = storedJson(operationView(this.channel, row, allocations, this.book.now))
     this.book.record(this.act(request, { quotaId: null, operationId: row.id, amount, defaultAmount, answer: body }))
     return { body, replayed: false, subject: row.id }
@@ -290,8 +290,8 @@ export class Judge<Q extends QuotaRow> {
 
   private act(
     { id, command, ownerId, caller, key, once, digest, requestId }: Request,
-    what: Pick<ActRow, 'quotaId' | 'operationId' | 'amount' | 'defaultAmount' | 'answer'>,
-  ): ActRow {
+    what: Pick<Act, 'quotaId' | 'operationId' | 'amount' | 'defaultAmount' | 'answer'>,
+  ): Act {
     const { kind } = command as RecordedCommand
     return {
       id,

@@ -2,7 +2,7 @@ import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/
 import type DataLoader from 'dataloader'
 import type { DataSource } from 'typeorm'
 import type { Clock } from '../clock/clock.js'
-import type { UnitOfWork } from '../database/unit-of-work.js'
+import type { Transaction, UnitOfWork } from '../database/unit-of-work.js'
 import { ServiceError } from '../error/service-error.js'
 import type { NewSettings, SettingsPatch } from '../quota/settings.js'
 import type { Channel } from './channel.js'
@@ -20,6 +20,12 @@ export interface Caller {
   /** The principal's name, 1 … 64 characters. */
   readonly name: string
   readonly requestId: string
+}
+
+/** How a ledger is set up. */
+export interface LedgerOptions extends EngineOptions {
+  /** May plain consumes be written as one row? No instance of a version that cannot read it may run then. */
+  readonly plainConsumes: boolean
 }
 
 /** Owners of operations made or settled here lately; saves the look-up before a settlement. */
@@ -43,19 +49,16 @@ export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, Befor
     dataSource: DataSource,
     private readonly work: UnitOfWork,
     clock: Clock,
-    options: EngineOptions,
+    options: LedgerOptions,
   ) {
-    this.store = new LedgerStore(dataSource, channel)
+    this.store = new LedgerStore(dataSource, channel, options.plainConsumes)
     this.engine = new Engine(channel, this.store, work, clock, options)
     this.refusals = new RefusalCounter(channel.name, this.store, work, clock)
     this.ids = new IdSource(clock)
-    const { quota, operation } = this.store
     // Whose a quota or an operation is never changes, so it may be read outside the locks: it says which lock to take.
-    this.ownerOfQuota = gatheringLoader((ids) =>
-      ownersOf<number>(work, quota.table, quota.column('id'), quota.column('ownerId'), ids),
-    )
-    this.ownerOfOperation = gatheringLoader((ids) =>
-      ownersOf<string>(work, operation.table, operation.column('id'), operation.column('ownerId'), ids),
+    this.ownerOfQuota = ownerLoader(work, async (transaction, ids) => this.store.ownersOfQuotas(transaction, ids))
+    this.ownerOfOperation = ownerLoader(work, async (transaction, ids) =>
+      this.store.ownersOfOperations(transaction, ids),
     )
   }
 
@@ -211,20 +214,12 @@ export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, Befor
   }
 }
 
-async function ownersOf<K extends string | number>(
+function ownerLoader<K extends string | number>(
   work: UnitOfWork,
-  table: string,
-  id: string,
-  ownerId: string,
-  ids: readonly K[],
-): Promise<(number | undefined)[]> {
-  const unique = [...new Set(ids)]
-  const rows = await work.read((transaction) =>
-    transaction.rows(
-      `SELECT ${id} AS id, ${ownerId} AS owner_id FROM ${table} WHERE ${id} IN (${unique.map(() => '?').join(', ')})`,
-      unique,
-    ),
-  )
-  const found = new Map(rows.map((row) => [row['id'] as K, Number(row['owner_id'])]))
-  return ids.map((key) => found.get(key))
+  find: (transaction: Transaction, ids: readonly K[]) => Promise<ReadonlyMap<K, number>>,
+): DataLoader<K, number | undefined> {
+  return gatheringLoader(async (ids) => {
+    const owners = await work.read((transaction) => find(transaction, [...new Set(ids)]))
+    return ids.map((id) => owners.get(id))
+  })
 }

@@ -6,7 +6,7 @@ import type { Statement, Transaction } from '../database/unit-of-work.js'
 import type { Allocation } from '../quota/draw-down.js'
 import type { Instant } from '../quota/instant.js'
 import { storedForSearch } from '../quota/label.js'
-import type { ActRow } from './act.entity.js'
+import type { Act, ActRow } from './act.entity.js'
 import type { AllocationRow } from './allocation.entity.js'
 import { allocationRows, type Book, type HeldBy, type OperationEntry } from './book.js'
 import type { ChangeRow } from './change.entity.js'
@@ -14,6 +14,7 @@ import type { Channel } from './channel.js'
 import type { HoldRow } from './hold.entity.js'
 import type { OperationRow } from './operation.entity.js'
 import type { OwnerRow } from './owner.entity.js'
+import { isPlain, plainOperation, plainRow, wholeAct } from './plain-consume.js'
 import type { QuotaRow } from './quota.entity.js'
 import type { RefusalRow } from './refusal.entity.js'
 
@@ -50,11 +51,11 @@ export interface Found<Q> {
   readonly lockedIds: readonly number[]
   /** The owners' quotas that may be live, of those not locked as well, and those that were named, deleted or not. */
   readonly quotas: readonly Q[]
-  readonly acts: readonly ActRow[]
+  readonly acts: readonly Act[]
   readonly operations: readonly OperationEntry[]
 }
 
-/** The statements of one channel's ledger. Knows tables, and nothing of what they are for. */
+/** The statements of one channel's ledger. Knows tables, and nothing of what they are for; that plain consumes have one row is known here alone. */
 export class LedgerStore<Q extends QuotaRow> {
   readonly quota: RowCodec<Q>
   readonly operation: RowCodec<OperationRow>
@@ -63,9 +64,16 @@ export class LedgerStore<Q extends QuotaRow> {
   readonly change: RowCodec<ChangeRow>
   readonly owner: RowCodec<OwnerRow>
   readonly refusal: RowCodec<RefusalRow>
-  private readonly act: RowCodec<ActRow>
+  readonly act: RowCodec<ActRow>
 
-  constructor(dataSource: DataSource, channel: Channel<Q>) {
+  /**
+   * @param plainConsumes may a plain consume be written as one row? Not beside an instance that cannot read it. Such rows are read in any case.
+   */
+  constructor(
+    dataSource: DataSource,
+    private readonly channel: Channel<Q>,
+    private readonly plainConsumes = false,
+  ) {
     this.quota = RowCodec.of(dataSource, channel.quota)
     this.owner = RowCodec.of(dataSource, channel.owner)
     this.act = RowCodec.of(dataSource, channel.act)
@@ -108,15 +116,15 @@ export class LedgerStore<Q extends QuotaRow> {
         selectBy(this.allocation, 'operationId', operationIds),
       ],
     )
-    const paid = allocationsByOperation(await decoded(this.allocation, allocations))
+    const entries = withAllocations(
+      await decoded(this.operation, operations),
+      await decoded(this.allocation, allocations),
+    )
     return {
       lockedIds: owners.map((row) => Number(row['id'])),
       quotas: [...(await decoded(this.quota, live)), ...(await decoded(this.quota, named))],
-      acts: [...(await decoded(this.act, keyed)), ...(await decoded(this.act, own))],
-      operations: (await decoded(this.operation, operations)).map((row) => ({
-        row,
-        allocations: paid.get(row.id) ?? [],
-      })),
+      acts: [...(await decoded(this.act, keyed)), ...(await decoded(this.act, own))].map((act) => this.whole(act)),
+      operations: [...entries, ...(await this.plainOperations(transaction, operationIds, entries))],
     }
   }
 
@@ -153,27 +161,51 @@ export class LedgerStore<Q extends QuotaRow> {
     return this.byIds(transaction, this.quota, 'id', ids)
   }
 
-  async actsByOnce(transaction: Transaction, once: readonly string[]): Promise<ActRow[]> {
-    return this.byIds(transaction, this.act, 'once', once)
+  async actsByOnce(transaction: Transaction, once: readonly string[]): Promise<Act[]> {
+    return (await this.byIds(transaction, this.act, 'once', once)).map((act) => this.whole(act))
   }
 
   /** The acts on an operation, the one that made it among them. */
-  async actsOf(transaction: Transaction, operationId: string): Promise<ActRow[]> {
-    return this.byIds(transaction, this.act, 'operationId', [operationId])
+  async actsOf(transaction: Transaction, operationId: string): Promise<Act[]> {
+    const later = await this.byIds(transaction, this.act, 'operationId', [operationId])
+    return [...(await this.plainActs(transaction, [operationId])), ...later].map((act) => this.whole(act))
   }
 
   /** Operations with their allocations in draw-down order. */
   async operationsById(transaction: Transaction, ids: readonly string[]): Promise<OperationEntry[]> {
     const rows = await this.byIds(transaction, this.operation, 'id', ids)
-    const allocations = allocationsByOperation(
-      await this.byIds(
-        transaction,
-        this.allocation,
-        'operationId',
-        rows.map((row) => row.id),
-      ),
+    const paid = await this.byIds(
+      transaction,
+      this.allocation,
+      'operationId',
+      rows.map((row) => row.id),
     )
-    return rows.map((row) => ({ row, allocations: allocations.get(row.id) ?? [] }))
+    const entries = withAllocations(rows, paid)
+    return [...entries, ...(await this.plainOperations(transaction, ids, entries))]
+  }
+
+  /** Whose the quotas are. */
+  async ownersOfQuotas(transaction: Transaction, ids: readonly number[]): Promise<Map<number, number>> {
+    const { quota } = this
+    const [id, ownerId] = [quota.column('id'), quota.column('ownerId')]
+    const rows = await transaction.rows(
+      `SELECT ${id} AS id, ${ownerId} AS owner_id FROM ${quota.table} WHERE ${id} IN (${placeholders(ids)})`,
+      ids,
+    )
+    return new Map(rows.map((row) => [Number(row['id']), Number(row['owner_id'])]))
+  }
+
+  /** Whose the operations are. */
+  async ownersOfOperations(transaction: Transaction, ids: readonly string[]): Promise<Map<string, number>> {
+    const { operation, act } = this
+    const [id, ownerId] = [operation.column('id'), operation.column('ownerId')]
+    const [plainId, plainOwnerId] = [act.column('id'), act.column('plainOwnerId')]
+    const rows = await transaction.rows(
+      `SELECT ${id} AS id, ${ownerId} AS owner_id FROM ${operation.table} WHERE ${id} IN (${placeholders(ids)}) UNION ALL ` +
+        `SELECT ${plainId}, ${plainOwnerId} FROM ${act.readByKey(transaction.dialect)} WHERE ${plainId} IN (${placeholders(ids)}) AND ${plainOwnerId} IS NOT NULL`,
+      [...ids, ...ids],
+    )
+    return new Map(rows.map((row) => [row['id'] as string, Number(row['owner_id'])]))
   }
 
   /** The owners' holds that are open at `now`. */
@@ -240,21 +272,37 @@ export class LedgerStore<Q extends QuotaRow> {
     return ids
   }
 
-  /** Writes everything that a batch recorded. The acts go first and sorted: theirs is the one index on which two batches can meet. */
+  /**
+   * Writes everything that a batch recorded. The acts go first: theirs is the one index on which two batches can meet. Rows go in order of their ids, which
+   * rise: pages of the table are then filled one after the other, and not split in the middle.
+   */
   async write(transaction: Transaction, book: Book<Q>): Promise<void> {
-    const acts = [...book.newActs].sort((a, b) => compare(a.once ?? '', b.once ?? ''))
-    const entries = book.newOperations
+    const plain = new Map<string, OperationEntry>()
+    const inRows: OperationEntry[] = []
+    for (const entry of book.newOperations) {
+      if (this.plainConsumes && isPlain(entry)) plain.set(entry.row.id, entry)
+      else inRows.push(entry)
+    }
+    const changed = [...book.changedOperations.values()]
+    inRows.push(...changed.filter((entry) => entry.plain))
+    inRows.sort((a, b) => compare(a.row.id, b.row.id))
+    const acts = book.newActs
+      .map((act) => {
+        const entry = plain.get(act.id)
+        return entry === undefined ? act : plainRow(act, entry)
+      })
+      .sort((a, b) => compare(a.id, b.id))
     const holds = [...book.newHolds.values()].map(({ ownerId, hold }) => ({ ...hold, ownerId }))
     await this.insert(transaction, this.act, acts)
     await this.insert(
       transaction,
       this.operation,
-      entries.map(({ row }) => row),
+      inRows.map(({ row }) => row),
     )
     await this.insert(
       transaction,
       this.allocation,
-      entries.flatMap(({ row, allocations }) => allocationRows(row.id, allocations)),
+      inRows.flatMap(({ row, allocations }) => allocationRows(row.id, allocations)),
     )
     await this.insert(transaction, this.hold, holds)
     await this.insert(transaction, this.change, book.changes)
@@ -263,7 +311,9 @@ export class LedgerStore<Q extends QuotaRow> {
     await this.update(
       transaction,
       this.operation,
-      [...book.changedOperations.values()].map((row) => ({ id: row.id, values: pick(row, this.operation.updated) })),
+      changed
+        .filter((entry) => !entry.plain)
+        .map(({ row }) => ({ id: row.id, values: pick(row, this.operation.updated) })),
     )
     const edited = [...book.editedQuotas.values()]
     const moved = book.movedCounters().filter(({ id }) => !book.editedQuotas.has(id))
@@ -351,6 +401,29 @@ export class LedgerStore<Q extends QuotaRow> {
     }
   }
 
+  private whole(act: ActRow): Act {
+    return wholeAct(this.channel, act)
+  }
+
+  /** The acts of those of the operations that are plain consumes. */
+  private async plainActs(transaction: Transaction, ids: readonly string[]): Promise<ActRow[]> {
+    return (await this.byIds(transaction, this.act, 'id', ids)).filter(({ plainOwnerId }) => plainOwnerId !== null)
+  }
+
+  /** Those of the operations that have no rows of their own. */
+  private async plainOperations(
+    transaction: Transaction,
+    ids: readonly string[],
+    inRows: readonly OperationEntry[],
+  ): Promise<OperationEntry[]> {
+    const found = new Set(inRows.map(({ row }) => row.id))
+    const acts = await this.plainActs(
+      transaction,
+      ids.filter((id) => !found.has(id)),
+    )
+    return acts.map(plainOperation).filter((entry) => entry !== undefined)
+  }
+
   private async byIds<T extends object>(
     transaction: Transaction,
     codec: RowCodec<T>,
@@ -430,15 +503,15 @@ async function sent(transaction: Transaction, statements: readonly Statement[]):
   return statements.map((statement) => results[asking.indexOf(statement)] ?? [])
 }
 
-/** What each operation was paid by, in draw-down order. */
-function allocationsByOperation(rows: AllocationRow[]): Map<string, Allocation[]> {
-  const found = new Map<string, Allocation[]>()
-  for (const { operationId, quotaId, cycleSeq, amount } of rows.sort((a, b) => a.position - b.position)) {
-    const list = found.get(operationId)
-    if (list === undefined) found.set(operationId, [{ quotaId, cycleSeq, amount }])
+/** Operations with what each was paid by, in draw-down order. */
+function withAllocations(rows: readonly OperationRow[], allocations: AllocationRow[]): OperationEntry[] {
+  const paid = new Map<string, Allocation[]>()
+  for (const { operationId, quotaId, cycleSeq, amount } of allocations.sort((a, b) => a.position - b.position)) {
+    const list = paid.get(operationId)
+    if (list === undefined) paid.set(operationId, [{ quotaId, cycleSeq, amount }])
     else list.push({ quotaId, cycleSeq, amount })
   }
-  return found
+  return rows.map((row) => ({ row, allocations: paid.get(row.id) ?? [] }))
 }
 
 /** Each row may need two placeholders a column. */

@@ -1,9 +1,9 @@
 import type DataLoader from 'dataloader'
 import type { DataSource } from 'typeorm'
 import type { Clock } from '../clock/clock.js'
-import type { Scalar } from '../database/row-codec.js'
+import type { RowCodec, Scalar } from '../database/row-codec.js'
 import type { UnitOfWork } from '../database/unit-of-work.js'
-import type { ActRow } from './act.entity.js'
+import type { Act } from './act.entity.js'
 import type { OperationEntry } from './book.js'
 import type { Channel } from './channel.js'
 import { onceForKey } from './command.js'
@@ -35,6 +35,13 @@ export interface LedgerPage {
 interface Condition {
   readonly sql: string
   readonly values: readonly Scalar[]
+}
+
+/** One of the places where the ids of a page may be, to be read newest first. */
+interface Arm {
+  readonly from: string
+  readonly id: string
+  readonly conditions: readonly Condition[]
 }
 
 /** Reads operations past the engine; a hold whose time has come shows as expired, whether or not anything has swept it. */
@@ -70,17 +77,22 @@ export class UsageReader<Q extends QuotaRow> {
    */
   async ledger(of: LedgerOf, before: string | undefined, size: number, filter: LedgerFilter = {}): Promise<LedgerPage> {
     if (isEmpty(filter)) return { items: [], next_before: null }
-    const [from, id, condition] = this.path(of, filter)
-    const conditions = [
-      condition,
-      ...(before === undefined ? [] : [{ sql: `${id} < ?`, values: [before] }]),
-      ...this.conditions(filter),
-    ]
+    const arms = [this.inRows(of, filter), ...this.plain(of, filter)]
+    // One more than asked for tells whether there is a next page.
+    const limit = size + 1
     return this.work.read(async (transaction) => {
-      // One more than asked for tells whether there is a next page.
+      const newest = arms.map(
+        ({ from, id, conditions }, n) =>
+          `SELECT id FROM (SELECT ${id} AS id FROM ${from} WHERE ${conditions.map(({ sql }) => sql).join(' AND ')} ` +
+          `${before === undefined ? '' : `AND ${id} < ?`} ORDER BY ${id} DESC LIMIT ${limit}) arm${n}`,
+      )
+      // A union, since a refunded consume is found in both.
       const rows = await transaction.rows(
-        `SELECT ${id} AS id FROM ${from} WHERE ${conditions.map(({ sql }) => sql).join(' AND ')} ORDER BY ${id} DESC LIMIT ${size + 1}`,
-        conditions.flatMap(({ values }) => values),
+        `${newest.join(' UNION ')} ORDER BY id DESC LIMIT ${limit}`,
+        arms.flatMap(({ conditions }) => [
+          ...conditions.flatMap(({ values }) => values),
+          ...(before === undefined ? [] : [before]),
+        ]),
       )
       const ids = rows.slice(0, size).map((row) => String(row['id']))
       const entries = await this.store.operationsById(transaction, ids)
@@ -110,7 +122,7 @@ export class UsageReader<Q extends QuotaRow> {
     const acts = await this.work.read((transaction) => this.store.actsOf(transaction, id))
     if (acts.length === 0) throw operationNotFound(id)
     // In the order in which they must have happened, also where the clocks of two instances disagree.
-    const rank = ({ kind }: ActRow): number => (kind === 'refund' ? 2 : kind === 'commit' || kind === 'release' ? 1 : 0)
+    const rank = ({ kind }: Act): number => (kind === 'refund' ? 2 : kind === 'commit' || kind === 'release' ? 1 : 0)
     acts.sort((a, b) => rank(a) - rank(b) || a.at - b.at || (a.id < b.id ? -1 : 1))
     return acts.map(actView)
   }
@@ -126,9 +138,10 @@ export class UsageReader<Q extends QuotaRow> {
     return Number(rows[0]?.['n'] ?? 0)
   }
 
-  /** Where a page's ids are read from, newest first by an index, and what tells the owner's or the quota's from others. */
-  private path(of: LedgerOf, filter: LedgerFilter): [from: string, id: string, condition: Condition] {
+  /** Where the ids of operations in rows of their own are read from, newest first by an index, and what tells the owner's or the quota's from others. */
+  private inRows(of: LedgerOf, filter: LedgerFilter): Arm {
     const { operation, allocation, hold } = this.store
+    const conditions = this.conditions(filter)
     // An owner's open holds are few, however long the owner's ledger is.
     const open =
       filter.state === 'reserved'
@@ -138,16 +151,41 @@ export class UsageReader<Q extends QuotaRow> {
       const by = operation.readBy(this.work.dialect, ['ownerId', 'id'], 'o')
       const from = open === '' ? by : `${operation.table} o ${open}`
       const column = open === '' ? `o.${operation.column('ownerId')}` : `h.${hold.column('ownerId')}`
-      return [from, `o.${operation.column('id')}`, { sql: `${column} = ?`, values: [of.ownerId] }]
+      return {
+        from,
+        id: `o.${operation.column('id')}`,
+        conditions: [{ sql: `${column} = ?`, values: [of.ownerId] }, ...conditions],
+      }
     }
     const paid = allocation.readBy(this.work.dialect, ['quotaId', 'operationId'], 'a')
     const id = `a.${allocation.column('operationId')}`
-    const condition = { sql: `a.${allocation.column('quotaId')} = ?`, values: [of.quotaId] }
-    const { state, kind, from, to } = filter
-    if (state === undefined && kind === undefined && from === undefined && to === undefined)
-      return [paid, id, condition]
     const join = `JOIN ${operation.table} o ON o.${operation.column('id')} = ${id}`
-    return [`${paid} ${join} ${open}`, id, condition]
+    return {
+      from: conditions.length === 0 ? paid : `${paid} ${join} ${open}`,
+      id,
+      conditions: [{ sql: `a.${allocation.column('quotaId')} = ?`, values: [of.quotaId] }, ...conditions],
+    }
+  }
+
+  /**
+   * Where the ids of plain consumes are read from; nowhere where the filter wants none. What the filter asks for is the same of one that has rows of its own
+   * by now.
+   */
+  private plain(of: LedgerOf, { state, kind, from, to }: LedgerFilter): Arm[] {
+    if ((state !== undefined && state !== 'consumed') || kind === 'reserve') return []
+    const { act } = this.store
+    const [property, value] =
+      'ownerId' in of ? (['plainOwnerId', of.ownerId] as const) : (['plainQuotaId', of.quotaId] as const)
+    return [
+      {
+        from: act.readBy(this.work.dialect, [property, 'id'], 'p'),
+        id: `p.${act.column('id')}`,
+        conditions: [
+          { sql: `p.${act.column(property)} = ?`, values: [value] },
+          ...within(act, 'p', 'at', { from, to }),
+        ],
+      },
+    ]
   }
 
   /** Conditions on the operation `o`. A hold whose time has come is expired, whether or not that is written down. */
@@ -171,14 +209,25 @@ export class UsageReader<Q extends QuotaRow> {
     return [
       ...so,
       ...(kind === undefined ? [] : [{ sql: `${column('kind')} = ?`, values: [kind] }]),
-      ...(from === undefined
-        ? []
-        : [{ sql: `${column('createdAt')} >= ?`, values: [operation.bind('createdAt', from)] }]),
-      ...(to === undefined ? [] : [{ sql: `${column('createdAt')} < ?`, values: [operation.bind('createdAt', to)] }]),
+      ...within(operation, 'o', 'createdAt', { from, to }),
     ]
   }
 
   private view({ row, allocations }: OperationEntry): OperationView {
     return operationView(this.channel, row, allocations, this.clock.now())
   }
+}
+
+/** Conditions on when something was. */
+function within<T extends object>(
+  codec: RowCodec<T>,
+  alias: string,
+  property: keyof T & string,
+  { from, to }: Period,
+): Condition[] {
+  const column = `${alias}.${codec.column(property)}`
+  return [
+    ...(from === undefined ? [] : [{ sql: `${column} >= ?`, values: [codec.bind(property, from)] }]),
+    ...(to === undefined ? [] : [{ sql: `${column} < ?`, values: [codec.bind(property, to)] }]),
+  ]
 }

@@ -2,7 +2,7 @@ import type { Allocation } from '../quota/draw-down.js'
 import { formatInstant, type Instant } from '../quota/instant.js'
 import type { SettingName } from '../quota/settings.js'
 import { remaining, type Status, statusAt } from '../quota/quota.js'
-import type { ActKind, ActRow } from './act.entity.js'
+import type { Act, ActKind } from './act.entity.js'
 import type { ChangeRow } from './change.entity.js'
 import type { AnyChannel, Channel } from './channel.js'
 import type { OperationKind, OperationRow, OperationState } from './operation.entity.js'
@@ -121,7 +121,7 @@ export function operationView(
 }
 
 /** Shows an act on an operation. */
-export function actView(act: ActRow): ActView {
+export function actView(act: Act): ActView {
   return {
     kind: act.kind,
     actor: act.caller,

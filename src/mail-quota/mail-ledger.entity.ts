@@ -12,6 +12,8 @@ export class MailOwner extends OwnerRow {}
 
 @Entity('mail_act')
 @Index(['operationId'])
+@Index(['plainOwnerId', 'id'])
+@Index(['plainQuotaId', 'id'])
 export class MailAct extends ActRow {}
 
 @Entity('mail_operation')

@@ -12,6 +12,8 @@ export class SmsOwner extends OwnerRow {}
 
 @Entity('sms_act')
 @Index(['operationId'])
+@Index(['plainOwnerId', 'id'])
+@Index(['plainQuotaId', 'id'])
 export class SmsAct extends ActRow {}
 
 @Entity('sms_operation')

@@ -17,15 +17,25 @@ export async function audit(database: Pick<TestDatabase, 'rows'>, { loweredTotal
   return found
 }
 
+/** SQL for the ids of the owners' mail operations, in rows of their own or not. */
+export function mailOperationsOf(ownerIds: readonly number[]): string {
+  const list = ownerIds.join()
+  return `SELECT id FROM mail_operation WHERE owner_id IN (${list}) UNION SELECT id FROM mail_act WHERE plain_owner_id IN (${list})`
+}
+
 function questions(channel: string, loweredTotals: boolean): Record<string, string> {
-  const [quota, act, operation, allocation, hold, change] = [
-    'quota',
-    'act',
-    'operation',
-    'allocation',
-    'hold',
-    'change',
-  ].map((table) => `${channel}_${table}`)
+  const [quota, hold, change] = ['quota', 'hold', 'change'].map((table) => `${channel}_${table}`)
+  const [acts, operations, allocations] = ['act', 'operation', 'allocation'].map((table) => `${channel}_${table}`)
+  // A plain consume has one row until something comes of it.
+  const plain = (columns: string, from: string, id: string): string =>
+    `SELECT ${columns} FROM ${acts} p WHERE p.plain_owner_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM ${from} o WHERE o.${id} = p.id)`
+  const act = `(SELECT id, kind, caller, idempotency_key, amount, quota_id, IF(plain_owner_id IS NULL, operation_id, id) AS operation_id FROM ${acts})`
+  const operation =
+    `(SELECT id, state, amount, charged, refunded FROM ${operations} UNION ALL ` +
+    `${plain("p.id, 'consumed', p.amount, p.amount, 0", operations ?? '', 'id')})`
+  const allocation =
+    `(SELECT operation_id, position, quota_id, cycle_seq, amount FROM ${allocations} UNION ALL ` +
+    `${plain('p.id, 0, p.plain_quota_id, p.cycle_seq, p.amount', allocations ?? '', 'operation_id')})`
   return {
     // What an operation keeps is the first charged - refunded units of its allocations, in the order they were drawn.
     'counters differ from the ledger': `
@@ -41,18 +51,18 @@ function questions(channel: string, loweredTotals: boolean): Record<string, stri
       GROUP BY q.id, q.used, q.reserved
       HAVING q.used <> ledger_used OR q.reserved <> ledger_reserved`,
     'one key, several acts': `
-      SELECT MIN(caller) AS caller, MIN(idempotency_key) AS idempotency_key, COUNT(*) AS acts FROM ${act} WHERE idempotency_key IS NOT NULL
+      SELECT MIN(caller) AS caller, MIN(idempotency_key) AS idempotency_key, COUNT(*) AS acts FROM ${act} act WHERE idempotency_key IS NOT NULL
       GROUP BY BINARY caller, BINARY idempotency_key HAVING acts > 1`,
     'an operation without its one act': `
       SELECT o.id, a.acts FROM ${operation} o LEFT JOIN (
-        SELECT operation_id, COUNT(*) AS acts FROM ${act} WHERE kind IN ('consume', 'reserve') GROUP BY operation_id
+        SELECT operation_id, COUNT(*) AS acts FROM ${act} act WHERE kind IN ('consume', 'reserve') GROUP BY operation_id
       ) a ON a.operation_id = o.id
       WHERE a.acts IS NULL OR a.acts <> 1`,
     'an act without its operation or quota': `
       SELECT a.id, a.kind FROM ${act} a LEFT JOIN ${operation} o ON o.id = a.operation_id LEFT JOIN ${quota} q ON q.id = a.quota_id
       WHERE o.id IS NULL AND q.id IS NULL`,
     'settled more than once': `
-      SELECT operation_id, COUNT(*) AS acts FROM ${act} WHERE kind IN ('commit', 'release') GROUP BY operation_id HAVING acts > 1`,
+      SELECT operation_id, COUNT(*) AS acts FROM ${act} act WHERE kind IN ('commit', 'release') GROUP BY operation_id HAVING acts > 1`,
     'allocations are not the amount': `
       SELECT o.id, o.amount, SUM(a.amount) AS allocated FROM ${operation} o LEFT JOIN ${allocation} a ON a.operation_id = o.id
       GROUP BY o.id, o.amount HAVING allocated IS NULL OR allocated <> o.amount`,
@@ -60,7 +70,7 @@ function questions(channel: string, loweredTotals: boolean): Record<string, stri
       SELECT o.id, o.charged, o.refunded, a.charges, a.refunds FROM ${operation} o JOIN (
         SELECT operation_id, SUM(IF(kind IN ('consume', 'commit'), amount, 0)) AS charges,
           SUM(IF(kind = 'refund', amount, 0)) AS refunds
-        FROM ${act} WHERE operation_id IS NOT NULL GROUP BY operation_id
+        FROM ${act} act WHERE operation_id IS NOT NULL GROUP BY operation_id
       ) a ON a.operation_id = o.id
       WHERE o.charged <> a.charges OR o.refunded <> a.refunds`,
     'an open hold without its row, or a row without its hold': `

@@ -1,5 +1,18 @@
 import { Ledger1790000000000 } from './1790000000000-ledger.js'
 import { BackOffice1795300000000 } from './1795300000000-back-office.js'
+import { PlainConsumes1795400000000 } from './1795400000000-plain-consumes.js'
+import { WritePlainConsumes1795400000001 } from './1795400000001-write-plain-consumes.js'
 
 /** Every migration, oldest first. Append only: one that has been released is never edited. */
-export const MIGRATIONS = [Ledger1790000000000, BackOffice1795300000000]
+export const MIGRATIONS = [
+  Ledger1790000000000,
+  BackOffice1795300000000,
+  PlainConsumes1795400000000,
+  WritePlainConsumes1795400000001,
+]
+
+/**
+ * Those that an instance of the version before could not stand beside it. They run on an empty database, and on any other once its operator says that no
+ * such instance is left: `npm run migrate -- --finish`.
+ */
+export const FINISHING: readonly { readonly name: string }[] = [WritePlainConsumes1795400000001]

@@ -1,0 +1,220 @@
+/** What is measured beside the service's figures against its references: instances, load, size, memory and the start. */
+import { startMariaDb } from '../scripts/mariadb.mjs'
+import { FEW, grow, MANY, OWNERS as GROWN_OWNERS, SERVER } from './growth.mjs'
+import { healthOf, load, reference, service } from './processes.mjs'
+import { connect, OWNERS } from './store.mjs'
+
+const API = '/api/v1/quotas'
+const CONSUME = `${API}/usage/consume`
+
+export const CURVE = 'latency against load'
+/** Connections, each with one request at a time. */
+const LOADS = [1, 4, 16, 64, 256]
+const WARM_UP = 10_000
+
+async function consuming(instance, connections, bound, owners = OWNERS) {
+  const figure = await load({
+    kind: 'consume',
+    port: instance.port,
+    connections,
+    options: { path: CONSUME, token: instance.token, owners },
+    ...bound,
+  })
+  return right(figure, 200)
+}
+
+async function reading(instance, path, owners, connections, bound) {
+  const options = { path, token: instance.token, owners }
+  return right(await load({ kind: 'get', port: instance.port, connections, options, ...bound }), 200)
+}
+
+function right(figure, status) {
+  const others = Object.keys(figure.statuses).filter((one) => Number(one) !== status)
+  if (others.length > 0) throw new Error(`answers other than ${status}: ${JSON.stringify(figure.statuses)}`)
+  return figure
+}
+
+/** The same connections on one instance, and shared by two on the same database. */
+export async function twoInstances({ url, instance, seconds, pairs, say }) {
+  const other = await service(url)
+  for (const each of [instance, other]) await consuming(each, 64, { count: WARM_UP })
+  const [one, both] = [[], []]
+  let acknowledged = 2 * WARM_UP
+  for (let pair = 0; pair < pairs; pair += 1) {
+    const alone = await consuming(instance, 64, { seconds })
+    const shared = await Promise.all([instance, other].map((each) => consuming(each, 32, { seconds })))
+    one.push(alone.perSecond)
+    both.push(shared.reduce((sum, { perSecond }) => sum + perSecond, 0))
+    acknowledged += [alone, ...shared].reduce((sum, { answered }) => sum + answered, 0)
+  }
+  await other.stop()
+  const times = median(both) / median(one)
+  say(
+    `\ntwo instances: ${median(both).toFixed(0)}/s together, one ${median(one).toFixed(0)}/s: ${times.toFixed(2)} × (goal ≥ 1 ×, ${times >= 1 ? 'met' : 'missed'})`,
+  )
+  return { one: median(one), both: median(both), times, acknowledged }
+}
+
+/** How long a consume takes while so many callers send one after the other. */
+export async function curve({ instance, seconds, say }) {
+  say(`\n| ${CURVE}: connections | consumes/s | p50 ms | p99 ms |\n|---|---|---|---|`)
+  const points = []
+  await consuming(instance, 64, { count: WARM_UP })
+  let acknowledged = WARM_UP
+  for (const connections of LOADS) {
+    const { answered, perSecond, p50, p99 } = await consuming(instance, connections, { seconds })
+    acknowledged += answered
+    points.push({ connections, perSecond, p50, p99 })
+    say(`| ${connections} | ${perSecond.toFixed(0)} | ${p50.toFixed(1)} | ${p99.toFixed(1)} |`)
+  }
+  return { points, acknowledged }
+}
+
+/** Resident memory while the same load goes on, in steps. */
+export async function memory({ instance, quick, say }) {
+  const [steps, seconds] = quick ? [3, 3] : [10, 30]
+  const residentMb = []
+  let acknowledged = 0
+  for (let step = 0; step < steps; step += 1) {
+    acknowledged += (await consuming(instance, 64, { seconds })).answered
+    residentMb.push((await healthOf(instance)).residentMb)
+  }
+  say(`\nmemory over ${steps * seconds} s of consumes: ${residentMb.join(', ')} MB (goal ≤ 250 MB, flat)`)
+  return { residentMb, everySeconds: seconds, acknowledged }
+}
+
+/** From the start of the process to its first ready answer, and an empty Nest application's to its first answer. */
+export async function startToReady({ url, say }) {
+  const [own, empty] = [[], []]
+  for (let pair = 0; pair < 3; pair += 1) {
+    const began = performance.now()
+    const nest = await reference('empty-nest.mjs')
+    await fetch(`http://127.0.0.1:${nest.port}/`)
+    empty.push(performance.now() - began)
+    await nest.stop()
+    const started = await service(url)
+    own.push(started.readyMs)
+    await started.stop()
+  }
+  const times = median(own) / median(empty)
+  say(
+    `\nstart to ready, schema in place: ${median(own).toFixed(0)} ms, an empty Nest application ${median(empty).toFixed(0)} ms: ${times.toFixed(2)} × (goal ≤ 2 ×, ${times <= 2 ? 'met' : 'missed'})`,
+  )
+  return { own: median(own), empty: median(empty), times }
+}
+
+/**
+ * The same requests on a small and on a large store: p50, a few callers at a time, in turn. Each store has a server of its own, with the same settings.
+ */
+export async function grown({ quick, seconds, pairs, say }) {
+  const sizes = quick
+    ? [
+        { quotas: 20_000, acts: 100_000 },
+        { quotas: 200_000, acts: 400_000 },
+      ]
+    : [
+        { quotas: 20_000, acts: 100_000 },
+        { quotas: 5_000_000, acts: 20_000_000 },
+      ]
+  const stores = []
+  try {
+    for (const size of sizes) {
+      const began = performance.now()
+      const mariadb = await startMariaDb({ args: SERVER })
+      const store = { mariadb, size }
+      stores.push(store)
+      store.admin = await connect(mariadb.url(''))
+      await store.admin.query('CREATE DATABASE growth; USE growth')
+      store.instance = await service(mariadb.url('growth'))
+      await grow(store.admin, size)
+      store.bytes = await bytesPerAct(store.admin, size.acts)
+      process.stderr.write(
+        `${size.quotas} quotas, ${size.acts} acts: made in ${Math.round((performance.now() - began) / 1000)} s\n`,
+      )
+    }
+    const [small, large] = stores
+    const page = (filter) => (store) => reading(store.instance, `${API}?${filter}`, GROWN_OWNERS, 8, { seconds })
+    const summary = (owner) => (store) =>
+      reading(store.instance, `${API}/summary/${owner}`, GROWN_OWNERS, 8, { seconds })
+    const cases = [
+      ['consume', 1.5, (store) => consuming(store.instance, 8, { seconds }, GROWN_OWNERS)],
+      ['summary', 1.5, summary('{owner}')],
+      ['first page', 1.5, page('page=1')],
+      ['first page, status=active', 1.5, page('status=active')],
+      ['first page, status=disabled', 1.5, page('status=disabled')],
+      ['first page, status=expired', 1.5, page('status=expired')],
+      ['first page, account_id', 1.5, page('account_id={owner}')],
+    ]
+    say('\n| growth: p50 | small ms | large ms | times | goal | |\n|---|---|---|---|---|---|')
+    const results = []
+    for (const { instance } of stores) await consuming(instance, 64, { count: WARM_UP }, GROWN_OWNERS)
+    for (const [name, goal, measure] of cases) {
+      results.push(
+        await inTurn(
+          name,
+          goal,
+          () => measure(small),
+          () => measure(large),
+        ),
+      )
+    }
+    const few = summary(FEW.owner)
+    const many = summary(MANY.owner)
+    results.push(
+      await inTurn(
+        `summary, ${MANY.quotas} quotas against ${FEW.quotas}`,
+        3,
+        () => few(small),
+        () => many(small),
+      ),
+    )
+    const spend = (owner) => () =>
+      load({
+        kind: 'consume',
+        port: small.instance.port,
+        connections: 8,
+        options: { path: CONSUME, token: small.instance.token, owners: 1, from: owner },
+        seconds,
+      }).then((figure) => right(figure, 200))
+    results.push(
+      await inTurn(`consume, ${MANY.quotas} quotas against ${FEW.quotas}`, 3, spend(FEW.owner), spend(MANY.owner)),
+    )
+    say(
+      `bytes of a consume among ${sizes.map(({ acts }) => acts).join(' and ')}: ${stores.map(({ bytes }) => Math.round(bytes)).join(' and ')}`,
+    )
+    return { sizes, results, bytes: stores.map(({ bytes }) => Math.round(bytes)) }
+  } finally {
+    for (const { admin, instance, mariadb } of stores) {
+      await admin?.end()
+      await instance?.stop()
+      await mariadb.stop()
+    }
+  }
+
+  async function inTurn(name, goal, small, large) {
+    const p50 = { small: [], large: [] }
+    await small()
+    await large()
+    for (let pair = 0; pair < pairs; pair += 1) {
+      p50.small.push((await small()).p50)
+      p50.large.push((await large()).p50)
+    }
+    const [before, after] = [median(p50.small), median(p50.large)]
+    const times = after / before
+    say(
+      `| ${name} | ${before.toFixed(2)} | ${after.toFixed(2)} | ${times.toFixed(2)} × | ≤ ${goal} × | ${times <= goal ? 'met' : 'missed'} |`,
+    )
+    return { name, small: before, large: after, times, goal, met: times <= goal }
+  }
+}
+
+async function bytesPerAct(admin, acts) {
+  const [[{ bytes }]] = await admin.query(
+    "SELECT SUM(data_length + index_length) AS bytes FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = 'mail_act'",
+  )
+  return Number(bytes) / acts
+}
+
+function median(values) {
+  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)]
+}

@@ -1,0 +1,51 @@
+import { type MigrationInterface, type QueryRunner, TableIndex } from 'typeorm'
+
+const TABLES = ['mail_act', 'sms_act'] as const
+
+/** Null in every act but a plain consume. */
+const COLUMNS = ['plain_owner_id', 'plain_quota_id', 'cycle_seq', 'owner_remaining'] as const
+
+const INDEXES = [
+  ['plain_owner_id', 'id'],
+  ['plain_quota_id', 'id'],
+] as const
+
+/**
+ * Room for consumes that have one row. Suits instances of the versions before beside it, which name their columns and write none of these. Such rows are
+ * written only after `WritePlainConsumes`.
+ *
+ * MySQL commits at every DDL statement: each step asks first whether it has been taken.
+ */
+export class PlainConsumes1795400000000 implements MigrationInterface {
+  async up(runner: QueryRunner): Promise<void> {
+    for (const table of TABLES) {
+      for (const column of COLUMNS) {
+        if (await runner.hasColumn(table, column)) continue
+        await runner.query(`ALTER TABLE \`${table}\` ADD COLUMN \`${column}\` bigint NULL`)
+      }
+      for (const columnNames of INDEXES) {
+        if ((await indexOver(runner, table, columnNames)) !== undefined) continue
+        await runner.createIndex(table, new TableIndex({ columnNames: [...columnNames] }))
+      }
+    }
+  }
+
+  async down(runner: QueryRunner): Promise<void> {
+    for (const table of TABLES) {
+      for (const columnNames of INDEXES) {
+        const index = await indexOver(runner, table, columnNames)
+        if (index !== undefined) await runner.dropIndex(table, index)
+      }
+      for (const column of COLUMNS) await runner.query(`ALTER TABLE \`${table}\` DROP COLUMN \`${column}\``)
+    }
+  }
+}
+
+async function indexOver(
+  runner: QueryRunner,
+  table: string,
+  columns: readonly string[],
+): Promise<TableIndex | undefined> {
+  const known = await runner.getTable(table)
+  return known?.indices.find(({ columnNames }) => [...columnNames].sort().join() === [...columns].sort().join())
+}

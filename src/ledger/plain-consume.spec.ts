@@ -1,0 +1,108 @@
+import { describe, expect, it } from '@jest/globals'
+import fc from 'fast-check'
+import type { Act } from './act.entity.js'
+import type { OperationEntry } from './book.js'
+import type { AnyChannel } from './channel.js'
+import { digestOf } from './command.js'
+import { isPlain, plainOperation, plainRow, wholeAct } from './plain-consume.js'
+import { storedJson } from './stored-json.js'
+import { operationView } from './view.js'
+
+const MAIL = { name: 'mail', people: [{ field: 'account_id' }] } as unknown as AnyChannel
+const ID = '01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d'
+const AT = Date.parse('2026-11-21T12:00:00.123Z')
+
+interface Paid {
+  owner: number
+  quotaId: number
+  cycleSeq: number
+  amount: number
+  left: number
+  at: number
+}
+
+const paid: fc.Arbitrary<Paid> = fc.record({
+  owner: fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }),
+  quotaId: fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }),
+  cycleSeq: fc.nat(),
+  amount: fc.integer({ min: 1, max: 10 ** 12 }),
+  left: fc.integer({ min: 0, max: Number.MAX_SAFE_INTEGER }),
+  at: fc.integer({ min: 0, max: Date.parse('9999-12-31T23:59:59.999Z') }),
+})
+
+/** A consume as the judge leaves it. */
+function consume({ owner, quotaId, cycleSeq, amount, left, at }: Paid): { act: Act; entry: OperationEntry } {
+  const entry: OperationEntry = {
+    row: {
+      id: ID,
+      ownerId: owner,
+      kind: 'consume',
+      state: 'consumed',
+      amount,
+      charged: amount,
+      refunded: 0,
+      ownerRemaining: left,
+      expiresAt: null,
+      createdAt: at,
+    },
+    allocations: [{ quotaId, cycleSeq, amount }],
+  }
+  const act: Act = {
+    id: ID,
+    kind: 'consume',
+    ownerId: owner,
+    quotaId: null,
+    operationId: ID,
+    caller: 'mailer',
+    idempotencyKey: 'key',
+    once: '0123456789abcdef0123456789abcdef',
+    request: digestOf({ kind: 'consume', amount }, owner),
+    amount,
+    defaultAmount: amount,
+    answer: storedJson(operationView(MAIL, entry.row, entry.allocations, at)),
+    requestId: 'request',
+    at,
+  }
+  return { act, entry }
+}
+
+const SOME: Paid = { owner: 7, quotaId: 12, cycleSeq: 3, amount: 5, left: 95, at: AT }
+
+describe('a plain consume', () => {
+  it('comes back from its one row whole: the act with its answer, the operation, the allocation', () => {
+    fc.assert(
+      fc.property(paid, (some) => {
+        const { act, entry } = consume(some)
+        const stored = plainRow(act, entry)
+        expect(stored).toMatchObject({ answer: '', request: '', operationId: null })
+        expect(wholeAct(MAIL, stored)).toMatchObject(act)
+        expect(plainOperation(stored)).toEqual({ ...entry, plain: true })
+      }),
+    )
+  })
+
+  /** What was answered must be answered for ever, whatever a later release says of an operation. */
+  it('is answered in these bytes', () => {
+    const { act, entry } = consume(SOME)
+    expect(wholeAct(MAIL, plainRow(act, entry)).answer).toBe(
+      `{"id":"${ID}","kind":"consume","state":"consumed","account_id":7,"amount":5,"charged":5,"refunded":0,` +
+        '"allocations":[{"quota_id":12,"amount":5}],"owner_remaining":95,"expires_at":null,"created_at":"2026-11-21T12:00:00.123Z"}',
+    )
+  })
+
+  it('is a consume that one quota paid, and of which nothing came back', () => {
+    const { entry } = consume(SOME)
+    const part = { quotaId: 13, cycleSeq: 0, amount: 1 }
+    expect(isPlain(entry)).toBe(true)
+    expect(isPlain({ ...entry, allocations: [...entry.allocations, part] })).toBe(false)
+    expect(isPlain({ ...entry, row: { ...entry.row, refunded: 1 } })).toBe(false)
+    expect(isPlain({ ...entry, row: { ...entry.row, kind: 'reserve', state: 'reserved' } })).toBe(false)
+  })
+
+  it('is no other act', () => {
+    const { act } = consume(SOME)
+    const stored = { ...act, plainOwnerId: null, plainQuotaId: null, cycleSeq: null, ownerRemaining: null }
+    expect(plainOperation(stored)).toBeUndefined()
+    expect(wholeAct(MAIL, stored)).toMatchObject(act)
+  })
+})

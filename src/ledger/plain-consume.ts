@@ -1,0 +1,70 @@
+import type { Act, ActRow } from './act.entity.js'
+import type { OperationEntry } from './book.js'
+import type { AnyChannel } from './channel.js'
+import { digestOf } from './command.js'
+import { storedJson } from './stored-json.js'
+import { operationView } from './view.js'
+
+/**
+ * A plain consume: one quota paid it all, and nothing came of it since. Most of a ledger is of this kind, so it is kept in one row, that of its act. What
+ * else would be stored follows from that: the operation, its one allocation, the answer byte for byte, and the digest of the request.
+ *
+ * Once something comes of it (a refund), operation and allocation get rows of their own; the act stays as it is. Where such rows are there they count.
+ * See docs/decisions/0050-one-row-a-consume.md.
+ */
+export function isPlain({ row, allocations }: OperationEntry): boolean {
+  return row.kind === 'consume' && row.refunded === 0 && allocations.length === 1
+}
+
+/** The one row of a plain consume. */
+export function plainRow(act: Act, { row, allocations: [paid] }: OperationEntry): ActRow {
+  if (paid === undefined) throw new Error('a plain consume that nothing paid')
+  return {
+    ...act,
+    operationId: null,
+    request: '',
+    defaultAmount: null,
+    answer: '',
+    plainOwnerId: row.ownerId,
+    plainQuotaId: paid.quotaId,
+    cycleSeq: paid.cycleSeq,
+    ownerRemaining: row.ownerRemaining,
+  }
+}
+
+/** A plain consume's operation, as long as it has no rows of its own; undefined for any other act. */
+export function plainOperation(act: ActRow): OperationEntry | undefined {
+  const { id, plainOwnerId, plainQuotaId, cycleSeq, amount, ownerRemaining, at } = act
+  if (plainOwnerId === null || plainQuotaId === null) return undefined
+  if (cycleSeq === null || amount === null || ownerRemaining === null) throw new Error(`act ${id} lacks a part`)
+  return {
+    row: {
+      id,
+      ownerId: plainOwnerId,
+      kind: 'consume',
+      state: 'consumed',
+      amount,
+      charged: amount,
+      refunded: 0,
+      ownerRemaining,
+      expiresAt: null,
+      createdAt: at,
+    },
+    allocations: [{ quotaId: plainQuotaId, cycleSeq, amount }],
+    plain: true,
+  }
+}
+
+/** An act with all that can be told of it, however it is stored. */
+export function wholeAct(channel: AnyChannel, stored: ActRow): Act {
+  const operation = plainOperation(stored)
+  if (operation === undefined) return stored
+  const { row, allocations } = operation
+  return {
+    ...stored,
+    operationId: row.id,
+    request: digestOf({ kind: 'consume', amount: row.amount }, row.ownerId),
+    defaultAmount: row.amount,
+    answer: storedJson(operationView(channel, row, allocations, row.createdAt)),
+  }
+}
