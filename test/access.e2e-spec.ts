@@ -7,7 +7,8 @@ import { digestOf, newToken } from '../src/auth/token.js'
 import type { NativeExpressAdapter } from '../src/http/express.adapter.js'
 import { RouteTable } from '../src/http/route-table.js'
 import { type As, AUTH_TOKENS, TestApp, TOKENS } from './support/app.js'
-import { bodyOf, fresh, MAIL_API, refusal, SMS_API, START } from './support/quota-api.js'
+import { MAIL_API, SMS_API } from './support/channel-api.js'
+import { bodyOf, fresh, refusal, START } from './support/quota-api.js'
 import { onEveryStore, type Store } from './support/store.js'
 
 /** Whom a rule lets pass, of everybody who may knock. */

@@ -1,7 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import { type As, TestApp } from './support/app.js'
 import { backOfficeContract } from './support/back-office.contract.js'
-import { MAIL_API, SMS_API, START, stopSweepers } from './support/quota-api.js'
+import { MAIL_API, SMS_API } from './support/channel-api.js'
+import { START, stopSweepers } from './support/quota-api.js'
 import { onEveryStore, type Store } from './support/store.js'
 
 onEveryStore('the back office', (kind) => {

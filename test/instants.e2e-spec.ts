@@ -2,7 +2,8 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { EARLIEST, formatInstant, type Instant, LATEST } from '../src/quota/instant.js'
 import { TestApp } from './support/app.js'
-import { type Body, bodyOf, fresh, MAIL_API, stopSweepers, sweeperOf } from './support/quota-api.js'
+import { MAIL_API } from './support/channel-api.js'
+import { type Body, bodyOf, fresh, stopSweepers, sweeperOf } from './support/quota-api.js'
 import { onEveryStore, type Store } from './support/store.js'
 
 /** Where somebody's calendar, format or guess at a century begins or ends. */

@@ -5,7 +5,8 @@ import { migrate } from '../src/database/migrate.js'
 import { WritePlainConsumes1795400000001 } from '../src/database/migrations/1795400000001-write-plain-consumes.js'
 import { ENTITIES } from '../src/entities.js'
 import { TestApp } from './support/app.js'
-import { bodyOf, fresh, MAIL_API, type QuotaApi, SMS_API, stopSweepers } from './support/quota-api.js'
+import { type ChannelApi, MAIL_API, SMS_API } from './support/channel-api.js'
+import { bodyOf, fresh, stopSweepers } from './support/quota-api.js'
 import { onEveryStore, type Store } from './support/store.js'
 
 const APIS = [MAIL_API, SMS_API] as const
@@ -60,7 +61,7 @@ onEveryStore('a consume in one row', (kind) => {
     await begin()
   }
 
-  async function quotaOf(api: QuotaApi, owner: number, total = 100): Promise<number> {
+  async function quotaOf(api: ChannelApi, owner: number, total = 100): Promise<number> {
     const made = await app.post(api.quotas, {
       [api.owner]: owner,
       quota_type: 1,
@@ -70,22 +71,22 @@ onEveryStore('a consume in one row', (kind) => {
     return bodyOf(201, made).id as number
   }
 
-  async function consume(api: QuotaApi, owner: number, amount: number, key: string): Promise<string> {
+  async function consume(api: ChannelApi, owner: number, amount: number, key: string): Promise<string> {
     const answer = await app.post(api.consume, { [api.owner]: owner, amount }, { key })
     bodyOf(200, answer)
     return answer.text
   }
 
-  const usage = (api: QuotaApi): string => api.consume.replace(/\/consume$/, '')
+  const usage = (api: ChannelApi): string => api.usage
   const idOf = (text: string): string => (JSON.parse(text) as { id: string }).id
 
-  async function refund(api: QuotaApi, id: string, amount: number, key: string): Promise<string> {
+  async function refund(api: ChannelApi, id: string, amount: number, key: string): Promise<string> {
     const answer = await app.post(`${usage(api)}/${id}/refund`, { amount }, { key })
     bodyOf(200, answer)
     return answer.text
   }
 
-  async function told(api: QuotaApi, id: string, owner: number, quota: number, key: string): Promise<Told> {
+  async function told(api: ChannelApi, id: string, owner: number, quota: number, key: string): Promise<Told> {
     const get = async (path: string): Promise<unknown> => bodyOf(200, await app.get(`${usage(api)}${path}`))
     return {
       operation: await get(`/${id}`),
@@ -97,7 +98,7 @@ onEveryStore('a consume in one row', (kind) => {
   }
 
   /** How many rows the operation has: its act, others' acts, operation, allocations. */
-  async function rowsOf(api: QuotaApi, id: string): Promise<number[]> {
+  async function rowsOf(api: ChannelApi, id: string): Promise<number[]> {
     const channel = api.name === 'mail' ? 'mail' : 'sms'
     const conditions = [`act WHERE id = ?`, `operation WHERE id = ?`, `allocation WHERE operation_id = ?`]
     return Promise.all(

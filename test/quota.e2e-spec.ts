@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import { TestApp } from './support/app.js'
-import { bodyOf, fresh, MAIL_API, SMS_API, START, stopSweepers } from './support/quota-api.js'
+import { MAIL_API, SMS_API } from './support/channel-api.js'
+import { bodyOf, fresh, START, stopSweepers } from './support/quota-api.js'
 import { quotaContract } from './support/quota.contract.js'
 import { onEveryStore, type Store } from './support/store.js'
 

@@ -20,7 +20,7 @@ import { ItemChecker } from '../http/dto.pipe.js'
 import { METRICS_REGISTRY } from '../metrics/metrics.js'
 import { measureLedger } from './ledger.metrics.js'
 import { OfficeService } from './office.service.js'
-import { QuotaService } from './quota.service.js'
+import type { QuotaService } from './quota.service.js'
 import { UsageService } from './usage.service.js'
 
 /** Batches at the database at once, where one does not keep up; on SQLite there is one write lock. */
@@ -29,11 +29,12 @@ const LANES = 2
 /** One channel's ledger, its readers and its sweeper, and the services of its routes. A feature imports it for its own channel, and injects the services by their classes. */
 @Module({})
 export class LedgerModule {
-  static forChannel<Q extends QuotaRow>(channel: Channel<Q>): DynamicModule {
+  /** @param Quotas the channel's own service of its quotas */
+  static forChannel<Q extends QuotaRow>(channel: Channel<Q>, Quotas: typeof QuotaService<Q>): DynamicModule {
     return {
       module: LedgerModule,
-      providers: [...engineOf(channel), ...servicesOf(channel)],
-      exports: [QuotaService, UsageService, OfficeService],
+      providers: [...engineOf(channel), ...servicesOf(channel, Quotas)],
+      exports: [Quotas, UsageService, OfficeService],
     }
   }
 }
@@ -84,15 +85,15 @@ function engineOf<Q extends QuotaRow>(channel: Channel<Q>): FactoryProvider[] {
   ]
 }
 
-function servicesOf<Q extends QuotaRow>(channel: Channel<Q>): FactoryProvider[] {
+function servicesOf<Q extends QuotaRow>(channel: Channel<Q>, Quotas: typeof QuotaService<Q>): FactoryProvider[] {
   const ledgerToken = partOf(channel, Ledger)
   const quotasToken = partOf(channel, QuotaReader)
   const usageToken = partOf(channel, UsageReader)
   return [
     {
-      provide: QuotaService,
+      provide: Quotas,
       inject: [ledgerToken, quotasToken],
-      useFactory: (ledger: Ledger<Q>, quotas: QuotaReader<Q>) => new QuotaService(channel, ledger, quotas),
+      useFactory: (ledger: Ledger<Q>, quotas: QuotaReader<Q>) => new Quotas(channel, ledger, quotas),
     },
     {
       provide: UsageService,

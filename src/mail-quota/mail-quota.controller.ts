@@ -5,7 +5,6 @@ import { ServiceAuth } from '../auth/access.decorator.js'
 import { Caller } from '../auth/caller.decorator.js'
 import { answer } from '../channel-api/answer.js'
 import { DeleteQuery, ResetDto } from '../channel-api/quota.dto.js'
-import { QuotaService } from '../channel-api/quota.service.js'
 import { IdParam } from '../http/id-param.decorator.js'
 import { OptionalIdempotencyKey } from '../http/idempotency-key.decorator.js'
 import { PageQuery } from '../http/page.dto.js'
@@ -23,14 +22,14 @@ import {
   MailSummaryDto,
   UpdateMailQuotaDto,
 } from './mail-quota.dto.js'
-import type { MailQuota } from './mail-quota.entity.js'
+import { MailQuotaService } from './mail-quota.service.js'
 
 /** The quotas of mail accounts, for services and administrators. */
 @ApiTags('Mail quotas')
 @Controller('api/v1/quotas')
 @ServiceAuth()
 export class MailQuotaController {
-  constructor(private readonly quotas: QuotaService<MailQuota>) {}
+  constructor(private readonly quotas: MailQuotaService) {}
 
   /** Make a quota */
   @Post()

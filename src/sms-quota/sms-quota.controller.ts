@@ -5,7 +5,6 @@ import { AdminAuth } from '../auth/access.decorator.js'
 import { Caller } from '../auth/caller.decorator.js'
 import { answer } from '../channel-api/answer.js'
 import { DeleteQuery, ResetDto } from '../channel-api/quota.dto.js'
-import { QuotaService } from '../channel-api/quota.service.js'
 import { IdParam } from '../http/id-param.decorator.js'
 import { OptionalIdempotencyKey } from '../http/idempotency-key.decorator.js'
 import { PageQuery } from '../http/page.dto.js'
@@ -24,14 +23,14 @@ import {
   SmsSummaryQuery,
   UpdateSmsQuotaDto,
 } from './sms-quota.dto.js'
-import type { SmsQuota } from './sms-quota.entity.js'
+import { SmsQuotaService } from './sms-quota.service.js'
 
 /** The SMS quotas of users, for administrators. */
 @ApiTags('SMS quotas')
 @Controller('api/sms/admin/quota')
 @AdminAuth()
 export class SmsQuotaController {
-  constructor(private readonly quotas: QuotaService<SmsQuota>) {}
+  constructor(private readonly quotas: SmsQuotaService) {}
 
   /** Make a quota */
   @Post()

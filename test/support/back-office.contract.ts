@@ -1,15 +1,14 @@
 import { describe, expect, it } from '@jest/globals'
 import { DataSource } from 'typeorm'
-import type { Ledger } from '../../src/ledger/ledger.js'
-import type { QuotaRow } from '../../src/ledger/quota.entity.js'
 import type { Sent, TestApp } from './app.js'
-import { type Body, bodyOf, brokenFields, fresh, type QuotaApi, refusal, sweeperOf } from './quota-api.js'
+import type { ChannelApi } from './channel-api.js'
+import { type Body, bodyOf, brokenFields, fresh, ledgerOf, refusal, sweeperOf } from './quota-api.js'
 
 const END = '2027-01-01T00:00:00.000Z'
 const RESET = '2026-12-01T00:00:00.000Z'
 
 /** What is promised of the back office (contract, §8), for either channel. */
-export function backOfficeContract(api: QuotaApi, app: () => TestApp): void {
+export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
   const path = (id: number, more = ''): string => `${api.quotas}/${id}${more}`
   const total = (owner: number, more: object = {}) => ({
     [api.owner]: owner,
@@ -620,7 +619,7 @@ export function backOfficeContract(api: QuotaApi, app: () => TestApp): void {
     const reset = (id: number, body?: unknown, sent: Sent = {}) => app().post(path(id, '/reset'), body, sent)
     const reserve = async (owner: number, amount: number, more: object = {}): Promise<Body> =>
       bodyOf(201, await app().post(api.reserve, { [api.owner]: owner, amount, ...more }, { key: `hold-${fresh()}` }))
-    const usage = (id: string, more = '') => `${api.consume.replace(/consume$/, id)}${more}`
+    const usage = (id: string, more = '') => `${api.usage}/${id}${more}`
     const actions = async (id: number) =>
       (await read(path(id, '/changes'))).items.map(({ action, before, after }: Body) => [action, before, after])
 
@@ -809,7 +808,7 @@ export function backOfficeContract(api: QuotaApi, app: () => TestApp): void {
   })
 
   describe('the ledger', () => {
-    const usage = api.consume.replace(/\/consume$/, '')
+    const { usage } = api
     const spend = async (kind: 'consume' | 'reserve', owner: number, key: string, more: object = {}): Promise<Body> =>
       bodyOf(
         kind === 'consume' ? 200 : 201,
@@ -1001,7 +1000,7 @@ export function backOfficeContract(api: QuotaApi, app: () => TestApp): void {
   })
 
   describe('the refusals', () => {
-    const counter = () => app().app.get<Ledger<QuotaRow>>(api.ledger).refusals
+    const counter = () => ledgerOf(app(), api).refusals
     const refused = async (route: string, owner: number, amount: number, key = `refused ${fresh()}`): Promise<void> => {
       expect((await app().post(route, { [api.owner]: owner, amount }, { key })).status).toBe(409)
     }
@@ -1030,7 +1029,7 @@ export function backOfficeContract(api: QuotaApi, app: () => TestApp): void {
       await update(id, { status: 'disabled' })
       await refused(api.consume, owner, 7)
       // Neither a check nor another refusal is one of these.
-      await app().get(`${api.consume.replace(/consume$/, 'check')}${query({ [api.owner]: owner, amount: 9 })}`)
+      await app().get(`${api.usage}/check${query({ [api.owner]: owner, amount: 9 })}`)
       expect((await app().post(api.consume, { [api.owner]: owner, amount: 0 }, { key: 'x' })).status).toBe(400)
       expect(await of(owner)).toEqual([
         {

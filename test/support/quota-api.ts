@@ -1,65 +1,17 @@
-import type { InjectionToken, Type } from '@nestjs/common'
 import { DataSource } from 'typeorm'
 import type { Response } from 'supertest'
+import type { AnyChannel } from '../../src/ledger/channel.js'
 import { Ledger } from '../../src/ledger/ledger.js'
 import { partOf } from '../../src/channel-api/ledger.module.js'
 import { Sweeper } from '../../src/ledger/sweeper.js'
 import type { QuotaRow } from '../../src/ledger/quota.entity.js'
 import { MAIL } from '../../src/mail-quota/mail.channel.js'
-import { MailQuota } from '../../src/mail-quota/mail-quota.entity.js'
 import { SMS } from '../../src/sms-quota/sms.channel.js'
-import { SmsQuota } from '../../src/sms-quota/sms-quota.entity.js'
 import type { TestApp } from './app.js'
+import { type ChannelApi, MAIL_API, SMS_API } from './channel-api.js'
 
-/** One channel as its callers see it. */
-export interface QuotaApi {
-  readonly name: 'mail' | 'SMS'
-  /** Where quotas are made and, followed by an id, reached. */
-  readonly quotas: string
-  readonly list: string
-  readonly consume: string
-  readonly reserve: string
-  /** The field that names whom a quota limits. */
-  readonly owner: 'account_id' | 'user_id'
-  /** The largest set of people that a new quota names, beside its owner. */
-  readonly named: Record<string, number>
-  /** What a record says of people where its create named the owner alone. */
-  readonly unnamed: Record<string, null>
-  readonly entity: Type<QuotaRow>
-  readonly sweeper: InjectionToken
-  readonly ledger: InjectionToken
-  summary(owner: number | string): string
-}
-
-export const MAIL_API: QuotaApi = {
-  name: 'mail',
-  quotas: '/api/v1/quotas',
-  list: '/api/v1/quotas',
-  consume: '/api/v1/quotas/usage/consume',
-  reserve: '/api/v1/quotas/usage/reserve',
-  owner: 'account_id',
-  named: { user_id: 3 },
-  unnamed: { user_id: null },
-  entity: MailQuota,
-  sweeper: partOf(MAIL, Sweeper),
-  ledger: partOf(MAIL, Ledger),
-  summary: (owner) => `/api/v1/quotas/summary/${owner}`,
-}
-
-export const SMS_API: QuotaApi = {
-  name: 'SMS',
-  quotas: '/api/sms/admin/quota',
-  list: '/api/sms/admin/quota/list',
-  consume: '/api/sms/quota/usage/consume',
-  reserve: '/api/sms/quota/usage/reserve',
-  owner: 'user_id',
-  named: {},
-  unnamed: {},
-  entity: SmsQuota,
-  sweeper: partOf(SMS, Sweeper),
-  ledger: partOf(SMS, Ledger),
-  summary: (owner) => `/api/sms/admin/quota/summary?user_id=${owner}`,
-}
+/** The same channel within the service. */
+const CHANNELS: Readonly<Record<ChannelApi['channel'], AnyChannel>> = { mail: MAIL, sms: SMS }
 
 /** When the clock of a suite stands at its start. */
 export const START = '2026-11-21T12:00:00.000Z'
@@ -70,8 +22,13 @@ let lastNumber = 1000
 export const fresh = (): number => (lastNumber += 1)
 
 /** The background work of a channel, run by hand. */
-export function sweeperOf(app: TestApp, api: QuotaApi): Sweeper<QuotaRow> {
-  return app.app.get<Sweeper<QuotaRow>>(api.sweeper)
+export function sweeperOf(app: TestApp, api: ChannelApi): Sweeper<QuotaRow> {
+  return app.app.get<Sweeper<QuotaRow>>(partOf(CHANNELS[api.channel], Sweeper))
+}
+
+/** The engine of a channel, past HTTP. */
+export function ledgerOf(app: TestApp, api: ChannelApi): Ledger<QuotaRow> {
+  return app.app.get<Ledger<QuotaRow>>(partOf(CHANNELS[api.channel], Ledger))
 }
 
 /** Stops the timers, so that only a test itself says when something is swept. */
@@ -80,9 +37,9 @@ export async function stopSweepers(app: TestApp): Promise<void> {
 }
 
 /** Copies one quota's row `count` times, in one statement. No request could make an owner hold so many. */
-export async function copyQuota(app: TestApp, api: QuotaApi, id: number, count: number): Promise<void> {
+export async function copyQuota(app: TestApp, api: ChannelApi, id: number, count: number): Promise<void> {
   const dataSource = app.app.get(DataSource)
-  const { tableName, columns } = dataSource.getMetadata(api.entity)
+  const { tableName, columns } = dataSource.getMetadata(CHANNELS[api.channel].quota)
   const names = columns
     .filter(({ generatedType }) => generatedType === undefined)
     .map(({ databaseName }) => databaseName)

@@ -1,27 +1,11 @@
 import { randomUUID } from 'node:crypto'
+import { type ChannelApi, MAIL_API, SMS_API } from './channel-api.js'
 import type { Answer } from './http-client.js'
 
-/** How a channel is spoken to. */
-export interface Wire {
-  readonly channel: 'mail' | 'sms'
-  readonly quotas: string
-  readonly usage: string
-  readonly owner: 'account_id' | 'user_id'
-}
-
-export const MAIL: Wire = {
-  channel: 'mail',
-  quotas: '/api/v1/quotas',
-  usage: '/api/v1/quotas/usage',
-  owner: 'account_id',
-}
-export const SMS: Wire = {
-  channel: 'sms',
-  quotas: '/api/sms/admin/quota',
-  usage: '/api/sms/quota/usage',
-  owner: 'user_id',
-}
-export const WIRES = [MAIL, SMS] as const
+/** How a channel is spoken to, past the application under test. */
+export type Wire = ChannelApi
+export { MAIL_API as MAIL, SMS_API as SMS }
+export const WIRES = [MAIL_API, SMS_API] as const
 
 /** The body of a create of type 1, which does not end within the test. */
 export function totalQuota(wire: Wire, owner: number, total: number): object {
