@@ -14,7 +14,7 @@ import type { Channel } from './channel.js'
 import { gatheringLoader } from './gathering-loader.js'
 import { quotaNotFound } from './judge.js'
 import type { QuotaRow } from './quota.entity.js'
-import { countedIn, countOf, isThere, readQuotas, type Statement, together } from './quota-rows.js'
+import { type Counted, countedIn, countOf, isThere, readQuotas, type Statement, together } from './quota-rows.js'
 import { RecentCounts } from './recent-count.js'
 import { SharedReads } from './shared-reads.js'
 import { LedgerStore, LIVE_OF_OWNER } from './store.js'
@@ -72,12 +72,26 @@ const NEWEST_FIRST = 'page.`id` DESC'
 /** Up to here a list is counted exactly, on the request's path (contract, §2). */
 const EXACT_UP_TO = 10_000
 
-/** So many rows are sorted where no index has them in order of id. */
+/** So many rows are sorted without looking for a cheaper way, where no index has them in order of id. */
 const MOST_SORTED = 10_000
 
-interface Where extends Statement {
+/** So many rows of a list are walked at least, before those that a label finds are sorted instead. */
+const LEAST_WALKED = 5_000
+
+/** And so many for each that the page reaches: walking a row costs as much as sorting some. */
+const WALKED_FOR_EACH = 4
+
+interface Where extends Counted {
   /** The table, by the index that holds the rows in order of id. */
   readonly from: string
+}
+
+/** Where a list's rows are found: two ways to the same ones. */
+interface Sources {
+  /** In order of id, or few enough to be sorted. */
+  readonly page: readonly Where[]
+  /** By what an index covers, as far as there is one. */
+  readonly total: readonly Where[]
 }
 
 /** An owner's active quotas, as one turn of the event loop reads them for all who ask in it. */
@@ -193,8 +207,8 @@ export class QuotaReader<Q extends QuotaRow> {
   private async readPage(filter: QuotaFilter<Q>, page: PageRequest): Promise<Page<QuotaView>> {
     const { quota } = this.store
     const now = this.clock.now()
-    const sources = await this.bestSources(filter, now)
-    const ids = pageOfIds(sources, page, (page.page - 1) * page.pageSize)
+    const sources = await this.bestSources(filter, now, page)
+    const ids = pageOfIds(sources.page, page, (page.page - 1) * page.pageSize)
     const { quotas, counted } = await readQuotas(
       this.work,
       this.store,
@@ -204,12 +218,12 @@ export class QuotaReader<Q extends QuotaRow> {
         values: ids.values,
         order: NEWEST_FIRST,
       },
-      countOf(quota.table, sources, EXACT_UP_TO + 1),
+      countOf(quota.table, sources.total, EXACT_UP_TO + 1),
     )
     const name = JSON.stringify([filter.status, filter.people, filter.deleted ?? false, filter.label ?? null])
     const total = await this.total(name, counted, async () =>
       // Counted anew at a later time, the list is another one: its sources are made again.
-      countOf(quota.table, await this.bestSources(filter, this.clock.now())),
+      countOf(quota.table, (await this.bestSources(filter, this.clock.now())).total),
     )
     return {
       items: quotas.map((one) => {
@@ -313,21 +327,53 @@ export class QuotaReader<Q extends QuotaRow> {
 
   /**
    * Labels that begin alike lie together in their index, but not in order of id. A few are sorted; where many begin so, the list is walked in
-   * its own order instead and meets them soon.
+   * its own order as long as it meets them soon, and else they are sorted all the same: reading them from their index costs less than walking past
+   * all the rows that are newer.
    */
-  private async bestSources(filter: QuotaFilter<Q>, now: Instant): Promise<Where[]> {
+  private async bestSources(filter: QuotaFilter<Q>, now: Instant, page?: PageRequest): Promise<Sources> {
     const sources = this.sources(filter, now)
-    const { people, label } = filter
-    if (label === undefined) return sources
+    const { people, status, deleted = false, label } = filter
+    if (label === undefined) return { page: sources, total: sources }
     const { quota } = this.store
-    const named = this.byLabel({ people: {}, status: undefined, deleted: filter.deleted ?? false, label }, now)
-    const count = await this.countedBy(countOf(quota.table, [named], MOST_SORTED + 1))
-    if (count > MOST_SORTED) return sources
-    if (Object.values(people).some((id) => id !== undefined)) {
-      const theirs = this.sources({ people, status: undefined, deleted: filter.deleted ?? false }, now)
-      if ((await this.countedBy(countOf(quota.table, theirs, count + 1))) <= count) return sources
+    const alone = this.byLabel({ people: {}, status: undefined, deleted, label }, now)
+    const count = await this.countedBy(countOf(quota.table, [alone], MOST_SORTED + 1))
+    const others = this.sources({ people, status, deleted }, now)
+    const narrowed = status !== undefined || Object.values(people).some((id) => id !== undefined)
+    const most = Math.min(count, MOST_SORTED)
+    if (narrowed && (await this.countedBy(countOf(quota.table, others, most + 1))) <= most) {
+      return { page: sources, total: sources }
     }
-    return [this.byLabel(filter, now)]
+    const named = [this.byLabel(filter, now)]
+    if (count <= MOST_SORTED || page === undefined || !(await this.isNear(sources[0], others[0], page))) {
+      return { page: named, total: named }
+    }
+    // By the label alone its own index tells how many there are; of what is narrowed further, walking meets enough of them soon.
+    return { page: sources, total: narrowed ? sources : named }
+  }
+
+  /**
+   * Does a list meet the rows of a page soon, walked in its own order?
+   * @param wanted the rows that it looks for
+   * @param all those it meets on its way
+   */
+  private async isNear(wanted: Where | undefined, all: Where | undefined, page: PageRequest): Promise<boolean> {
+    if (wanted === undefined || all === undefined) return false
+    const reach = page.page * page.pageSize
+    const before = beforeOf(page)
+    const offset = LEAST_WALKED + WALKED_FOR_EACH * reach
+    const end = await this.work.read((transaction) =>
+      transaction.rows(
+        `SELECT \`id\` FROM ${all.from} ${all.sql}${before.sql} ORDER BY \`id\` DESC LIMIT 1 OFFSET ${offset}`,
+        [...all.values, ...before.values],
+      ),
+    )
+    // As a value of its own: the planner finds no range in a subquery's.
+    const near = { sql: `${wanted.sql}${before.sql} AND \`id\` > ?`, values: [...wanted.values, ...before.values] }
+    const found = await this.countedBy({
+      sql: `SELECT COUNT(*) AS counted FROM (SELECT 1 AS one FROM ${wanted.from} ${near.sql} ORDER BY \`id\` DESC LIMIT ${reach}) near`,
+      values: [...near.values, Number(end[0]?.['id'] ?? 0)],
+    })
+    return found === reach
   }
 
   /** A list's rows by their label, in no order. */
@@ -342,8 +388,10 @@ export class QuotaReader<Q extends QuotaRow> {
       }),
       ...statusCondition(quota, status, now),
     ]
+    const from = quota.readBy(this.work.dialect, ['deleted', 'labelSearch', 'id'])
     return {
-      from: quota.readBy(this.work.dialect, ['deleted', 'labelSearch', 'id']),
+      from,
+      countedFrom: from,
       sql: `WHERE ${conditions.map(({ sql }) => sql).join(' AND ')}`,
       values: conditions.flatMap(({ values }) => values),
     }
@@ -417,14 +465,18 @@ function statusCondition<Q extends QuotaRow>(
   }
 }
 
+/** The condition of a page that lists quotas with smaller ids alone; it follows others. */
+function beforeOf({ beforeId }: PageRequest): Statement {
+  return beforeId === undefined ? { sql: '', values: [] } : { sql: ' AND `id` < ?', values: [beforeId] }
+}
+
 /** The ids of one page: each source is read newest first and no further than the page reaches. */
 function pageOfIds(sources: readonly Where[], page: PageRequest, offset: number): Statement {
-  const before = page.beforeId === undefined ? '' : ' AND `id` < ?'
-  const beforeValues = page.beforeId === undefined ? [] : [page.beforeId]
+  const before = beforeOf(page)
   const window = `LIMIT ${page.pageSize} OFFSET ${offset}`
   const ids = ({ from, sql }: Where, limit: string): string =>
-    `SELECT \`id\` FROM ${from} ${sql}${before} ORDER BY \`id\` DESC ${limit}`
-  const values = sources.flatMap((source) => [...source.values, ...beforeValues])
+    `SELECT \`id\` FROM ${from} ${sql}${before.sql} ORDER BY \`id\` DESC ${limit}`
+  const values = sources.flatMap((source) => [...source.values, ...before.values])
   const [only, ...others] = sources
   if (only !== undefined && others.length === 0) return { sql: ids(only, window), values }
   const parts = sources.map(

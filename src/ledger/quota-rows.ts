@@ -10,6 +10,12 @@ export interface Statement {
   readonly values: readonly Scalar[]
 }
 
+/** A condition whose rows are counted. */
+export interface Counted extends Statement {
+  /** The table, by the index that finds them, where the planner would not take it. */
+  readonly countedFrom?: string
+}
+
 /** A statement that selects rows to be shown. */
 export interface Rows extends Statement {
   /** What they are ordered by, columns of `page`; where it is not said they come in any order. */
@@ -89,14 +95,14 @@ export function together(page: Rows, all: Statement | undefined, joined?: Statem
 
 /**
  * Counts the rows of a table that any of these conditions finds, which exclude each other. In one statement: a row that moves from one to the other is
- * counted once. No index is named here: nothing is ordered, and the planner finds the one that covers the condition.
+ * counted once. No index is named where the condition does not: nothing is ordered, and the planner finds the one that covers it.
  * @param limit none is counted further
  */
-export function countOf(table: string, conditions: readonly Statement[], limit?: number): Statement {
-  const counts = conditions.map(({ sql }, place) =>
+export function countOf(table: string, conditions: readonly Counted[], limit?: number): Statement {
+  const counts = conditions.map(({ sql, countedFrom = table }, place) =>
     limit === undefined
-      ? `(SELECT COUNT(*) FROM ${table} ${sql})`
-      : `(SELECT COUNT(*) FROM (SELECT 1 AS one FROM ${table} ${sql} LIMIT ${limit}) source_${place})`,
+      ? `(SELECT COUNT(*) FROM ${countedFrom} ${sql})`
+      : `(SELECT COUNT(*) FROM (SELECT 1 AS one FROM ${countedFrom} ${sql} LIMIT ${limit}) source_${place})`,
   )
   return { sql: `SELECT ${counts.join(' + ')} AS counted`, values: conditions.flatMap(({ values }) => values) }
 }
