@@ -11,7 +11,7 @@ export default {
     '/node_modules/',
     ...(process.env.QUOTA_GALERA === '1' ? [] : ['/galera\\.']),
     // The console is tried in a browser, where there is one.
-    ...(findChromium() === undefined ? ['/console\\.e2e-spec'] : []),
+    ...(findChromium() === undefined ? ['/console(-list|-states)?\\.'] : []),
   ],
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },

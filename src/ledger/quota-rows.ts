@@ -10,6 +10,12 @@ export interface Statement {
   readonly values: readonly Scalar[]
 }
 
+/** A condition whose rows are counted. */
+export interface Counted extends Statement {
+  /** The table, by the index that finds them, where the planner would not take it. */
+  readonly countedFrom?: string
+}
+
 /** A statement that selects rows to be shown. */
 interface Rows extends Statement {
   /** What they are ordered by, columns of `page`; where it is not said they come in any order. */
@@ -155,12 +161,12 @@ export function together(page: Rows, all: Statement | undefined, joined?: Statem
 
 /**
  * Counts the rows of a table that any of these conditions finds, which exclude each other. In one statement: a row that moves from one to the other is
- * counted once. No index is named here: nothing is ordered, and the planner finds the one that covers the condition.
+ * counted once. No index is named where the condition does not: nothing is ordered, and the planner finds the one that covers it.
  * @param limit none is counted further
  */
-export function countOf(table: string, conditions: readonly Statement[], limit?: number): Statement {
-  const counts = conditions.map(({ sql }, place) =>
-    limit === undefined ? `(SELECT COUNT(*) FROM ${table} ${sql})` : countedUpTo(limit, table, sql, place),
+export function countOf(table: string, conditions: readonly Counted[], limit?: number): Statement {
+  const counts = conditions.map(({ sql, countedFrom = table }, place) =>
+    limit === undefined ? `(SELECT COUNT(*) FROM ${countedFrom} ${sql})` : countedUpTo(limit, countedFrom, sql, place),
   )
   return { sql: `SELECT ${counts.join(' + ')} AS counted`, values: conditions.flatMap(({ values }) => values) }
 }
@@ -169,11 +175,11 @@ export function countOf(table: string, conditions: readonly Statement[], limit?:
  * The same, for lists that were beyond the limit a moment ago: to look whether there is a row at the limit takes three quarters of the time that counting up to it
  * takes, since nothing is kept of the others. Where there is none any more they are counted after all, in the same statement.
  */
-export function countOfLong(table: string, conditions: readonly Statement[], limit: number): Statement {
+export function countOfLong(table: string, conditions: readonly Counted[], limit: number): Statement {
   const counts = conditions.map(
-    ({ sql }, place) =>
-      `CASE WHEN EXISTS (SELECT 1 FROM ${table} ${sql} LIMIT 1 OFFSET ${limit - 1}) THEN ${limit} ` +
-      `ELSE ${countedUpTo(limit, table, sql, place)} END`,
+    ({ sql, countedFrom = table }, place) =>
+      `CASE WHEN EXISTS (SELECT 1 FROM ${countedFrom} ${sql} LIMIT 1 OFFSET ${limit - 1}) THEN ${limit} ` +
+      `ELSE ${countedUpTo(limit, countedFrom, sql, place)} END`,
   )
   return {
     sql: `SELECT ${counts.join(' + ')} AS counted`,

@@ -166,7 +166,7 @@ function Verdict({ check: { allowed, requested, remaining, refillsAt } }: { chec
       <span aria-hidden="true">✕ </span>
       {amount(requested)} would be refused: {amount(remaining)} left.{' '}
       {refillsAt === null ? (
-        'No reset of these quotas will make it fit; top up.'
+        'No reset will make it fit; top up.'
       ) : (
         <>
           It fits from <Time at={refillsAt} ago /> on.
