@@ -13,6 +13,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { findGalera } from './galera.mjs'
 import { findChromium } from './chromium.mjs'
 import { ask, findMariaDb, startMariaDb } from './mariadb.mjs'
 import { missingRelease, RELEASE } from './release.mjs'
@@ -98,6 +99,9 @@ async function main() {
       : `Browser: ${chromium}`,
   )
   if (faults) {
+    console.log(
+      findGalera() === undefined ? 'Galera: not installed, not tried' : 'Galera: two of three nodes written to',
+    )
     const missing = missingRelease()
     console.log(
       missing === undefined

@@ -113,16 +113,28 @@ export class ServerSession implements Session {
     this.connection.destroy()
   }
 
-  /** Sends what waits and these, in one packet. @returns the results of these */
+  /**
+   * Sends what waits and these, in one packet. A node of a Galera cluster gets them one by one: where another node's write threw a transaction out in the
+   * middle of a packet, the rest of it was seen to take effect outside any transaction, and COMMIT to be answered as done.
+   * @returns the results of these
+   */
   private async send(statements: readonly Statement[]): Promise<unknown[]> {
-    const packet = this.waiting.length === 0 ? statements : [...this.waiting, ...statements]
-    const before = packet.length - statements.length
+    const all = this.waiting.length === 0 ? statements : [...this.waiting, ...statements]
+    const before = all.length - statements.length
     this.waiting = []
+    const results: unknown[] = []
+    for (const packet of this.clustered ? all.map((one) => [one]) : [all]) {
+      results.push(...(await this.sendPacket(packet)))
+    }
+    return results.slice(before)
+  }
+
+  private async sendPacket(packet: readonly Statement[]): Promise<unknown[]> {
     const [first] = packet
     const sql = packet.length === 1 && first !== undefined ? first.sql : packet.map((one) => one.sql).join(';\n')
     const values = packet.length === 1 && first !== undefined ? first.values : packet.flatMap((one) => one.values ?? [])
     const results = await this.query(sql, values as Scalar[] | undefined)
-    return packet.length === 1 ? [results] : (results as unknown[]).slice(before)
+    return packet.length === 1 ? [results] : (results as unknown[])
   }
 
   private async query(sql: string, values: Scalar[] | undefined): Promise<unknown> {
