@@ -7,6 +7,6 @@ export function newToken(role: Role): string {
 }
 
 /** What is stored of a token: its SHA-256. Enough for what is random and 256 bits long; a slow hash is for what people think up. */
-export function digestOf(token: string): Buffer {
+export function hashOf(token: string): Buffer {
   return createHash('sha256').update(token, 'utf8').digest()
 }

@@ -1,12 +1,12 @@
 import { isIP } from 'node:net'
 import { type Role, ROLES } from '../role/role.js'
 
-/** One good token, known by its digest alone. */
+/** One good token, known by its hash alone. */
 export interface TokenEntry {
   readonly name: string
   readonly role: Role
   /** SHA-256 of the token, 32 bytes. */
-  readonly digest: Buffer
+  readonly hash: Buffer
 }
 
 /** How much the log tells: each level also tells what the ones before it do. */
@@ -179,26 +179,26 @@ export function tokenNameMistake(name: string): string | undefined {
 function readTokens(read: Reader, production: boolean): TokenEntry[] {
   const tokens: TokenEntry[] = []
   const roles = new Map<string, Role>()
-  const digests = new Set<string>()
+  const hashes = new Set<string>()
   for (const [index, entry] of read.list('AUTH_TOKENS').entries()) {
     const place = `AUTH_TOKENS, entry ${index + 1}`
-    const [name = '', roleText = '', digest = '', ...rest] = entry.split(':')
+    const [name = '', roleText = '', hash = '', ...rest] = entry.split(':')
     const role = ROLES.find((one) => one === roleText)
     const mistakes = [
-      ...(rest.length > 0 || digest === '' ? ['must be name:role:sha256hex'] : []),
+      ...(rest.length > 0 || hash === '' ? ['must be name:role:sha256hex'] : []),
       ...(TOKEN_NAME.test(name) ? [] : [tokenNameMistake(name) ?? '']),
       ...(role === undefined ? [`the role must be one of ${ROLES.join(', ')}`] : []),
-      ...(digest === '' || /^[0-9a-f]{64}$/i.test(digest) ? [] : ['the digest must be the 64 hex digits of a SHA-256']),
+      ...(hash === '' || /^[0-9a-f]{64}$/i.test(hash) ? [] : ['the digest must be the 64 hex digits of a SHA-256']),
     ]
-    if (digests.has(digest.toLowerCase())) mistakes.push('another entry has the same digest')
+    if (hashes.has(hash.toLowerCase())) mistakes.push('another entry has the same digest')
     if (role !== undefined && (roles.get(name) ?? role) !== role) {
       mistakes.push('another entry of that name has another role')
     }
     read.mistakes.push(...mistakes.map((mistake) => `${place}: ${mistake}`))
     if (mistakes.length > 0 || role === undefined) continue
-    digests.add(digest.toLowerCase())
+    hashes.add(hash.toLowerCase())
     roles.set(name, role)
-    tokens.push({ name, role, digest: Buffer.from(digest, 'hex') })
+    tokens.push({ name, role, hash: Buffer.from(hash, 'hex') })
   }
   if (production && read.text('AUTH_TOKENS') === undefined) {
     read.mistakes.push(

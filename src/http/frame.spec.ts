@@ -11,7 +11,7 @@ import { FRAME } from '../app.module.js'
 import { AdminAuth, AnyPrincipal, Public, ServiceAuth } from '../auth/access.decorator.js'
 import { AuthModule } from '../auth/auth.module.js'
 import { Caller } from '../auth/caller.decorator.js'
-import { digestOf } from '../auth/token.js'
+import { hashOf } from '../auth/token.js'
 import { ClockModule } from '../clock/clock.module.js'
 import { loadConfig } from '../config/config.js'
 import { ConfigModule } from '../config/config.module.js'
@@ -126,7 +126,7 @@ class DoorController {
 const TOKENS = { usage: 'qs_usage_one', service: 'qs_service_two', admin: 'qs_admin_three' }
 const config = loadConfig({
   AUTH_TOKENS: Object.entries(TOKENS)
-    .map(([role, token]) => `${role}-name:${role}:${digestOf(token).toString('hex')}`)
+    .map(([role, token]) => `${role}-name:${role}:${hashOf(token).toString('hex')}`)
     .join(','),
   CORS_ORIGINS: 'https://office.example.com,http://localhost:8080',
 })

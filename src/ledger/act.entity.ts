@@ -59,16 +59,17 @@ export abstract class ActRow {
   idempotencyKey!: string | null
 
   /**
-   * What may happen once only, as 128 bits of SHA-256 in hex: a caller's key with its caller, or the settling of a hold. A digest compares by
-   * bytes under any collation and is short. Null where nothing forbids a second such act.
+   * The column `once`: what may happen once only, as 128 bits of SHA-256 in hex: a caller's key with its caller, or the
+   * settling of a hold. A hash compares by bytes under any collation and is short. Null where nothing forbids a second
+   * such act.
    */
   @Index({ unique: true })
   @Column({ ...ascii(32), name: 'once', nullable: true })
-  once!: string | null
+  deduplicationKey!: string | null
 
-  /** Digest of what was asked, its amount left out; empty in a plain consume, where the owner says it. */
-  @Column(ascii(32))
-  request!: string
+  /** The column `request`: hash of what was asked, its amount left out; empty in a plain consume, where the owner says it. */
+  @Column({ ...ascii(32), name: 'request' })
+  requestHash!: string
 
   /** The units that the act moved; null for acts on settings. */
   @Column({ ...INTEGER, nullable: true })

@@ -7,10 +7,10 @@ import {
   type UnitOfWorkObserver,
 } from '../database/unit-of-work.js'
 import { ServiceError } from '../error/service-error.js'
-import { Book } from './book.js'
+import { WorkingSet } from './working-set.js'
 import type { Channel } from './channel.js'
 import type { Outcome, Request } from './command.js'
-import { loadHolds, sweepHolds } from './holds.js'
+import { loadHolds, expireDueHolds } from './holds.js'
 import { Judge, type Verdict } from './judge.js'
 import { Lane, type Waiting } from './lane.js'
 import type { QuotaRow } from './quota.entity.js'
@@ -18,7 +18,7 @@ import type { Found, LedgerStore, Wanted } from './store.js'
 
 /** What happened in the engine, for metrics. Every time is in seconds. */
 export interface EngineObserver extends UnitOfWorkObserver {
-  /** A batch was settled: its size, how long its first request had waited, how long it took. */
+  /** A batch was answered: its size, how long its first request had waited, how long it took. */
   batch(size: number, waitedSeconds: number, tookSeconds: number): void
   /** A request was answered: how, or with which error code. */
   answered(kind: string, result: 'done' | 'replayed' | ServiceError['code']): void
@@ -179,9 +179,9 @@ export class Engine<Q extends QuotaRow> {
 
   private async run(batch: readonly Waiting[], lane: Lane): Promise<void> {
     const start = performance.now()
-    const away = await this.settle(batch, lane === this.lockedOut)
+    const unreachable = await this.answerBatch(batch, lane === this.lockedOut)
     // Who waited behind a batch that found no database would only wait as long again.
-    if (away !== undefined) for (const waiting of lane.clear()) this.refuse(waiting, away)
+    if (unreachable !== undefined) for (const waiting of lane.clear()) this.refuse(waiting, unreachable)
     const waited = start - (batch[0]?.since ?? start)
     this.observer?.batch(batch.length, waited / 1000, (performance.now() - start) / 1000)
   }
@@ -192,7 +192,7 @@ export class Engine<Q extends QuotaRow> {
    * @param lockedOut take those locks alone that are free
    * @returns what every request was refused with, where the database was away
    */
-  private async settle(batch: readonly Waiting[], lockedOut: boolean): Promise<StoreUnavailable | undefined> {
+  private async answerBatch(batch: readonly Waiting[], lockedOut: boolean): Promise<StoreUnavailable | undefined> {
     let decisions: Decision[]
     try {
       decisions = await this.decide(
@@ -206,8 +206,8 @@ export class Engine<Q extends QuotaRow> {
         return error instanceof StoreUnavailable && error.fault === 'away' ? error : undefined
       }
       const half = Math.ceil(batch.length / 2)
-      const first = await this.settle(batch.slice(0, half), lockedOut)
-      const second = await this.settle(batch.slice(half), lockedOut)
+      const first = await this.answerBatch(batch.slice(0, half), lockedOut)
+      const second = await this.answerBatch(batch.slice(half), lockedOut)
       return first ?? second
     }
     batch.forEach((waiting, place) => {
@@ -233,9 +233,9 @@ export class Engine<Q extends QuotaRow> {
       for (const waiting of batch) this.putAside(waiting)
       return undefined
     }
-    let away: StoreUnavailable | undefined
-    for (const part of byOwner.values()) away = (await this.settle(part, lockedOut)) ?? away
-    return away
+    let unreachable: StoreUnavailable | undefined
+    for (const part of byOwner.values()) unreachable = (await this.answerBatch(part, lockedOut)) ?? unreachable
+    return unreachable
   }
 
   /** Tries a request again later, in the lane of those whose owner is locked, unless that has gone on for long enough. */
@@ -334,10 +334,10 @@ export class Engine<Q extends QuotaRow> {
     const elsewhere = await this.lockedElsewhere(transaction, requests, ownerIds, lockedIds, skipLocked)
     const judged = requests.filter(({ ownerId }) => !elsewhere.has(ownerId))
     // The present is what it is once the locks are had.
-    const book = new Book<Q>(this.clock.now())
-    await this.load(transaction, book, judged, found)
+    const workingSet = new WorkingSet<Q>(this.clock.now())
+    await this.load(transaction, workingSet, judged, found)
 
-    const judge = new Judge(this.channel, book)
+    const judge = new Judge(this.channel, workingSet)
     const slice = new TimeSlice()
     const decisions: Decision[] = []
     // Quotas that are to be made, and whose answers need their ids. They are made together, as long as what follows does not depend on them.
@@ -370,13 +370,15 @@ export class Engine<Q extends QuotaRow> {
     }
     if (creating.length > 0) await create()
 
-    await sweepHolds(transaction, this.store, book, async (ids) => this.loadMissing(transaction, book, ids))
-    await this.store.write(transaction, book)
-    const edited = book.changes
-      .map(({ quotaId }) => book.quota(quotaId)?.ownerId)
+    await expireDueHolds(transaction, this.store, workingSet, async (ids) =>
+      this.loadMissing(transaction, workingSet, ids),
+    )
+    await this.store.write(transaction, workingSet)
+    const edited = workingSet.changes
+      .map(({ quotaId }) => workingSet.quota(quotaId)?.ownerId)
       .filter((ownerId) => ownerId !== undefined)
     // On a cluster another node may change what was only read here, and no lock is in its way: whatever writes must collide.
-    const touched = transaction.clustered && book.changed ? lockedIds : [...new Set(edited)]
+    const touched = transaction.clustered && workingSet.changed ? lockedIds : [...new Set(edited)]
     if (touched.length > 0) await this.store.touchOwners(transaction, touched)
     return decisions
   }
@@ -410,7 +412,7 @@ export class Engine<Q extends QuotaRow> {
 
   private async load(
     transaction: Transaction,
-    book: Book<Q>,
+    workingSet: WorkingSet<Q>,
     requests: readonly Request[],
     { lockedIds, quotas, acts, operations }: Found<Q>,
   ): Promise<void> {
@@ -418,20 +420,24 @@ export class Engine<Q extends QuotaRow> {
     const named = new Set(namedBy(requests).quotaIds)
     const paid = new Set<number>()
     // A quota that is neither locked nor named is somebody's whose lock was not had.
-    for (const quota of quotas) if (locked.has(quota.ownerId) || named.has(quota.id)) book.addQuota(quota)
-    for (const act of acts) book.addAct(act)
+    for (const quota of quotas) if (locked.has(quota.ownerId) || named.has(quota.id)) workingSet.addQuota(quota)
+    for (const act of acts) workingSet.addAct(act)
     for (const entry of operations) {
-      book.addOperation(entry)
+      workingSet.addOperation(entry)
       for (const { quotaId } of entry.allocations) paid.add(quotaId)
     }
     // Before the holds: a due one may lie on a quota that is deleted or over, and that an edit is about to bring back.
-    await this.loadMissing(transaction, book, paid)
-    await loadHolds(transaction, this.store, book, requests, lockedIds)
+    await this.loadMissing(transaction, workingSet, paid)
+    await loadHolds(transaction, this.store, workingSet, requests, lockedIds)
   }
 
-  private async loadMissing(transaction: Transaction, book: Book<Q>, quotaIds: ReadonlySet<number>): Promise<void> {
-    const missing = [...quotaIds].filter((id) => book.quota(id) === undefined)
-    for (const quota of await this.store.quotasById(transaction, missing)) book.addQuota(quota)
+  private async loadMissing(
+    transaction: Transaction,
+    workingSet: WorkingSet<Q>,
+    quotaIds: ReadonlySet<number>,
+  ): Promise<void> {
+    const missing = [...quotaIds].filter((id) => workingSet.quota(id) === undefined)
+    for (const quota of await this.store.quotasById(transaction, missing)) workingSet.addQuota(quota)
   }
 }
 
@@ -447,25 +453,28 @@ interface Creating<Q> {
 function dependsOn<Q>(request: Request, creating: readonly Creating<Q>[]): boolean {
   if (request.command.kind !== 'create') return true
   return creating.some(
-    ({ request: { ownerId, once } }) => ownerId === request.ownerId || (once !== null && once === request.once),
+    ({ request: { ownerId, deduplicationKey } }) =>
+      ownerId === request.ownerId || (deduplicationKey !== null && deduplicationKey === request.deduplicationKey),
   )
 }
 
 /** What requests name, without doubles. */
-function namedBy(requests: readonly Request[]): Pick<Wanted, 'once' | 'actIds' | 'operationIds' | 'quotaIds'> {
+function namedBy(
+  requests: readonly Request[],
+): Pick<Wanted, 'deduplicationKeys' | 'actIds' | 'operationIds' | 'quotaIds'> {
   const quotaIds = new Set<number>()
   const operationIds = new Set<string>()
-  const once = new Set<string>()
+  const deduplicationKeys = new Set<string>()
   const actIds: string[] = []
   for (const request of requests) {
     const { command } = request
     if ('quotaId' in command) quotaIds.add(command.quotaId)
     if ('operationId' in command) operationIds.add(command.operationId)
-    if (request.once !== null) once.add(request.once)
+    if (request.deduplicationKey !== null) deduplicationKeys.add(request.deduplicationKey)
     // An edit without a key may have been committed by an earlier try whose answer was lost: it is known by its own id.
     else if (command.kind !== 'sweep') actIds.push(request.id)
   }
-  return { once: [...once], actIds, operationIds: [...operationIds], quotaIds: [...quotaIds] }
+  return { deduplicationKeys: [...deduplicationKeys], actIds, operationIds: [...operationIds], quotaIds: [...quotaIds] }
 }
 
 function countDown<K>(counts: Map<K, number>, key: K): void {

@@ -38,12 +38,12 @@ export class Lane {
   private sharedUntil = 0
 
   /**
-   * @param settle answers every request of a batch, or puts it into a lane again; never throws
+   * @param answerBatch answers every request of a batch, or puts it into a lane again; never throws
    * @param limit requests that may wait
    * @param pauseMs between two batches; for a lane whose requests wait for somebody else's lock
    */
   constructor(
-    private readonly settle: (batch: readonly Waiting[]) => Promise<void>,
+    private readonly answerBatch: (batch: readonly Waiting[]) => Promise<void>,
     private readonly limit: number,
     private readonly pauseMs = 0,
   ) {}
@@ -96,7 +96,7 @@ export class Lane {
     while (this.queue.size > 0) {
       const part = performance.now() < this.sharedUntil ? LARGEST_PART : LARGEST_BATCH
       this.busySince = performance.now()
-      await this.settle(this.queue.take(LARGEST_BATCH, part))
+      await this.answerBatch(this.queue.take(LARGEST_BATCH, part))
       this.busySince = undefined
       if (this.pauseMs > 0) await sleep(this.pauseMs * (0.5 + Math.random()))
     }

@@ -8,7 +8,7 @@ import type { Instant } from '../quota/instant.js'
 import { storedForSearch } from '../quota/label.js'
 import type { Act, ActRow } from './act.entity.js'
 import type { AllocationRow } from './allocation.entity.js'
-import { allocationRows, type Book, type HeldBy, type OperationEntry } from './book.js'
+import { allocationRows, type WorkingSet, type HeldBy, type OperationEntry } from './working-set.js'
 import type { ChangeRow } from './change.entity.js'
 import type { Channel } from './channel.js'
 import type { HoldRow } from './hold.entity.js'
@@ -37,7 +37,7 @@ export interface Wanted {
   readonly skipLocked: boolean
   /** The present, or a little earlier. */
   readonly now: Instant
-  readonly once: readonly string[]
+  readonly deduplicationKeys: readonly string[]
   readonly actIds: readonly string[]
   readonly operationIds: readonly string[]
   readonly quotaIds: readonly number[]
@@ -102,7 +102,7 @@ export class LedgerStore<Q extends QuotaRow> {
    */
   async lockAndRead(transaction: Transaction, wanted: Wanted): Promise<Found<Q>> {
     const { dialect } = transaction
-    const { ownerIds, skipLocked, once, actIds, operationIds, quotaIds } = wanted
+    const { ownerIds, skipLocked, deduplicationKeys, actIds, operationIds, quotaIds } = wanted
     const lock = dialect === 'sqlite' ? '' : skipLocked ? 'FOR UPDATE SKIP LOCKED' : 'FOR UPDATE'
     const [owners = [], live = [], named = [], keyed = [], own = [], operations = [], allocations = []] = await sent(
       transaction,
@@ -110,7 +110,7 @@ export class LedgerStore<Q extends QuotaRow> {
         this.ownerRows(dialect, ownerIds, lock),
         this.liveQuotas(dialect, ownerIds, wanted.now - CLOCK_MAY_STEP_BACK_MS),
         selectBy(this.quota, 'id', quotaIds),
-        selectBy(this.act, 'once', once),
+        selectBy(this.act, 'deduplicationKey', deduplicationKeys),
         selectBy(this.act, 'id', actIds),
         selectBy(this.operation, 'id', operationIds),
         selectBy(this.allocation, 'operationId', operationIds),
@@ -161,8 +161,10 @@ export class LedgerStore<Q extends QuotaRow> {
     return this.byIds(transaction, this.quota, 'id', ids)
   }
 
-  async actsByOnce(transaction: Transaction, once: readonly string[]): Promise<Act[]> {
-    return (await this.byIds(transaction, this.act, 'once', once)).map((act) => this.whole(act))
+  async actsByDeduplicationKey(transaction: Transaction, deduplicationKeys: readonly string[]): Promise<Act[]> {
+    return (await this.byIds(transaction, this.act, 'deduplicationKey', deduplicationKeys)).map((act) =>
+      this.whole(act),
+    )
   }
 
   /** The acts on an operation, the one that made it among them. */
@@ -276,23 +278,23 @@ export class LedgerStore<Q extends QuotaRow> {
    * Writes everything that a batch recorded. The acts go first: theirs is the one index on which two batches can meet. Rows go in order of their ids, which
    * rise: pages of the table are then filled one after the other, and not split in the middle.
    */
-  async write(transaction: Transaction, book: Book<Q>): Promise<void> {
+  async write(transaction: Transaction, workingSet: WorkingSet<Q>): Promise<void> {
     const plain = new Map<string, OperationEntry>()
     const inRows: OperationEntry[] = []
-    for (const entry of book.newOperations) {
+    for (const entry of workingSet.newOperations) {
       if (this.plainConsumes && isPlain(entry)) plain.set(entry.row.id, entry)
       else inRows.push(entry)
     }
-    const changed = [...book.changedOperations.values()]
+    const changed = [...workingSet.changedOperations.values()]
     inRows.push(...changed.filter((entry) => entry.plain))
     inRows.sort((a, b) => compare(a.row.id, b.row.id))
-    const acts = book.newActs
+    const acts = workingSet.newActs
       .map((act) => {
         const entry = plain.get(act.id)
         return entry === undefined ? act : plainRow(act, entry)
       })
       .sort((a, b) => compare(a.id, b.id))
-    const holds = [...book.newHolds.values()].map(({ ownerId, hold }) => ({ ...hold, ownerId }))
+    const holds = [...workingSet.newHolds.values()].map(({ ownerId, hold }) => ({ ...hold, ownerId }))
     await this.insert(transaction, this.act, acts)
     await this.insert(
       transaction,
@@ -305,9 +307,9 @@ export class LedgerStore<Q extends QuotaRow> {
       inRows.flatMap(({ row, allocations }) => allocationRows(row.id, allocations)),
     )
     await this.insert(transaction, this.hold, holds)
-    await this.insert(transaction, this.change, book.changes)
-    await this.expire(transaction, [...book.expiredOperations])
-    await this.closeHolds(transaction, book.closedHolds)
+    await this.insert(transaction, this.change, workingSet.changes)
+    await this.expire(transaction, [...workingSet.expiredOperations])
+    await this.closeHolds(transaction, workingSet.closedHolds)
     await this.update(
       transaction,
       this.operation,
@@ -315,14 +317,14 @@ export class LedgerStore<Q extends QuotaRow> {
         .filter((entry) => !entry.plain)
         .map(({ row }) => ({ id: row.id, values: pick(row, this.operation.updated) })),
     )
-    const edited = [...book.editedQuotas.values()]
-    const moved = book.movedCounters().filter(({ id }) => !book.editedQuotas.has(id))
+    const edited = [...workingSet.editedQuotas.values()]
+    const counted = workingSet.changedCounters().filter(({ id }) => !workingSet.editedQuotas.has(id))
     await this.update(transaction, this.quota, [
       ...edited.map((quota) => ({
         id: quota.id,
-        values: pick(searchable(book.stored(quota)), this.quota.updated),
+        values: pick(searchable(workingSet.stored(quota)), this.quota.updated),
       })),
-      ...moved.map(({ id, values }) => ({ id, values: values as Partial<Q> })),
+      ...counted.map(({ id, values }) => ({ id, values: values as Partial<Q> })),
     ])
   }
 

@@ -3,7 +3,7 @@ import type { Clock } from '../clock/clock.js'
 import { instantFromStore } from '../database/column.js'
 import { placeholders } from '../database/row-codec.js'
 import type { UnitOfWork } from '../database/unit-of-work.js'
-import { SWEPT_AT_ONCE } from './holds.js'
+import { MAX_EXPIRED_AT_ONCE } from './holds.js'
 import type { Ledger } from './ledger.js'
 import type { QuotaReader } from './quota-reader.js'
 import type { QuotaRow } from './quota.entity.js'
@@ -64,7 +64,7 @@ export class Sweeper<Q extends QuotaRow> implements OnApplicationBootstrap, OnMo
     let first: string | undefined
     for (;;) {
       const due = await this.sweepHolds()
-      if (due.length < SWEPT_AT_ONCE || due[0] === first) break
+      if (due.length < MAX_EXPIRED_AT_ONCE || due[0] === first) break
       first = due[0]
       await turn()
     }
@@ -147,7 +147,7 @@ export class Sweeper<Q extends QuotaRow> implements OnApplicationBootstrap, OnMo
     const rows = await this.work.read((transaction) =>
       transaction.rows(
         `SELECT ${hold.column('operationId')} AS id, ${hold.column('ownerId')} AS owner_id FROM ${hold.table} ` +
-          `WHERE ${expiresAt} <= ? ORDER BY ${expiresAt}, ${hold.column('operationId')} LIMIT ${SWEPT_AT_ONCE}`,
+          `WHERE ${expiresAt} <= ? ORDER BY ${expiresAt}, ${hold.column('operationId')} LIMIT ${MAX_EXPIRED_AT_ONCE}`,
         [hold.bind('expiresAt', this.clock.now())],
       ),
     )

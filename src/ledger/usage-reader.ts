@@ -4,9 +4,9 @@ import type { Clock } from '../clock/clock.js'
 import type { RowCodec, Scalar } from '../database/row-codec.js'
 import type { UnitOfWork } from '../database/unit-of-work.js'
 import type { Act } from './act.entity.js'
-import type { OperationEntry } from './book.js'
+import type { OperationEntry } from './working-set.js'
 import type { Channel } from './channel.js'
-import { onceForKey } from './command.js'
+import { deduplicationKeyFor } from './command.js'
 import { gatheringLoader } from './gathering-loader.js'
 import { operationNotFound } from './judge.js'
 import type { OperationKind, OperationRow, OperationState } from './operation.entity.js'
@@ -44,7 +44,7 @@ interface Arm {
   readonly conditions: readonly Condition[]
 }
 
-/** Reads operations past the engine; a hold whose time has come shows as expired, whether or not anything has swept it. */
+/** Reads operations past the engine; a hold whose time has come shows as expired, whether or not that is written down. */
 export class UsageReader<Q extends QuotaRow> {
   private readonly store: LedgerStore<Q>
   private readonly one: DataLoader<string, OperationEntry | undefined>
@@ -110,7 +110,7 @@ export class UsageReader<Q extends QuotaRow> {
    */
   async byKey(caller: string, key: string): Promise<LedgerPage> {
     return this.work.read(async (transaction) => {
-      const acts = await this.store.actsByOnce(transaction, [onceForKey(caller, key)])
+      const acts = await this.store.actsByDeduplicationKey(transaction, [deduplicationKeyFor(caller, key)])
       const ids = acts.map(({ operationId }) => operationId).filter((id) => id !== null)
       const entries = await this.store.operationsById(transaction, ids)
       return { items: entries.map((entry) => this.view(entry)), next_before: null }

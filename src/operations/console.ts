@@ -18,7 +18,7 @@ export const CONSOLE_PATH = '/admin'
 export const CONSOLE_ROUTE = '/admin/*'
 
 const PAGE = 'index.html'
-/** The folder of the files whose names hold a digest of what they hold. */
+/** The folder of the files whose names hold a hash of what they hold. */
 const ASSETS = 'assets'
 
 const METHODS = ['GET', 'HEAD']
@@ -51,7 +51,7 @@ interface Content {
   readonly plain: Buffer
   readonly zipped: Buffer
   /** Of the plain bytes, in hex. */
-  readonly digest: string
+  readonly hash: string
 }
 
 /**
@@ -104,12 +104,12 @@ export function consoleGate(folder: string): Gate {
 /** At the first request for it, which takes some milliseconds once. */
 function read(path: string): Content {
   const plain = readFileSync(path)
-  return { plain, zipped: gzipSync(plain), digest: createHash('sha256').update(plain).digest('hex') }
+  return { plain, zipped: gzipSync(plain), hash: createHash('sha256').update(plain).digest('hex') }
 }
 
-function send(request: Request, response: Response, file: string, { plain, zipped, digest }: Content): void {
+function send(request: Request, response: Response, file: string, { plain, zipped, hash }: Content): void {
   const zips = request.acceptsEncodings('gzip', 'identity') === 'gzip'
-  const tag = zips ? `"${digest}-gzip"` : `"${digest}"`
+  const tag = zips ? `"${hash}-gzip"` : `"${hash}"`
   addHeader(response, 'Content-Security-Policy', POLICY)
   addHeader(response, 'Cache-Control', file === PAGE ? PAGE_CACHING : ASSET_CACHING)
   addHeader(response, 'Vary', 'Accept-Encoding')

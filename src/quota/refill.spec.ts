@@ -317,20 +317,20 @@ describe('refillsAt', () => {
             const amount = used + 1
             if (kind === 'use') {
               one.used += used
-              refills.moved()
+              refills.countersChanged()
             } else if (kind === 'open') {
               const opened = hold(NOW + away + after, one.id, amount, one.cycleSeq)
               if (holds.has(opened.operationId)) continue
               one.reserved += amount
               holds.set(opened.operationId, opened)
-              refills.heldAnew()
+              refills.holdsChanged()
             } else {
               const [closed] = [...holds.values()]
               if (closed === undefined) continue
               holds.delete(closed.operationId)
               for (const { quotaId, cycleSeq, amount: kept } of closed.allocations)
                 for (const paid of quotas) if (paid.id === quotaId && paid.cycleSeq === cycleSeq) paid.reserved -= kept
-              refills.heldAnew()
+              refills.holdsChanged()
             }
             compare()
           }

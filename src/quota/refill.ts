@@ -69,12 +69,12 @@ export class Refills {
   }
 
   /** To be called when counters of the quotas have moved. */
-  moved(): void {
+  countersChanged(): void {
     this.steps = undefined
   }
 
   /** To be called when holds have been opened or closed. */
-  heldAnew(): void {
+  holdsChanged(): void {
     this.returns = undefined
     this.steps = undefined
   }
