@@ -36,7 +36,7 @@ const TAGS: readonly (readonly [name: string, description: string])[] = [
 ]
 
 const METHODS = ['get', 'put', 'post', 'delete'] as const
-const LARGEST_INT32 = 2 ** 31 - 1
+const MAX_INT32 = 2 ** 31 - 1
 
 /** A part of the document, in whatever form it is. */
 type Node = Record<string, unknown>
@@ -340,7 +340,7 @@ function tidySchema(schema: Node): void {
     delete schema.type
   }
   const isInteger = schema.type === 'integer' || (Array.isArray(schema.type) && schema.type.includes('integer'))
-  if (isInteger && typeof schema.maximum === 'number' && schema.maximum > LARGEST_INT32) schema.format = 'int64'
+  if (isInteger && typeof schema.maximum === 'number' && schema.maximum > MAX_INT32) schema.format = 'int64'
 }
 
 /** Callers see `MailQuota`; that it is a DTO is this code's affair. */

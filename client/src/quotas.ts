@@ -20,7 +20,7 @@ export interface Paths {
   summary(owner: object): { path: string; query?: object }
 }
 
-const MOST_ROWS = 100
+const MAX_ROWS = 100
 
 /** The quotas of a channel, for those who look after them. */
 export class Quotas<Channel extends AnyChannel> {
@@ -161,7 +161,7 @@ export class Quotas<Channel extends AnyChannel> {
 
   /** Did that request change the quota so? */
   private async wrote(id: number, action: string, requestId: string, options: CallOptions): Promise<boolean> {
-    const { items } = await this.changesOf(id, { pageSize: MOST_ROWS }, { ...options, requestId: undefined }).page()
+    const { items } = await this.changesOf(id, { pageSize: MAX_ROWS }, { ...options, requestId: undefined }).page()
     return items.some((change) => change.requestId === requestId && change.action === action)
   }
 

@@ -106,7 +106,7 @@ const TIMEOUT_MS = 15_000
 const DEADLINE_MS = 60_000
 /** The longest pause before the second attempt; each further one may take twice as long. */
 const FIRST_PAUSE_MS = 200
-const LONGEST_PAUSE_MS = 10_000
+const MAX_PAUSE_MS = 10_000
 /** How often an `internal_error` is tried again. */
 const RETRIES_OF_500 = 2
 const KEY = /^[!-~](?:[ -~]{0,253}[!-~])?$/
@@ -219,7 +219,7 @@ export class Transport {
 
   /** How long to wait after an attempt: full jitter, on top of what the service asks for. */
   pause(attempt: number, retryAfterSeconds = 0): number {
-    const most = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (attempt - 1))
+    const most = Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (attempt - 1))
     return retryAfterSeconds * 1000 + this.timing.random() * most
   }
 

@@ -55,8 +55,8 @@ export class OfficeService<Q extends QuotaRow> {
 
   /** One owner's refusals, hour by hour. */
   async refusals(query: RefusalsFields): Promise<{ items: RefusalView[] }> {
-    const broken = query.brokenNow(this.clock.now())
-    if (broken.length > 0) throw validationFailed(broken)
+    const violations = query.violationsAt(this.clock.now())
+    if (violations.length > 0) throw validationFailed(violations)
     return this.readers.refusals.ofOwner(ownerOf(this.channel, query), periodOf(query))
   }
 

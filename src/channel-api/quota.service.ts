@@ -48,7 +48,7 @@ export class QuotaService<Q extends QuotaRow> {
   async update(caller: Caller, id: number, patch: SettingsPatchFields): Promise<Outcome> {
     if (patch.errors !== undefined) {
       const known = new Set(patch.errors.map(({ field }) => field))
-      const more = (await this.reader.brokenBy(id, patchOf(patch))).filter(({ field }) => !known.has(field))
+      const more = (await this.reader.violationsBy(id, patchOf(patch))).filter(({ field }) => !known.has(field))
       throw validationFailed([...patch.errors, ...more])
     }
     return this.ledger.update(caller, id, patchOf(patch), patch.version)

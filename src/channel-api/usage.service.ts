@@ -134,7 +134,7 @@ export class UsageService<Q extends QuotaRow> {
         // The operation's bytes are those of its first answer, so they are set in as they are.
         parts.push(`{"status":200,"replayed":${result.value.replayed},"operation":${result.value.body}}`)
       } else {
-        const problem = problemOf(this.told(result.reason, caller.requestId), caller.requestId)
+        const problem = problemOf(this.reported(result.reason, caller.requestId), caller.requestId)
         parts.push(JSON.stringify({ status: problem.status, problem }))
       }
     }
@@ -142,7 +142,7 @@ export class UsageService<Q extends QuotaRow> {
   }
 
   /** What an item's caller is told of its failure; what broke inside stays in the log. */
-  private told(reason: unknown, requestId: string): ServiceError {
+  private reported(reason: unknown, requestId: string): ServiceError {
     if (reason instanceof ServiceError) return reason
     this.logger.error(new Error(`an item of a batch failed, request ${requestId}`, { cause: reason }))
     return new ServiceError(

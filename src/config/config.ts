@@ -235,17 +235,17 @@ function isOrigin(text: string): boolean {
 /** Names that Express knows for the networks that are nobody's on the Internet. */
 const NETWORKS = ['loopback', 'linklocal', 'uniquelocal']
 
-const MOST_HOPS = 10
+const MAX_HOPS = 10
 
 function readTrustProxy(read: Reader): TrustProxy | undefined {
   const text = read.text('TRUST_PROXY')
   if (text === undefined) return undefined
-  if (/^\d+$/.test(text)) return read.integer('TRUST_PROXY', 0, 0, MOST_HOPS)
+  if (/^\d+$/.test(text)) return read.integer('TRUST_PROXY', 0, 0, MAX_HOPS)
   const entries = read.list('TRUST_PROXY')
   for (const entry of entries) {
     if (!NETWORKS.includes(entry) && !isNetwork(entry)) {
       read.mistakes.push(
-        `TRUST_PROXY: ${JSON.stringify(entry)} is none of a number of proxies from 0 to ${MOST_HOPS}, an address, a network like 10.0.0.0/8, ${NETWORKS.join(', ')}`,
+        `TRUST_PROXY: ${JSON.stringify(entry)} is none of a number of proxies from 0 to ${MAX_HOPS}, an address, a network like 10.0.0.0/8, ${NETWORKS.join(', ')}`,
       )
     }
   }

@@ -8,7 +8,7 @@ import { StatementLog } from './statement-log.js'
 const CONNECT_TIMEOUT_MS = 3_000
 /** No statement of the service, and no packet of several, runs longer in health; one that does has lost its server or its locks. In milliseconds. */
 export const STATEMENT_TIMEOUT_MS = 5_000
-const MOST_WAITING_FOR_A_CONNECTION = 2_000
+const MAX_WAITING_FOR_A_CONNECTION = 2_000
 
 /** How every connection to a server is made, and how its values are read. */
 export const CONNECTING = {
@@ -18,7 +18,7 @@ export const CONNECTING = {
   supportBigNumbers: true,
   bigNumberStrings: false,
   connectTimeout: CONNECT_TIMEOUT_MS,
-  queueLimit: MOST_WAITING_FOR_A_CONNECTION,
+  queueLimit: MAX_WAITING_FOR_A_CONNECTION,
   idleTimeout: POOL_IDLE_MS,
   enableKeepAlive: true,
   keepAliveInitialDelay: 10_000,

@@ -10,7 +10,7 @@ import { faultOf } from './store-error.js'
 const LOCK = 'quota_service_migration'
 const LOCK_WAIT_SECONDS = 60
 const LOCK_PAUSE_MS = 50
-const MOST_TRIES = 8
+const MAX_TRIES = 8
 
 /**
  * Brings the schema up to date before an instance serves. Any number of processes may do so at once: one migrates under a lock of the store, the
@@ -125,7 +125,7 @@ async function connected<T>(
     } catch (error) {
       // What is not there yet may be starting; what the driver cannot even try will not mend itself, and who waited has waited enough.
       const hopeless = error instanceof WaitedInVain || (!dataSource.isInitialized && faultOf(error) === 'broken')
-      if (hopeless || attempt >= MOST_TRIES) throw error
+      if (hopeless || attempt >= MAX_TRIES) throw error
       await sleep(100 * attempt * (1 + Math.random()))
     } finally {
       if (dataSource.isInitialized) await dataSource.destroy()

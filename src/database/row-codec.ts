@@ -132,7 +132,7 @@ export class RowCodec<T extends ObjectLiteral> {
    * Each writes every column that is not the store's own; what a row lacks is null.
    */
   inserts(rows: readonly Partial<T>[]): { sql: string; values: Scalar[] }[] {
-    const most = Math.floor(MOST_PLACEHOLDERS / this.insertedFields.length)
+    const most = Math.floor(MAX_PLACEHOLDERS / this.insertedFields.length)
     const statements = []
     for (let start = 0; start < rows.length; start += most) {
       const part = rows.slice(start, start + most)
@@ -154,7 +154,7 @@ function bound(kind: Field['kind'], value: unknown): Scalar {
 }
 
 /** SQLite takes 32,766 placeholders in a statement, MySQL any number in a text query. */
-const MOST_PLACEHOLDERS = 32_000
+const MAX_PLACEHOLDERS = 32_000
 
 // Back-ticks are MySQL's quotes, and SQLite takes them too.
 function quote(name: string): string {

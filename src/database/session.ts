@@ -13,7 +13,7 @@ export interface Statement {
 }
 
 /** What a writing statement did. */
-export interface Written {
+export interface WriteResult {
   /** Rows matched by an UPDATE or DELETE, rows made by an INSERT. */
   affected: number
   /** The generated id of the (first) row that an INSERT made. */
@@ -35,7 +35,7 @@ export interface Transaction {
   /** Rows of several SELECTs, which go to the store together and run one after the other. */
   all(statements: readonly Statement[]): Promise<RawRow[][]>
   /** Runs a statement that writes. */
-  execute(sql: string, values?: readonly Scalar[]): Promise<Written>
+  execute(sql: string, values?: readonly Scalar[]): Promise<WriteResult>
   /** Runs a statement that writes together with the next one that is waited for, or with COMMIT; it fails where that fails. */
   later(sql: string, values?: readonly Scalar[]): Promise<void>
 }
@@ -86,7 +86,7 @@ export class ServerSession implements Session {
     return (await this.send(statements)) as RawRow[][]
   }
 
-  async execute(sql: string, values?: readonly Scalar[]): Promise<Written> {
+  async execute(sql: string, values?: readonly Scalar[]): Promise<WriteResult> {
     const [header] = await this.send([{ sql, ...(values === undefined ? {} : { values }) }])
     const { affectedRows, insertId } = header as ResultSetHeader
     return { affected: affectedRows, insertId }
@@ -164,7 +164,7 @@ export class FileSession implements Session {
     return found
   }
 
-  async execute(sql: string, values: readonly Scalar[] = []): Promise<Written> {
+  async execute(sql: string, values: readonly Scalar[] = []): Promise<WriteResult> {
     const result = await this.runner.query(sql, values as Scalar[], true)
     const { affected = 0 } = result
     const raw: unknown = result.raw

@@ -2,7 +2,7 @@ import { Logger } from '@nestjs/common'
 import type { Logger as TypeOrmLogger } from 'typeorm'
 
 /** So much of a statement is told; the rest is lists of columns and placeholders. */
-const LONGEST_TOLD = 200
+const MAX_STATEMENT_LENGTH = 200
 
 /**
  * What TypeORM has to tell, on the service's own log. Its own logger writes to the terminal past that, and writes parameters: idempotency keys, names of callers
@@ -12,8 +12,8 @@ export class StatementLog implements TypeOrmLogger {
   private readonly logger = new Logger('Database')
 
   logQuerySlow(milliseconds: number, statement: string): void {
-    const told = statement.replace(/\s+/g, ' ').slice(0, LONGEST_TOLD)
-    this.logger.warn(`a statement took ${Math.round(milliseconds)} ms: ${told}`)
+    const reported = statement.replace(/\s+/g, ' ').slice(0, MAX_STATEMENT_LENGTH)
+    this.logger.warn(`a statement took ${Math.round(milliseconds)} ms: ${reported}`)
   }
 
   log(level: 'log' | 'info' | 'warn', message: unknown): void {

@@ -249,7 +249,7 @@ export function faultName(error: unknown): string {
 }
 
 /** Is the connection that reported this unfit for another statement? A timed-out one still has the old answer in its pipe. */
-export function poisons(error: unknown): boolean {
+export function leavesUnusable(error: unknown): boolean {
   const { errno, fatal } = rootOf(error)
   return fatal === true || errno === COMMIT_FAILED || errno === PACKET_TOO_LARGE || faultOf(error) === 'away'
 }

@@ -39,7 +39,7 @@ export class StoreWatch {
   private stopped = false
   private timer: NodeJS.Timeout | undefined
   private readonly waiting = new Set<Waiting>()
-  private readonly told = new Map<string, number>()
+  private readonly reported = new Map<string, number>()
   private readonly logger = new Logger('Database')
 
   /**
@@ -65,14 +65,14 @@ export class StoreWatch {
   suspect(): void {
     if (this.probing || this.stopped) return
     this.probing = true
-    void this.look()
+    void this.probeNow()
   }
 
   /**
    * Asks the probe, and waits until it says that the store can be used so.
    * @param deadline by `performance.now()`, when to wait no longer
    */
-  async settled(use: Use, deadline: number): Promise<void> {
+  async probed(use: Use, deadline: number): Promise<void> {
     this.suspect()
     if (this.stopped) return
     await new Promise<void>((resolve) => {
@@ -92,8 +92,8 @@ export class StoreWatch {
   busy(error: unknown): void {
     const name = faultName(error)
     const now = performance.now()
-    if (now - (this.told.get(name) ?? -Infinity) < TOLD_AGAIN_MS) return
-    this.told.set(name, now)
+    if (now - (this.reported.get(name) ?? -Infinity) < TOLD_AGAIN_MS) return
+    this.reported.set(name, now)
     this.logger.warn(`the database has no room for us: ${reasonOf(error)}`)
   }
 
@@ -104,7 +104,7 @@ export class StoreWatch {
     for (const { resolve } of [...this.waiting]) resolve()
   }
 
-  private async look(): Promise<void> {
+  private async probeNow(): Promise<void> {
     const found = await this.probe()
     if (this.stopped) return
     if (found.reach !== this.found.reach) this.change(found)
@@ -113,7 +113,7 @@ export class StoreWatch {
       this.probing = false
       return
     }
-    this.timer = setTimeout(() => void this.look(), this.everyMs)
+    this.timer = setTimeout(() => void this.probeNow(), this.everyMs)
     // A process that has nothing else to do need not stay for this.
     this.timer.unref()
   }

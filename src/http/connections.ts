@@ -49,7 +49,7 @@ const STOP = -1
  * How many requests are kept that were sent ahead of the answers to those before them, on all connections together. Parsing them takes tens
  * of milliseconds, and one connection may send more than half of them with a single packet.
  */
-const MOST_AHEAD = 4_000
+const MAX_AHEAD = 4_000
 
 /**
  * How many requests are begun in one turn of the event loop, where more want to be: few, so that what has been begun goes on between them.
@@ -199,7 +199,7 @@ export class Connections {
     const handOver = parser?.onIncoming
     if (parser == null || handOver === undefined) return
     parser.onIncoming = (...head) =>
-      this.ahead >= MOST_AHEAD && line.asked.length > 0 ? STOP : handOver.apply(parser, head)
+      this.ahead >= MAX_AHEAD && line.asked.length > 0 ? STOP : handOver.apply(parser, head)
   }
 
   private leave(line: Line): void {

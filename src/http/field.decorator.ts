@@ -3,8 +3,8 @@ import { ApiExtraModels, ApiProperty, type ApiPropertyOptions, getSchemaPath } f
 import { Allow, ValidateBy, ValidateIf } from 'class-validator'
 import { isTimeZone } from '../quota/cycle.js'
 import { parseInstant } from '../quota/instant.js'
-import { isLabel, LONGEST_LABEL } from '../quota/label.js'
-import { LARGEST_AMOUNT } from '../quota/quota.js'
+import { isLabel, MAX_LABEL_LENGTH } from '../quota/label.js'
+import { MAX_AMOUNT } from '../quota/quota.js'
 import { EXAMPLE_UUID } from './example.js'
 import { isOperationId, isWireInteger, MAX_ID } from './wire.js'
 
@@ -141,12 +141,12 @@ export function IdField(options: FieldOptions = {}): PropertyDecorator {
 
 /** The units of a quota, 0 … 10^12. */
 export function TotalField(options: FieldOptions = {}): PropertyDecorator {
-  return IntegerField({ example: 1000, ...options, min: 0, max: LARGEST_AMOUNT })
+  return IntegerField({ example: 1000, ...options, min: 0, max: MAX_AMOUNT })
 }
 
 /** The units of one use, 1 … 10^12. */
 export function AmountField(options: FieldOptions = {}): PropertyDecorator {
-  return IntegerField({ example: 5, ...options, min: 1, max: LARGEST_AMOUNT })
+  return IntegerField({ example: 5, ...options, min: 1, max: MAX_AMOUNT })
 }
 
 /** An instant as RFC 3339 text with an offset; the DTO keeps the text, `parseInstant` reads it. */
@@ -243,8 +243,8 @@ export function LabelField(options: FieldOptions & { beginning?: true } = {}): P
     {
       name: 'label',
       accepts: (value) => typeof value === 'string' && isLabel(value),
-      expected: `1 to ${LONGEST_LABEL} Unicode characters without control characters and lone surrogates`,
-      schema: { type: 'string', minLength: 1, maxLength: LONGEST_LABEL, pattern: '^[^\\p{Cc}\\p{Cs}]+$' },
+      expected: `1 to ${MAX_LABEL_LENGTH} Unicode characters without control characters and lone surrogates`,
+      schema: { type: 'string', minLength: 1, maxLength: MAX_LABEL_LENGTH, pattern: '^[^\\p{Cc}\\p{Cs}]+$' },
     },
     { example: options.beginning === true ? 'Spring' : 'Spring campaign', ...options },
   )
@@ -311,7 +311,7 @@ export function isKey(value: unknown): value is string {
 const KEY = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/
 
 /** What the decorators of answered properties take. */
-export interface ShownOptions {
+export interface ResponseFieldOptions {
   nullable?: true
   /** The property may be missing from an answer. */
   optional?: true
@@ -319,49 +319,57 @@ export interface ShownOptions {
   example?: unknown
 }
 
-function shown(schema: object, options: ShownOptions): PropertyDecorator {
+function shown(schema: object, options: ResponseFieldOptions): PropertyDecorator {
   return ApiProperty({ ...schema, ...documented(options) })
 }
 
 /** An integer in an answer. */
-export function ShownInteger(options: ShownOptions & { min?: number; max?: number } = {}): PropertyDecorator {
+export function ResponseInteger(
+  options: ResponseFieldOptions & { min?: number; max?: number } = {},
+): PropertyDecorator {
   const { min = 0, max = Number.MAX_SAFE_INTEGER } = options
   return shown({ type: 'integer', minimum: min, maximum: max }, options)
 }
 
 /** An identifier in an answer. */
-export function ShownId(options: ShownOptions = {}): PropertyDecorator {
-  return ShownInteger({ example: 7, ...options, min: 1, max: MAX_ID })
+export function ResponseId(options: ResponseFieldOptions = {}): PropertyDecorator {
+  return ResponseInteger({ example: 7, ...options, min: 1, max: MAX_ID })
 }
 
 /** An instant in an answer: UTC with milliseconds. */
-export function ShownInstant(options: ShownOptions = {}): PropertyDecorator {
+export function ResponseInstant(options: ResponseFieldOptions = {}): PropertyDecorator {
   return shown({ type: 'string', format: 'date-time' }, { example: '2026-12-01T00:00:00.000Z', ...options })
 }
 
 /** One of the given values, in an answer. */
-export function ShownChoice(values: readonly (string | number)[], options: ShownOptions = {}): PropertyDecorator {
+export function ResponseChoice(
+  values: readonly (string | number)[],
+  options: ResponseFieldOptions = {},
+): PropertyDecorator {
   const type = values.every((value) => typeof value === 'number') ? 'integer' : 'string'
   return shown({ type, enum: [...values] }, { example: values[0], ...options })
 }
 
 /** Text in an answer. */
-export function ShownText(options: ShownOptions & { format?: string } = {}): PropertyDecorator {
+export function ResponseText(options: ResponseFieldOptions & { format?: string } = {}): PropertyDecorator {
   return shown({ type: 'string', ...(options.format === undefined ? {} : { format: options.format }) }, options)
 }
 
 /** True or false in an answer. */
-export function ShownFlag(options: ShownOptions = {}): PropertyDecorator {
+export function ResponseFlag(options: ResponseFieldOptions = {}): PropertyDecorator {
   return shown({ type: 'boolean' }, { example: true, ...options })
 }
 
 /** What a schema of its own describes, in an answer. */
-export function ShownSchema(schema: object, options: ShownOptions = {}): PropertyDecorator {
+export function ResponseSchema(schema: object, options: ResponseFieldOptions = {}): PropertyDecorator {
   return shown(schema, options)
 }
 
 /** An array in an answer, each of whose items has one of these forms. */
-export function ShownForms(forms: readonly (new () => object)[], options: ShownOptions = {}): PropertyDecorator {
+export function ResponseForms(
+  forms: readonly (new () => object)[],
+  options: ResponseFieldOptions = {},
+): PropertyDecorator {
   const items = { oneOf: forms.map((form) => ({ $ref: getSchemaPath(form) })) }
   return (target, property) => {
     // The document looks for them at the class.
@@ -371,9 +379,9 @@ export function ShownForms(forms: readonly (new () => object)[], options: ShownO
 }
 
 /** Another answered object, or an array of them. */
-export function ShownObject(
+export function ResponseObject(
   type: () => new () => object,
-  options: ShownOptions & { isArray?: true } = {},
+  options: ResponseFieldOptions & { isArray?: true } = {},
 ): PropertyDecorator {
   // The document calls a function named `type` for the class, and takes any other for the class itself.
   return shown(options.isArray === true ? { type: () => [type()] } : { type: () => type() }, options)

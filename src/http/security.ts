@@ -1,6 +1,6 @@
 import cors from 'cors'
 import type { Request, Response } from 'express'
-import type { Gate } from './frame.js'
+import type { Gate } from './request-pipeline.js'
 import { leaveBody } from './linger.js'
 import { addHeader, reply } from './reply.js'
 import { bringsBody } from './request-body.js'

@@ -35,18 +35,18 @@ export interface EngineOptions {
 }
 
 /** Owners whose lock row is known to exist; forgetting them costs one upsert. */
-const MOST_KNOWN_OWNERS = 100_000
+const MAX_KNOWN_OWNERS = 100_000
 
 /** How long a request is tried whose owner somebody else keeps locked, in milliseconds. */
 const LOCKED_OUT_PATIENCE_MS = 6_000
 /** Between two tries to get the locks of owners that somebody else kept locked, in milliseconds. */
 const LOCKED_OUT_PAUSE_MS = 50
 /** Requests that may wait for one such owner: as many as one batch may find there. */
-const MOST_LOCKED_OUT_OF_ONE = 500
+const MAX_LOCKED_OUT_OF_ONE = 500
 /** Tries that may end in waiting for a row, before the batch is taken apart. */
-const MOST_LOCK_TIMEOUTS = 2
+const MAX_LOCK_TIMEOUTS = 2
 /** Times that lock rows which a batch found missing are made for it; more says that something takes them away again. */
-const MOST_MENDS = 3
+const MAX_MENDS = 3
 
 type Decision = { outcome: Outcome } | { refusal: ServiceError } | 'locked out'
 
@@ -129,7 +129,7 @@ export class Engine<Q extends QuotaRow> {
     const lockedOut = this.lockedOwners.get(ownerId)
     const lane = lockedOut === undefined ? this.laneOf(ownerId) : this.lockedOut
     if (lane.isFullFor(caller)) throw tooMany()
-    if (lockedOut !== undefined && lockedOut >= MOST_LOCKED_OUT_OF_ONE) throw ownerLocked()
+    if (lockedOut !== undefined && lockedOut >= MAX_LOCKED_OUT_OF_ONE) throw ownerLocked()
     return new Promise((resolve, reject) => {
       const waiting: Waiting = {
         request,
@@ -248,7 +248,7 @@ export class Engine<Q extends QuotaRow> {
       this.lockedOwners.set(ownerId, (this.lockedOwners.get(ownerId) ?? 0) + 1)
     }
     const others = (this.lockedOwners.get(ownerId) ?? 0) - 1
-    if (now < waiting.lockedOutUntil && others < MOST_LOCKED_OUT_OF_ONE) this.lockedOut.push(waiting)
+    if (now < waiting.lockedOutUntil && others < MAX_LOCKED_OUT_OF_ONE) this.lockedOut.push(waiting)
     else this.refuse(waiting, ownerLocked())
   }
 
@@ -295,11 +295,11 @@ export class Engine<Q extends QuotaRow> {
       try {
         return await this.work.write(async (transaction) => {
           if (transaction.afterLockTimeout) lockTimeouts += 1
-          if (lockTimeouts === MOST_LOCK_TIMEOUTS) throw new RowsLocked()
+          if (lockTimeouts === MAX_LOCK_TIMEOUTS) throw new RowsLocked()
           return this.transact(transaction, requests, lockedOut || transaction.afterLockTimeout)
         }, this.observer)
       } catch (error) {
-        if (!(error instanceof LockRowsMissing) || mends === MOST_MENDS) throw error
+        if (!(error instanceof LockRowsMissing) || mends === MAX_MENDS) throw error
         await this.ensureOwners(error.ownerIds)
       }
     }
@@ -310,7 +310,7 @@ export class Engine<Q extends QuotaRow> {
     if (ownerIds.length === 0) return
     const unique = [...new Set(ownerIds)]
     await this.work.write((transaction) => this.store.ensureOwners(transaction, unique))
-    if (this.knownOwners.size > MOST_KNOWN_OWNERS) this.knownOwners.clear()
+    if (this.knownOwners.size > MAX_KNOWN_OWNERS) this.knownOwners.clear()
     for (const ownerId of unique) this.knownOwners.add(ownerId)
   }
 

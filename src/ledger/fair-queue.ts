@@ -6,7 +6,7 @@ interface Line<T> {
 }
 
 /** Taken items are dropped from a line once there are this many of them. */
-const MOST_TAKEN_KEPT = 1_000
+const MAX_TAKEN_KEPT = 1_000
 
 /**
  * A queue in which parties take turns, one item each: however much one of them puts in, another one's item is among the next taken. What one
@@ -57,7 +57,7 @@ export class FairQueue<T> {
       line.next += 1
       this.lines.delete(party)
       if (line.next === line.items.length) continue
-      if (line.next === MOST_TAKEN_KEPT) {
+      if (line.next === MAX_TAKEN_KEPT) {
         line.items.splice(0, line.next)
         line.next = 0
       }

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { ServiceError } from '../error/service-error.js'
 import { formatInstant, type Instant } from '../quota/instant.js'
-import { MOST_LIVE_QUOTAS, roll } from '../quota/quota.js'
+import { MAX_LIVE_QUOTAS, roll } from '../quota/quota.js'
 import type { Allocation } from '../quota/draw-down.js'
 import type { Hold } from '../quota/refill.js'
 import type { NewSettings, SettingsPatch } from '../quota/settings.js'
@@ -739,13 +739,13 @@ describe('settings', () => {
 
 describe('the limit of live quotas', () => {
   it('holds for a create, a restore and a reviving update, and for nothing else', () => {
-    const tables = tablesWith(...Array.from({ length: MOST_LIVE_QUOTAS + 2 }, (_, n) => ({ expireAt: NOW + 1 + n })))
+    const tables = tablesWith(...Array.from({ length: MAX_LIVE_QUOTAS + 2 }, (_, n) => ({ expireAt: NOW + 1 + n })))
     // They expire one by one; the two that are over, and one deleted, make room for one more.
     const now = NOW + 2
-    expect(tables.quotas.size).toBe(MOST_LIVE_QUOTAS)
-    tables.ask(now, remove(MOST_LIVE_QUOTAS))
+    expect(tables.quotas.size).toBe(MAX_LIVE_QUOTAS)
+    tables.ask(now, remove(MAX_LIVE_QUOTAS))
     for (let n = 0; n < 3; n += 1) expect(tables.create(now, {}).code).toBeUndefined()
-    for (const command of [creation({}), restore(MOST_LIVE_QUOTAS), update(1, { expireAt: NOW + DAY })])
+    for (const command of [creation({}), restore(MAX_LIVE_QUOTAS), update(1, { expireAt: NOW + DAY })])
       expect(tables.ask(now, command).code).toBe('too_many_quotas')
 
     tables.ask(now, update(3, { status: 'disabled' }))

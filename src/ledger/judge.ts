@@ -1,15 +1,15 @@
 import { ServiceError, validationFailed } from '../error/service-error.js'
 import { cut, draw } from '../quota/draw-down.js'
-import { formatInstant, LATEST } from '../quota/instant.js'
-import { isLive, MOST_LIVE_QUOTAS, type QuotaState, remaining } from '../quota/quota.js'
+import { formatInstant, MAX_INSTANT } from '../quota/instant.js'
+import { isLive, MAX_LIVE_QUOTAS, type QuotaState, remaining } from '../quota/quota.js'
 import { nextRefill } from '../quota/refill.js'
 import {
   applyPatch,
-  brokenByTime,
-  brokenForType,
+  timeViolations,
+  foreignViolations,
   newQuota,
   type SettingsChange,
-  shownSettings,
+  settingsView,
 } from '../quota/settings.js'
 import type { Act } from './act.entity.js'
 import type { WorkingSet, OperationEntry } from './working-set.js'
@@ -24,7 +24,7 @@ import { isDue, operationView, quotaView } from './view.js'
 type Of<K extends Command['kind']> = Extract<Command, { kind: K }>
 
 /** A quota refusal names at most this many quotas. */
-const MOST_QUOTAS_SHOWN = 20
+const MAX_QUOTAS_SHOWN = 20
 
 /** What is decided of a request: its answer, or a new quota that must get its id from the database before it can be answered. */
 export type Verdict<Q> = { outcome: Outcome } | { insert: Omit<Q, 'id'>; admit: (id: number) => Outcome }
@@ -81,17 +81,17 @@ export class Judge<Q extends QuotaRow> {
     if (command.kind === 'commit' || command.kind === 'release')
       throw alreadySettled(act.kind === 'commit' ? 'committed' : 'released')
     if (command.kind === 'create') {
-      const broken = brokenByTime(command.settings, this.workingSet.now)
-      if (broken.length > 0) throw validationFailed(broken)
+      const violations = timeViolations(command.settings, this.workingSet.now)
+      if (violations.length > 0) throw validationFailed(violations)
     }
     throw keyReused()
   }
 
   private create(request: Request, { settings, people }: Of<'create'>): Verdict<Q> {
     const { workingSet } = this
-    const broken = brokenByTime(settings, workingSet.now)
-    if (broken.length > 0) throw validationFailed(broken)
-    if (workingSet.liveCount(request.ownerId) >= MOST_LIVE_QUOTAS) throw this.tooManyQuotas()
+    const violations = timeViolations(settings, workingSet.now)
+    if (violations.length > 0) throw validationFailed(violations)
+    if (workingSet.liveCount(request.ownerId) >= MAX_LIVE_QUOTAS) throw this.tooManyQuotas()
     const row: Omit<QuotaRow, 'id' | 'ownerId'> = {
       ...newQuota(settings, workingSet.now),
       version: 1,
@@ -103,7 +103,7 @@ export class Judge<Q extends QuotaRow> {
       admit: (id) => {
         const quota = { id, ...draft } as Q
         workingSet.addQuota(quota)
-        this.changed(request, quota, 'create', { before: {}, after: shownSettings(quota) })
+        this.changed(request, quota, 'create', { before: {}, after: settingsView(quota) })
         return this.answerQuota(request, quota)
       },
     }
@@ -113,17 +113,17 @@ export class Judge<Q extends QuotaRow> {
     const quota = this.present(quotaId)
     const { workingSet } = this
     const patched = { ...quota }
-    const foreign = brokenForType(quota, patch)
+    const foreign = foreignViolations(quota, patch)
     const applied = applyPatch(patched, patch, workingSet.now)
-    if (foreign.length > 0) throw validationFailed([...foreign, ...(applied.broken ?? [])])
+    if (foreign.length > 0) throw validationFailed([...foreign, ...(applied.violations ?? [])])
     // What depends on the quota's present state is asked last: a stale record is told to be stale, not to be wrong.
     this.checkVersion(quota, version)
-    if (applied.broken !== undefined) throw validationFailed(applied.broken)
+    if (applied.violations !== undefined) throw validationFailed(applied.violations)
     if (applied.change === undefined) return this.show(quota)
     if (
       !isLive(quota, workingSet.now) &&
       isLive(patched, workingSet.now) &&
-      workingSet.liveCount(quota.ownerId) >= MOST_LIVE_QUOTAS
+      workingSet.liveCount(quota.ownerId) >= MAX_LIVE_QUOTAS
     )
       throw this.tooManyQuotas()
     Object.assign(quota, patched)
@@ -147,7 +147,7 @@ export class Judge<Q extends QuotaRow> {
     const deletedAt = formatInstant(quota.deletedAt)
     if (
       isLive({ ...quota, deletedAt: null }, this.workingSet.now) &&
-      this.workingSet.liveCount(quota.ownerId) >= MOST_LIVE_QUOTAS
+      this.workingSet.liveCount(quota.ownerId) >= MAX_LIVE_QUOTAS
     )
       throw this.tooManyQuotas()
     quota.deletedAt = null
@@ -183,7 +183,7 @@ export class Judge<Q extends QuotaRow> {
     const allocations = draw(activeQuotas, amount)
     if (allocations === undefined) throw this.exceeded(request.ownerId, amount, activeQuotas)
 
-    const hold = command.kind === 'reserve' ? Math.min(workingSet.now + command.ttlSeconds * 1000, LATEST) : null
+    const hold = command.kind === 'reserve' ? Math.min(workingSet.now + command.ttlSeconds * 1000, MAX_INSTANT) : null
     workingSet.applyAllocations(allocations, hold === null ? { used: 1 } : { reserved: 1 })
     if (hold !== null) workingSet.openHold(request.ownerId, { operationId: request.id, expiresAt: hold, allocations })
     const row: OperationRow = {
@@ -349,7 +349,7 @@ export class Judge<Q extends QuotaRow> {
   private tooManyQuotas(): ServiceError {
     return new ServiceError(
       'too_many_quotas',
-      `An owner holds at most ${MOST_LIVE_QUOTAS} quotas that are neither deleted nor expired.`,
+      `An owner holds at most ${MAX_LIVE_QUOTAS} quotas that are neither deleted nor expired.`,
     )
   }
 
@@ -368,7 +368,7 @@ export class Judge<Q extends QuotaRow> {
           requested,
           remaining: left,
           refills_at: refill === null ? null : formatInstant(refill),
-          quotas: activeQuotas.slice(0, MOST_QUOTAS_SHOWN).map(shortView),
+          quotas: activeQuotas.slice(0, MAX_QUOTAS_SHOWN).map(shortView),
         },
       },
     )

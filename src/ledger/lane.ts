@@ -16,11 +16,11 @@ export interface Waiting {
 }
 
 /** Requests that one transaction takes. */
-const LARGEST_BATCH = 500
+const MAX_BATCH_SIZE = 500
 /** A transaction that takes longer has met a slow disk or somebody's lock, in milliseconds. */
 const SLOW_BATCH_MS = 25
 /** Requests of one caller that a transaction takes while others use the lane: a long transaction is what the others wait for. */
-const LARGEST_PART = 100
+const MAX_BATCH_PART = 100
 /** For how long a caller is reckoned to use the lane after a request of its own, in milliseconds. */
 const USES_LANE_MS = 1_000
 
@@ -57,7 +57,7 @@ export class Lane {
   /** Would a request wait here for longer than for the transaction that is just under way? */
   get congested(): boolean {
     return (
-      this.queue.size >= LARGEST_BATCH ||
+      this.queue.size >= MAX_BATCH_SIZE ||
       (this.busySince !== undefined && performance.now() - this.busySince > SLOW_BATCH_MS)
     )
   }
@@ -94,9 +94,9 @@ export class Lane {
     // One turn of the event loop, so that what came in together goes together.
     await new Promise(setImmediate)
     while (this.queue.size > 0) {
-      const part = performance.now() < this.sharedUntil ? LARGEST_PART : LARGEST_BATCH
+      const part = performance.now() < this.sharedUntil ? MAX_BATCH_PART : MAX_BATCH_SIZE
       this.busySince = performance.now()
-      await this.answerBatch(this.queue.take(LARGEST_BATCH, part))
+      await this.answerBatch(this.queue.take(MAX_BATCH_SIZE, part))
       this.busySince = undefined
       if (this.pauseMs > 0) await sleep(this.pauseMs * (0.5 + Math.random()))
     }

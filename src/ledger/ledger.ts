@@ -29,7 +29,7 @@ export interface LedgerOptions extends EngineOptions {
 }
 
 /** Owners of operations made or settled here lately; saves the look-up before a settlement. */
-const MOST_REMEMBERED = 50_000
+const MAX_REMEMBERED = 50_000
 
 /**
  * Every write of one channel: the settings of its quotas and their usage. Each method resolves when what it did is committed, and throws a ServiceError
@@ -189,7 +189,7 @@ export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, Befor
   }
 
   private remember(operationId: string, ownerId: number): void {
-    if (this.remembered.size >= MOST_REMEMBERED) this.remembered.clear()
+    if (this.remembered.size >= MAX_REMEMBERED) this.remembered.clear()
     this.remembered.set(operationId, ownerId)
   }
 

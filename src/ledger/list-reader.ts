@@ -49,7 +49,7 @@ export class SharedPage {
 }
 
 /** So many rows are sorted without looking for a cheaper way, where no index has them in order of id. */
-const MOST_SORTED = 10_000
+const MAX_SORTED = 10_000
 
 /** So many rows of a list are walked at least, before those that a label finds are sorted instead. */
 const LEAST_WALKED = 5_000
@@ -58,7 +58,7 @@ const LEAST_WALKED = 5_000
 const WALKED_FOR_EACH = 4
 
 /** Lists that one statement reads at most: with more of them a list costs no less, and each waits for more of the others. */
-const MOST_LISTS = 50
+const MAX_LISTS = 50
 
 /** A page that reaches no further than this into its list is read with others: nobody waits for a deep one. */
 const SHALLOW_ROWS = 1_000
@@ -94,7 +94,7 @@ export class ListReader<Q extends QuotaRow> {
     private readonly counts: RecentCounts,
   ) {
     this.sources = new ListSources(channel, store.quota, work.dialect)
-    const options = { most: MOST_LISTS, keyOf: ({ key }: Ask<Q>): string => key }
+    const options = { most: MAX_LISTS, keyOf: ({ key }: Ask<Q>): string => key }
     this.ends = gatheringLoader(async (asks) => this.readEnds(asks), options)
     this.counted = gatheringLoader(async (asks) => this.readCounted(asks), options)
   }
@@ -195,13 +195,13 @@ export class ListReader<Q extends QuotaRow> {
     if (label === undefined) return onlyWay(sources)
     const { table } = this.store.quota
     const alone = this.sources.byLabel({ people: {}, status: undefined, deleted, label }, now)
-    const count = await this.countedBy(countOf(table, [alone], MOST_SORTED + 1))
+    const count = await this.countedBy(countOf(table, [alone], MAX_SORTED + 1))
     const others = this.sources.of({ people, status, deleted }, now)
     const narrowed = status !== undefined || Object.values(people).some((id) => id !== undefined)
-    const most = Math.min(count, MOST_SORTED)
+    const most = Math.min(count, MAX_SORTED)
     if (narrowed && (await this.countedBy(countOf(table, others, most + 1))) <= most) return onlyWay(sources)
     const named = [this.sources.byLabel(filter, now)]
-    if (count <= MOST_SORTED || page === undefined || !(await this.isNear(sources[0], others[0], page))) {
+    if (count <= MAX_SORTED || page === undefined || !(await this.isNear(sources[0], others[0], page))) {
       return onlyWay(named)
     }
     // By the label alone its own index tells how many there are; of what is narrowed further, walking meets enough of them soon.

@@ -8,7 +8,7 @@ import { byDrawDown } from '../quota/draw-down.js'
 import { formatInstant, type Instant } from '../quota/instant.js'
 import { isActive, remaining, roll, summarise } from '../quota/quota.js'
 import { Refills } from '../quota/refill.js'
-import { applyPatch, brokenForType, type BrokenRule, type SettingsPatch } from '../quota/settings.js'
+import { applyPatch, foreignViolations, type Violation, type SettingsPatch } from '../quota/settings.js'
 import type { Channel } from './channel.js'
 import { gatheringLoader } from './gathering-loader.js'
 import { quotaNotFound } from './judge.js'
@@ -99,13 +99,13 @@ export class QuotaReader<Q extends QuotaRow> {
   }
 
   /** The rules that a patch would break, as far as only the record tells; none where there is no such quota, or nobody can say. */
-  async brokenBy(id: number, patch: SettingsPatch): Promise<BrokenRule[]> {
+  async violationsBy(id: number, patch: SettingsPatch): Promise<Violation[]> {
     const quota = await this.one.load(id).catch((error: unknown) => {
       if (error instanceof ServiceError) return undefined
       throw error
     })
     if (quota === undefined || quota.deletedAt !== null) return []
-    return [...brokenForType(quota, patch), ...(applyPatch({ ...quota }, patch, this.clock.now()).broken ?? [])]
+    return [...foreignViolations(quota, patch), ...(applyPatch({ ...quota }, patch, this.clock.now()).violations ?? [])]
   }
 
   /** The sums of the owner's active quotas; zeros where there are none. */

@@ -2,7 +2,7 @@
 interface Reading<V> {
   begun: boolean
   readonly found: Promise<V>
-  readonly over: Promise<void>
+  readonly finished: Promise<void>
   next: Promise<V> | undefined
 }
 
@@ -19,7 +19,7 @@ export class SharedReads<V> {
     // One turn of the event loop, so that what came in together goes together. Who waits for a read to be over has gathered by then.
     if (current === undefined) return this.begin(key, read, new Promise(setImmediate))
     if (!current.begun) return current.found
-    current.next ??= current.over.then(async () => this.begin(key, read, undefined))
+    current.next ??= current.finished.then(async () => this.begin(key, read, undefined))
     return current.next
   }
 
@@ -32,14 +32,14 @@ export class SharedReads<V> {
     const reading: Reading<V> = {
       begun: turn === undefined,
       found,
-      over: found.then(
+      finished: found.then(
         () => undefined,
         () => undefined,
       ),
       next: undefined,
     }
     this.readings.set(key, reading)
-    void reading.over.then(() => {
+    void reading.finished.then(() => {
       // The next one has taken its place, where there is one.
       if (reading.next === undefined && this.readings.get(key) === reading) this.readings.delete(key)
     })

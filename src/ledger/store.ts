@@ -25,7 +25,7 @@ export const LIVE_OF_OWNER = ['ownerId', 'deletedAt', 'state', 'id'] as const
 export const HOLDS_OF_OWNER = ['ownerId', 'expiresAt'] as const
 
 /** Lists of ids in one statement are cut at this length. */
-const MOST_IDS = 10_000
+const MAX_IDS = 10_000
 
 /** The present is read once the locks are had, and may then be earlier than what was taken for it when they were asked for. */
 const CLOCK_MAY_STEP_BACK_MS = 60_000
@@ -457,7 +457,7 @@ export class LedgerStore<Q extends QuotaRow> {
   ): Promise<void> {
     for (const part of chunks(
       [...rows].sort((a, b) => compare(a.id, b.id)),
-      MOST_ROWS_UPDATED,
+      MAX_ROWS_UPDATED,
     )) {
       const id = codec.column('id')
       const properties = new Set(part.flatMap(({ values }) => Object.keys(values) as (keyof T & string)[]))
@@ -517,7 +517,7 @@ function withAllocations(rows: readonly OperationRow[], allocations: AllocationR
 }
 
 /** Each row may need two placeholders a column. */
-const MOST_ROWS_UPDATED = 1_000
+const MAX_ROWS_UPDATED = 1_000
 
 /** Rows as entities; 500 owners may have 100,000 of them, so that others get a turn in between. */
 async function decoded<T extends object>(codec: RowCodec<T>, rows: readonly RawRow[]): Promise<T[]> {
@@ -534,7 +534,7 @@ function unitsOf(row: RawRow): Allocation {
   return { quotaId: Number(row['quota_id']), cycleSeq: Number(row['cycle_seq']), amount: Number(row['amount']) }
 }
 
-function* chunks<T>(values: readonly T[], size: number = MOST_IDS): Generator<readonly T[]> {
+function* chunks<T>(values: readonly T[], size: number = MAX_IDS): Generator<readonly T[]> {
   for (let start = 0; start < values.length; start += size) yield values.slice(start, start + size)
 }
 

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import type { Request, Response } from 'express'
-import type { Gate } from '../http/frame.js'
+import type { Gate } from '../http/request-pipeline.js'
 import type { RouteTable } from '../http/route-table.js'
 import type { Metrics } from '../metrics/metrics.js'
 

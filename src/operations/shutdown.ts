@@ -4,7 +4,7 @@ import type { Request, Response } from 'express'
 import type { Config } from '../config/config.js'
 import { ServiceError } from '../error/service-error.js'
 import { Connections } from '../http/connections.js'
-import type { Gate } from '../http/frame.js'
+import type { Gate } from '../http/request-pipeline.js'
 import { addHeader } from '../http/reply.js'
 
 /**

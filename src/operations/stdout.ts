@@ -3,7 +3,7 @@ import pino from 'pino'
 /** Bytes that gather before they are written. */
 const GATHERED_BYTES = 8_192
 /** How long a line waits for others, in milliseconds, at most. */
-const LONGEST_WAIT_MS = 50
+const MAX_WAIT_MS = 50
 
 /** Where finished lines go, soon; `flushSync` writes what has gathered at once. */
 export interface Output {
@@ -19,7 +19,7 @@ export function openStdout(): Output {
   const stdout = pino.destination({
     dest: 1,
     minLength: GATHERED_BYTES,
-    periodicFlush: LONGEST_WAIT_MS,
+    periodicFlush: MAX_WAIT_MS,
     sync: true,
   })
   // Nobody reads it any more: the service goes on.

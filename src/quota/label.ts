@@ -1,8 +1,8 @@
 /** The longest label, in Unicode code points (contract, §8). */
-export const LONGEST_LABEL = 120
+export const MAX_LABEL_LENGTH = 120
 
-/** One to LONGEST_LABEL code points, no control characters (category Cc) and no lone surrogates, as a regular expression's source. */
-export const LABEL_PATTERN = `^[^\\p{Cc}\\p{Cs}]{1,${LONGEST_LABEL}}$`
+/** One to MAX_LABEL_LENGTH code points, no control characters (category Cc) and no lone surrogates, as a regular expression's source. */
+export const LABEL_PATTERN = `^[^\\p{Cc}\\p{Cs}]{1,${MAX_LABEL_LENGTH}}$`
 
 const LABEL = new RegExp(LABEL_PATTERN, 'u')
 
@@ -31,7 +31,7 @@ export function storedForSearch(label: string | null): string | null {
 }
 
 /** The longest text that `storedForSearch` makes, in code points: one may become three (NFC of U+1D160, for example). */
-export const LONGEST_STORED = 3 * LONGEST_LABEL + 1
+export const MAX_STORED_LENGTH = 3 * MAX_LABEL_LENGTH + 1
 
 /** The texts that begin with a prefix: `from` ≤ text < `to`, by code points; `to` is undefined where nothing is larger. */
 export interface TextRange {

@@ -1,5 +1,5 @@
 import { type CycleUnit, isBoundary, nextBoundary } from './cycle.js'
-import { type Instant, LATEST } from './instant.js'
+import { type Instant, MAX_INSTANT } from './instant.js'
 
 /** Type 1 (total): `total` units until `expireAt`. Type 2 (cycle): `total` units in each cycle (contract, §1). */
 export type QuotaType = 1 | 2
@@ -11,10 +11,10 @@ export const STATUSES = ['active', 'disabled', 'expired'] as const
 export type Status = (typeof STATUSES)[number]
 
 /** The largest `total` and the largest amount of one act: sums over 200 quotas stay exact in a JSON number (contract, §2). */
-export const LARGEST_AMOUNT = 1_000_000_000_000
+export const MAX_AMOUNT = 1_000_000_000_000
 
 /** An owner holds at most this many live quotas, neither deleted nor expired (contract, §2). */
-export const MOST_LIVE_QUOTAS = 200
+export const MAX_LIVE_QUOTAS = 200
 
 /**
  * The settings and counters of one quota that the rules work on. Amounts are integers in the caller's unit.
@@ -47,14 +47,14 @@ export interface QuotaState {
 }
 
 /** Has `expireAt` come? At `expireAt` itself it has (half-open). A stored conclusion wins over a clock that is behind. */
-export function isOver(quota: QuotaState, now: Instant): boolean {
+export function isExpired(quota: QuotaState, now: Instant): boolean {
   return quota.state === 'expired' || (quota.expireAt !== null && now >= quota.expireAt)
 }
 
 /** The status on the wire, derived at the moment of reading. */
 export function statusAt(quota: QuotaState, now: Instant): Status {
   if (quota.state === 'disabled') return 'disabled'
-  return isOver(quota, now) ? 'expired' : 'active'
+  return isExpired(quota, now) ? 'expired' : 'active'
 }
 
 /** Does it pay at `now`? Deleted, disabled and expired quotas do not. */
@@ -64,7 +64,7 @@ export function isActive(quota: QuotaState, now: Instant): boolean {
 
 /** Does it count against the owner's limit of live quotas? Disabled ones do. */
 export function isLive(quota: QuotaState, now: Instant): boolean {
-  return quota.deletedAt === null && !isOver(quota, now)
+  return quota.deletedAt === null && !isExpired(quota, now)
 }
 
 /**
@@ -77,7 +77,7 @@ export function roll(quota: QuotaState, now: Instant): boolean {
   if (unit === null || timeZone === null || anchor === null || cycleEndsAt === null) return false
   const at = expireAt === null ? now : Math.min(now, expireAt - 1)
   // The very last cycle ends where time does; there is no next one.
-  if (at < cycleEndsAt || cycleEndsAt === LATEST) return false
+  if (at < cycleEndsAt || cycleEndsAt === MAX_INSTANT) return false
   quota.cycleEndsAt = nextBoundary({ unit, timeZone, anchor }, at).end
   quota.cycleSeq += 1
   quota.used = 0

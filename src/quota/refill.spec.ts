@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { type CycleUnit, nextBoundary, resetsOf } from './cycle.js'
-import { type Instant, LATEST } from './instant.js'
-import { isActive, MOST_LIVE_QUOTAS, type QuotaState, remaining, roll, statusAt } from './quota.js'
+import { type Instant, MAX_INSTANT } from './instant.js'
+import { isActive, MAX_LIVE_QUOTAS, type QuotaState, remaining, roll, statusAt } from './quota.js'
 import { type Hold, nextRefill, Refills } from './refill.js'
 
 const MINUTE = 60_000
@@ -343,7 +343,7 @@ describe('refillsAt', () => {
   })
 
   describe('of 200 quotas and 5,000 holds', () => {
-    const quotas = Array.from({ length: MOST_LIVE_QUOTAS }, (_, place) => {
+    const quotas = Array.from({ length: MAX_LIVE_QUOTAS }, (_, place) => {
       const first = NOW + (place + 1) * 7919
       return quota({
         id: place + 1,
@@ -390,7 +390,12 @@ describe('refillsAt', () => {
   })
 
   it('comes to an end where time does', () => {
-    const last = quota({ cycleUnit: 'year', cycleAnchorAt: LATEST - DAY, cycleEndsAt: LATEST - DAY, used: 10 })
-    expect(refillsAt([last], [hold(LATEST, 1, 1)], 11)).toBeNull()
+    const last = quota({
+      cycleUnit: 'year',
+      cycleAnchorAt: MAX_INSTANT - DAY,
+      cycleEndsAt: MAX_INSTANT - DAY,
+      used: 10,
+    })
+    expect(refillsAt([last], [hold(MAX_INSTANT, 1, 1)], 11)).toBeNull()
   })
 })

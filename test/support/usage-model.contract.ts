@@ -30,8 +30,8 @@ import { type Ask, type Given, type ModelOperation, type SettingsBody, UsageMode
 const SEED = Number(process.env['MODEL_SEED'] ?? Date.now() % 2 ** 31)
 const HTTP_SHARE = 0.2
 const STEPS = 40
-const MOST_OWNERS = 24
-const MOST_FIRST = 5
+const MAX_OWNERS = 24
+const MAX_FIRST = 5
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
@@ -174,7 +174,7 @@ const meanwhile = fc.record({
 })
 
 const history = fc.record({
-  first: fc.array(create, { minLength: 1, maxLength: MOST_FIRST, size: 'max' }),
+  first: fc.array(create, { minLength: 1, maxLength: MAX_FIRST, size: 'max' }),
   commands: fc.array(command, { minLength: STEPS, maxLength: STEPS }),
 })
 
@@ -188,7 +188,7 @@ const world = fc.record({
     '2028-02-28T12:00:00.000Z',
   ),
   meanwhile: fc.array(meanwhile, { minLength: STEPS, maxLength: STEPS }),
-  owners: fc.array(history, { minLength: 1, maxLength: MOST_OWNERS, size: 'max' }),
+  owners: fc.array(history, { minLength: 1, maxLength: MAX_OWNERS, size: 'max' }),
 })
 
 // --- asking the service ----------------------------------------------------------------------------------------------
@@ -646,7 +646,7 @@ export function usageEqualsItsModel(histories: number): void {
         const results = await Promise.allSettled(lives.map(act))
         for (const result of results) if (result.status === 'rejected') throw result.reason
       }
-      for (let n = 0; n < MOST_FIRST; n += 1) {
+      for (let n = 0; n < MAX_FIRST; n += 1) {
         await all(async (life, place) => life.step(histories[place]!.first[n] ?? { kind: 'pause' }))
       }
       for (const [n, { jump, sweep }] of between.entries()) {

@@ -270,7 +270,7 @@ export class UsageModel {
       ...quotas.flatMap(({ resetAt }) => (resetAt === null ? [] : [resetAt])),
       ...this.operations.flatMap((operation) => (this.stateOf(operation) === 'reserved' ? [operation.expiresAt!] : [])),
     ].sort((a, b) => a - b)
-    const isOver = (quota: ModelQuota, at: number): boolean => quota.expireAt !== null && quota.expireAt <= at
+    const isExpired = (quota: ModelQuota, at: number): boolean => quota.expireAt !== null && quota.expireAt <= at
     for (const from of comesBack) {
       const resets = quotas
         .filter(({ type }) => type === 2)
@@ -278,12 +278,12 @@ export class UsageModel {
           quota,
           at: quota.resetAt! >= from ? quota.resetAt! : this.nextReset(quota, from - 1),
         }))
-        .filter(({ quota, at }) => !isOver(quota, at))
+        .filter(({ quota, at }) => !isExpired(quota, at))
       if (resets.length === 0) continue
       const at = Math.min(...resets.map((reset) => reset.at))
       let capacity = 0
       for (const quota of quotas) {
-        if (isOver(quota, at)) continue
+        if (isExpired(quota, at)) continue
         const anew = quota.resetAt !== null && quota.resetAt <= at
         capacity += anew ? quota.total : Math.max(0, quota.total - this.used(quota) - this.reserved(quota, at))
       }

@@ -23,7 +23,7 @@ export type Gate = (request: Request, response: Response) => unknown
  * not asked about. Nest's part begins behind it: the handler's parameters and their pipes, the answer, the filter of what is thrown.
  */
 @Injectable()
-export class Frame implements OnModuleInit {
+export class RequestPipeline implements OnModuleInit {
   private readonly handlers = new Map<Route, RouteHandler>()
   private gates: readonly Gate[] = []
 

@@ -23,7 +23,7 @@ import { AmountField, ChoiceField, IdField } from './field.decorator.js'
 import { HttpModule } from './http.module.js'
 import { IdParam, OperationIdParam } from './id-param.decorator.js'
 import { IdempotencyKey, OptionalIdempotencyKey } from './idempotency-key.decorator.js'
-import { pagingOf, WalkQuery } from './page.dto.js'
+import { pagingOf, CursorPageQuery } from './page.dto.js'
 
 class SpendDto {
   @IdField()
@@ -33,7 +33,7 @@ class SpendDto {
   amount!: number
 }
 
-class ListQuery extends WalkQuery {
+class ListQuery extends CursorPageQuery {
   @ChoiceField(['active', 'disabled'], { optional: true })
   status?: string
 }
@@ -136,13 +136,13 @@ const config = loadConfig({
   controllers: [ThingController, DoorController],
   providers: [...FRAME, Metrics, Shutdown],
 })
-class FrameModule {}
+class PipelineModule {}
 
 let app: NestExpressApplication
 let server: Server
 
 beforeAll(async () => {
-  app = await NestFactory.create<NestExpressApplication>(FrameModule, new NativeExpressAdapter(), {
+  app = await NestFactory.create<NestExpressApplication>(PipelineModule, new NativeExpressAdapter(), {
     ...APP_OPTIONS,
     logger: false,
     abortOnError: false,
