@@ -24,8 +24,8 @@ export const APP_OPTIONS: NestApplicationOptions = {
 }
 
 /**
- * Sets up what stands before the routes. To be called once, before the application is initialised; the process and the tests share it,
- * so that both serve the same thing.
+ * Sets up what stands before the routes. To be called once, before the application is initialised; the process and the
+ * tests share it, so that both serve the same thing.
  * @param log is told of each request; without it, requests are measured alone
  */
 export function configureApp(app: NestExpressApplication, log?: RequestLog): void {

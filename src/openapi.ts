@@ -42,16 +42,16 @@ const MAX_INT32 = 2 ** 31 - 1
 type Node = Record<string, unknown>
 
 /**
- * Problems that every route may answer; the ones of the access rule and those of a body come on top (`problemsOf`), and a handler lists
- * its own with `@Problems`.
+ * Problems that every route may answer; the ones of the access rule and those of a body come on top (`problemsOf`), and
+ * a handler lists its own with `@Problems`.
  */
 export const COMMON_PROBLEMS: readonly ErrorCode[] = ['validation_failed', 'internal_error', 'unavailable']
 
 const BODY_PROBLEMS: readonly ErrorCode[] = ['malformed_json', 'payload_too_large', 'unsupported_media_type']
 
 /**
- * Describes the service (OpenAPI 3.1) as its controllers declare it. What every operation shares is added here, in one place: the
- * problems, X-Request-Id, whether a field that is not known is refused.
+ * Describes the service (OpenAPI 3.1) as its controllers declare it. What every operation shares is added here, in one
+ * place: the problems, X-Request-Id, whether a field that is not known is refused.
  * @param app made from compiled code, whose DTOs carry their docstrings; `preview` is enough, nothing is asked
  * @param version of the service
  */

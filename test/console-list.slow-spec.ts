@@ -43,7 +43,10 @@ function row(id: number): Row {
   }
 }
 
-/** Half are called customer; the oldest are called fleet, many of them; a few are called pilot. Some are over and not marked so. */
+/**
+ * Half are called customer; the oldest are called fleet, many of them; a few are called pilot. Some are over and not
+ * marked so.
+ */
 async function fill(database: TestDatabase, template: number): Promise<void> {
   const digits = Array.from({ length: 10 }, (_, digit) => `SELECT ${digit} AS n`).join(' UNION ')
   const powers = [0, 1, 2, 3, 4, 5]

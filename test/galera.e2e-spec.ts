@@ -1,9 +1,11 @@
 /**
- * The service on a MariaDB Galera cluster of three nodes, one of which is killed. Slow, and hungry for processor and disk, so it runs on demand alone:
+ * The service on a MariaDB Galera cluster of three nodes, one of which is killed. Slow, and hungry for processor and
+ * disk, so it runs on demand alone:
  *
  *   npm run build && QUOTA_GALERA=1 npm run jest -- test/galera
  *
- * It needs mariadb-server, galera-4 and rsync. RELIABILITY_REPORT names a file for the figures, RELIABILITY_SCALE lengthens the load.
+ * It needs mariadb-server, galera-4 and rsync. RELIABILITY_REPORT names a file for the figures, RELIABILITY_SCALE
+ * lengthens the load.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'

@@ -26,8 +26,8 @@ const BUSY = 1_000
 const OTHERS = [1_001, 1_002]
 
 /**
- * What nobody else may wait for one owner's holds. Ten times what it takes here, so that a busy machine does not matter, and still a part of what it
- * took when every hold was multiplied with quotas and resets.
+ * What nobody else may wait for one owner's holds. Ten times what it takes here, so that a busy machine does not
+ * matter, and still a part of what it took when every hold was multiplied with quotas and resets.
  */
 const PATIENCE_MS = 3_000
 
@@ -119,7 +119,8 @@ onEveryStore('200 quotas with 5,000 holds', (kind) => {
 
   it('come back at one instant, and nobody else waits for it', async () => {
     app.clock.pass(DAY)
-    // At that instant nothing is held, whoever has noticed: the hourly ones but the first have been reset, nothing else was used.
+    // At that instant nothing is held, whoever has noticed: the hourly ones but the first have been reset, nothing else
+    // was used.
     const half = QUOTAS / 2
     const all = half * (Math.ceil((HOLDS * HELD) / half) + 10) + 10 * (half - 1)
     let took = 0
@@ -134,7 +135,8 @@ onEveryStore('200 quotas with 5,000 holds', (kind) => {
       expect(check).toMatchObject({ allowed: true, remaining: all })
       expect(list.items.map(({ reserved }) => reserved)).toEqual(times(100).map(() => 0))
       expect(await written()).toEqual({ holds: HOLDS, reserved: HOLDS * HELD, expired: 0 })
-      // Writers know it too. One that takes little writes down little, so that whoever is in its batch or behind it does not wait for thousands of rows.
+      // Writers know it too. One that takes little writes down little, so that whoever is in its batch or behind it
+      // does not wait for thousands of rows.
       await expect(ledger.consume(caller, BUSY, all + 1, 'one-too-many')).rejects.toMatchObject({
         extra: { remaining: all },
       })

@@ -47,7 +47,8 @@ export function chunksOf<T extends object>(items: readonly T[]): T[][] {
 }
 
 /**
- * Consumes in batches, one request after the other, each with a deadline of its own. Of what was answered it sends again only the items that met `unavailable`.
+ * Consumes in batches, one request after the other, each with a deadline of its own. Of what was answered it sends
+ * again only the items that met `unavailable`.
  * @returns one result for each item, in order
  */
 export async function consumeInBatches<Channel extends AnyChannel>(

@@ -4,11 +4,15 @@ import { camelName, renamed, wireName } from './wire.js'
 
 /** How the client reaches the service. */
 export interface ClientOptions {
-  /** Where the service is, such as `https://quota.example`; a path is kept. In a browser it may be relative to the page. */
+  /**
+   * Where the service is, such as `https://quota.example`; a path is kept. In a browser it may be relative to the page.
+   */
   readonly baseUrl: string
   /** The bearer token, or what gives it: asked before each attempt; where it rejects, so does the call. */
   readonly token: string | (() => Promise<string>)
-  /** How long one attempt may take, in milliseconds. Default 15,000: the service itself tries for six seconds and more. */
+  /**
+   * How long one attempt may take, in milliseconds. Default 15,000: the service itself tries for six seconds and more.
+   */
   readonly timeoutMs?: number
   /** How long a call may take with all its attempts, in milliseconds, from its first one on. Default 60,000. */
   readonly deadlineMs?: number
@@ -66,8 +70,8 @@ export interface CallOptions {
 /** A call that needs a key. */
 export interface KeyedOptions extends CallOptions {
   /**
-   * Names the intention: 1 to 255 printable ASCII characters. The same key takes effect once, however often it is sent, so it must be known before the call and survive
-   * a crash: the id of the message, of the job, of the order.
+   * Names the intention: 1 to 255 printable ASCII characters. The same key takes effect once, however often it is sent,
+   * so it must be known before the call and survive a crash: the id of the message, of the job, of the order.
    */
   readonly key: string
 }
@@ -88,8 +92,8 @@ export interface Call extends MaybeKeyedOptions {
   /** May it be sent again when nobody knows whether it took effect? Reads and calls with a key always may. */
   readonly repeatable?: boolean
   /**
-   * Asked where the call is refused after an attempt that may have taken effect: was that refusal only because it had? @returns then what to answer, in place of the
-   * refusal; else undefined
+   * Asked where the call is refused after an attempt that may have taken effect: was that refusal only because it had?
+   * @returns then what to answer, in place of the refusal; else undefined
    */
   readonly confirm?: (problem: Problem, requestId: string) => Promise<object | undefined>
 }

@@ -13,8 +13,8 @@ import type {
 import { client } from './session.ts'
 
 /*
- * The two channels are one to the screens: whoever owns a quota is its `owner`, whether the service calls that an account or a user. This is the only file that
- * knows the difference.
+ * The two channels are one to the screens: whoever owns a quota is its `owner`, whether the service calls that an
+ * account or a user. This is the only file that knows the difference.
  */
 
 export type ChannelName = 'mail' | 'sms'
@@ -249,7 +249,10 @@ export function given<T extends object>(fields: T): Given<T> {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never
 }
 
-/** A key for something that somebody is about to do: pressed twice it is still one. Not `randomUUID`, which pages without TLS lack. */
+/**
+ * A key for something that somebody is about to do: pressed twice it is still one. Not `randomUUID`, which pages
+ * without TLS lack.
+ */
 export function newKey(): string {
   return `console-${Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('')}`
 }

@@ -22,7 +22,10 @@ export class BearerStrategy extends PassportStrategy(Strategy) {
     }))
   }
 
-  /** @returns whose token it is, or false. Every entry is compared, so that the time taken tells nothing about which one it is. */
+  /**
+   * @returns whose token it is, or false. Every entry is compared, so that the time taken tells nothing about which one
+   *   it is.
+   */
   validate(token: string): Principal | false {
     const hash = hashOf(token)
     let found: Principal | false = false

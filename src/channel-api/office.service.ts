@@ -27,7 +27,10 @@ export interface OfficeReaders<Q extends QuotaRow> {
   readonly refusals: RefusalReader<Q>
 }
 
-/** What people who look after quotas ask about all of them: requests in, the domain's terms out. Every error is a ServiceError. */
+/**
+ * What people who look after quotas ask about all of them: requests in, the domain's terms out. Every error is a
+ * ServiceError.
+ */
 export class OfficeService<Q extends QuotaRow> {
   constructor(
     private readonly channel: Channel<Q>,

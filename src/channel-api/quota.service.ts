@@ -11,7 +11,9 @@ import { ownerOf, peopleOf, wantedPeople } from './people.js'
 import { filterOf, type QuotaListFields } from './quota.dto.js'
 import { type NewSettingsFields, patchOf, type SettingsPatchFields, settingsOf } from './settings.dto.js'
 
-/** What administrators do with one channel's quotas: requests in, the domain's terms out. Every error is a ServiceError. */
+/**
+ * What administrators do with one channel's quotas: requests in, the domain's terms out. Every error is a ServiceError.
+ */
 export class QuotaService<Q extends QuotaRow> {
   constructor(
     private readonly channel: Channel<Q>,

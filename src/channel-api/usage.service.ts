@@ -87,8 +87,9 @@ export class UsageService<Q extends QuotaRow> {
   }
 
   /**
-   * Consumes item by item, each with its own key and its own answer, in order. They are one request only on the wire: what one item meets
-   * is no other item's concern. A database that is away for all of them is told once, for the whole.
+   * Consumes item by item, each with its own key and its own answer, in order. They are one request only on the wire:
+   * what one item meets is no other item's concern. A database that is away for all of them is told once, for the
+   * whole.
    * @param itemType the DTO of an item
    * @returns the body
    */
@@ -109,7 +110,8 @@ export class UsageService<Q extends QuotaRow> {
       if (errors !== undefined) answer = Promise.reject(validationFailed(errors))
       else {
         const [key, ownerId] = [item.idempotency_key, ownerOf(this.channel, item)]
-        // The ledger keeps the order of one owner's requests. Where a key names another owner than before, what came before is settled first.
+        // The ledger keeps the order of one owner's requests. Where a key names another owner than before, what came
+        // before is settled first.
         if ((ownerOfKey.get(key) ?? ownerId) !== ownerId) {
           await Promise.allSettled(open)
           open = []

@@ -25,7 +25,10 @@ export type DatabaseConfig =
       readonly poolSize: number
     }
 
-/** Whose word about a caller's address is taken: that of so many proxies in a row, or of those at these addresses and networks. */
+/**
+ * Whose word about a caller's address is taken: that of so many proxies in a row, or of those at these addresses and
+ * networks.
+ */
 export type TrustProxy = number | readonly string[]
 
 /** The whole configuration: read once from the environment, checked, frozen. */
@@ -152,7 +155,8 @@ function parseDatabaseUrl(text: string, poolSize: number): DatabaseConfig | stri
     ...(/^\/[^/]+$/.test(url.pathname) ? [] : ['a database']),
   ]
   if (missing.length > 0) return `DATABASE_URL lacks ${missing.join(', ')}: ${DATABASE_FORMS}`
-  // What follows could not be honoured: TypeORM drops parameters (asking for TLS would pass unheard) and splits hosts at the first colon.
+  // What follows could not be honoured: TypeORM drops parameters (asking for TLS would pass unheard) and splits hosts
+  // at the first colon.
   if (url.search !== '' || url.hash !== '') return 'DATABASE_URL takes no parameters: nothing may follow the database'
   if (url.hostname.startsWith('[')) return 'DATABASE_URL takes a host name or an IPv4 address'
   return { kind: 'mysql', url: text, poolSize }

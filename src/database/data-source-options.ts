@@ -6,7 +6,10 @@ import { SqliteFile } from './sqlite-driver.js'
 import { StatementLog } from './statement-log.js'
 
 const CONNECT_TIMEOUT_MS = 3_000
-/** No statement of the service, and no packet of several, runs longer in health; one that does has lost its server or its locks. In milliseconds. */
+/**
+ * No statement of the service, and no packet of several, runs longer in health; one that does has lost its server or
+ * its locks. In milliseconds.
+ */
 export const STATEMENT_TIMEOUT_MS = 5_000
 const MAX_WAITING_FOR_A_CONNECTION = 2_000
 
@@ -25,8 +28,9 @@ export const CONNECTING = {
 } as const
 
 /**
- * How long libsql waits for a lock that another process has. It waits within the call, and the event loop with it: so hardly at all while
- * requests are served, since the unit of work tries again, and as long as it takes where nobody else is there.
+ * How long libsql waits for a lock that another process has. It waits within the call, and the event loop with it: so
+ * hardly at all while requests are served, since the unit of work tries again, and as long as it takes where nobody
+ * else is there.
  */
 const BUSY_MS: Readonly<Record<Purpose, number>> = { service: 10, migration: 5_000 }
 

@@ -22,8 +22,8 @@ interface Field {
 }
 
 /**
- * Turns rows into entities and back for statements that the engine writes itself. Table and column names come from the entity's metadata, so
- * the entity stays the one place that names them.
+ * Turns rows into entities and back for statements that the engine writes itself. Table and column names come from the
+ * entity's metadata, so the entity stays the one place that names them.
  */
 export class RowCodec<T extends ObjectLiteral> {
   /** The table's name, quoted. */
@@ -85,8 +85,9 @@ export class RowCodec<T extends ObjectLiteral> {
   }
 
   /**
-   * The table, to be read by the index over just these columns, in this order. For the reads that must stay fast whatever the table holds: a planner knows
-   * averages alone, and takes a walk through the whole table for a rare value or a long list of keys.
+   * The table, to be read by the index over just these columns, in this order. For the reads that must stay fast
+   * whatever the table holds: a planner knows averages alone, and takes a walk through the whole table for a rare value
+   * or a long list of keys.
    * @param alias names the table in the statement
    */
   readBy(dialect: Dialect, properties: readonly (keyof T & string)[], alias = ''): string {

@@ -5,8 +5,9 @@ import type { Logger as TypeOrmLogger } from 'typeorm'
 const MAX_STATEMENT_LENGTH = 200
 
 /**
- * What TypeORM has to tell, on the service's own log. Its own logger writes to the terminal past that, and writes parameters: idempotency keys, names of callers
- * and answers are among them. Statements have placeholders alone, so they may be told; their errors are told by whoever gets them.
+ * What TypeORM has to tell, on the service's own log. Its own logger writes to the terminal past that, and writes
+ * parameters: idempotency keys, names of callers and answers are among them. Statements have placeholders alone, so
+ * they may be told; their errors are told by whoever gets them.
  */
 export class StatementLog implements TypeOrmLogger {
   private readonly logger = new Logger('Database')

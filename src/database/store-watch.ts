@@ -26,10 +26,11 @@ interface Waiting {
 /**
  * Knows whether the store is away, so that nobody has to find out by waiting.
  *
- * A fault by itself proves nothing: one connection may have been killed, one account may have too many. So whoever meets a fault of the kind
- * `away` reports it, and a probe aside, on a connection of its own, says what is true. Only what it finds counts. From then on requests are
- * refused at once, and the probe goes on, one at a time, until the store is back. Who was in hand when it went waits for that, up to its own
- * deadline: a fail-over of a few seconds costs them time alone.
+ * A fault by itself proves nothing: one connection may have been killed, one account may have too many. So whoever
+ * meets a fault of the kind `away` reports it, and a probe aside, on a connection of its own, says what is true. Only
+ * what it finds counts. From then on requests are refused at once, and the probe goes on, one at a time, until the
+ * store is back. Who was in hand when it went waits for that, up to its own deadline: a fail-over of a few seconds
+ * costs them time alone.
  */
 export class StoreWatch {
   private found: Found = { reach: 'all' }
@@ -140,7 +141,10 @@ function reasonOf(error: unknown): string {
   return `${faultName(error)}, ${error instanceof Error ? error.message : String(error)}`
 }
 
-/** What a failed probe means: with another fault than `away` the store has answered, and requests will find out for themselves. */
+/**
+ * What a failed probe means: with another fault than `away` the store has answered, and requests will find out for
+ * themselves.
+ */
 export function foundBy(error: unknown, reach: 'reads' | 'none'): Found {
   return faultOf(error) === 'away' ? { reach, cause: error } : { reach: 'all' }
 }

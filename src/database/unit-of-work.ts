@@ -24,20 +24,27 @@ export interface UnitOfWorkObserver {
 
 /** Tries go on for this long before the caller hears `unavailable`; a node's fail-over takes up to seven seconds. */
 const DEADLINE_MS = 6_000
-/** What must be free on the disk of a SQLite file that was full before it is written to again: a large batch, with its share of the -wal file. */
+/**
+ * What must be free on the disk of a SQLite file that was full before it is written to again: a large batch, with its
+ * share of the -wal file.
+ */
 const ROOM_FOR_UNITS_BYTES = 1_048_576
 const FIRST_PAUSE_MS = 5
 const MAX_PAUSE_MS = 250
 
 /**
- * Opens, settles and retries every transaction; nothing else in the service knows BEGIN, COMMIT, an error number or a retry.
+ * Opens, settles and retries every transaction; nothing else in the service knows BEGIN, COMMIT, an error number or a
+ * retry.
  *
- * - A unit is one function. It is run again as a whole, on a fresh connection, with jitter and a deadline, after a deadlock, a lock timeout, a duplicate
- *   key, a lost connection or a COMMIT whose answer was lost. It must therefore be written so that a rerun finds its own earlier effect, if
- *   there is one, under the locks that it takes first.
- * - After any failed statement the rest is rolled back, or the connection is destroyed, which makes the server roll back.
- * - While the store is known to be away, units are refused before they begin; those in hand wait for its return, up to their deadline (StoreWatch).
- * - MySQL/MariaDB: READ COMMITTED, one pooled connection per unit; what need not be waited for goes in one packet with what must be (ServerSession). SQLite: one connection for all, so every unit and every read waits its turn, and a
+ * - A unit is one function. It is run again as a whole, on a fresh connection, with jitter and a deadline, after a
+ *   deadlock, a lock timeout, a duplicate key, a lost connection or a COMMIT whose answer was lost. It must therefore
+ *   be written so that a rerun finds its own earlier effect, if there is one, under the locks that it takes first.
+ * - After any failed statement the rest is rolled back, or the connection is destroyed, which makes the server roll
+ *   back.
+ * - While the store is known to be away, units are refused before they begin; those in hand wait for its return, up to
+ *   their deadline (StoreWatch).
+ * - MySQL/MariaDB: READ COMMITTED, one pooled connection per unit; what need not be waited for goes in one packet with
+ *   what must be (ServerSession). SQLite: one connection for all, so every unit and every read waits its turn, and a
  *   transaction begins IMMEDIATE. A turn is one try: the pause before the next one is the others' turn.
  */
 export class UnitOfWork implements OnApplicationShutdown {
@@ -124,16 +131,21 @@ export class UnitOfWork implements OnApplicationShutdown {
 
   private givenUp(fault: Fault, error: unknown): StoreUnavailable {
     if (this.dialect === 'mysql' || fault !== 'conflict') return new StoreUnavailable(fault, error)
-    // SQLite has one lock for all writes: another process has kept it all the time, and whoever comes next would wait as long.
+    // SQLite has one lock for all writes: another process has kept it all the time, and whoever comes next would wait
+    // as long.
     this.watch.suspect()
     return new StoreUnavailable('away', error)
   }
 
-  /** SQLite's one queue: two units on the shared connection would be one transaction. A server has a connection for each. */
+  /**
+   * SQLite's one queue: two units on the shared connection would be one transaction. A server has a connection for
+   * each.
+   */
   private async inTurn<T>(work: () => Promise<T>): Promise<T> {
     if (this.dialect === 'mysql') return work()
     const mine = this.turn.then(work)
-    // A try that failed may have held the event loop while it waited for a lock: the next one must not do so in the same breath.
+    // A try that failed may have held the event loop while it waited for a lock: the next one must not do so in the
+    // same breath.
     this.turn = mine.catch(async () => new Promise(setImmediate))
     return mine
   }
@@ -165,7 +177,8 @@ export class UnitOfWork implements OnApplicationShutdown {
       return result
     } catch (error) {
       if (this.dialect === 'mysql' && leavesUnusable(error)) session.destroy()
-      // A lock timeout (1205) takes back one statement only: the rest must go before anything else happens on this connection.
+      // A lock timeout (1205) takes back one statement only: the rest must go before anything else happens on this
+      // connection.
       else await session.rollback().catch(() => session.destroy())
       throw error
     } finally {

@@ -10,11 +10,13 @@ export type DtoClass<T extends object = object> = new () => T
 export interface FieldsTogether {
   /** What is wrong between the fields. Broken fields hold what was sent. */
   violations?(): FieldError[]
-  /** What else is wrong at this time; asked only where something is wrong already, so that everything is told at once. */
+  /**
+   * What else is wrong at this time; asked only where something is wrong already, so that everything is told at once.
+   */
   violationsAt?(now: Instant): FieldError[]
   /**
-   * Where a DTO declares it, a broken body reaches the handler: with what is wrong with it here, and without its broken fields. The handler adds what only the
-   * record tells, and refuses.
+   * Where a DTO declares it, a broken body reaches the handler: with what is wrong with it here, and without its broken
+   * fields. The handler adds what only the record tells, and refuses.
    */
   errors?: readonly FieldError[] | undefined
 }
@@ -74,7 +76,8 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /**
- * Reads a value as a DTO: known names only, each by its rule, then the fields together. Every mistake is found, not the first alone.
+ * Reads a value as a DTO: known names only, each by its rule, then the fields together. Every mistake is found, not the
+ * first alone.
  * @param prefix comes before each field's name: `items[3].`
  * @param now the present, for rules that depend on it
  */

@@ -50,7 +50,10 @@ export type FieldTest = (value: unknown) => boolean
 
 const FIELD_TEST = Symbol('field test')
 
-/** The test that a field decorator left on `property` of a DTO class, or of one it extends: what it lets through, `class-validator` finds nothing wrong with. */
+/**
+ * The test that a field decorator left on `property` of a DTO class, or of one it extends: what it lets through,
+ * `class-validator` finds nothing wrong with.
+ */
 export function testOf(dto: { prototype: object }, property: string): FieldTest | undefined {
   return Reflect.getMetadata(FIELD_TEST, dto.prototype, property) as FieldTest | undefined
 }
@@ -77,7 +80,9 @@ function documented(options: FieldOptions): ApiPropertyOptions {
   }
 }
 
-/** One rule with one sentence per field: the caller sees what would be right, not the first of five checks that failed. */
+/**
+ * One rule with one sentence per field: the caller sees what would be right, not the first of five checks that failed.
+ */
 function field(rule: Rule, options: FieldOptions): PropertyDecorator {
   const { optional, nullable } = options
   const decorators: PropertyDecorator[] = [
@@ -112,7 +117,10 @@ function field(rule: Rule, options: FieldOptions): PropertyDecorator {
   return applyDecorators(...(decorators as MethodDecorator[]))
 }
 
-/** Digits become their number. A number's sign, point, exponent and leading zeros are left to be refused (contract, §2 and §7). */
+/**
+ * Digits become their number. A number's sign, point, exponent and leading zeros are left to be refused (contract, §2
+ * and §7).
+ */
 const DIGITS: FieldReader = {
   fromText: (text) => (isWireInteger(text) ? Number(text) : text),
   // JSON can write -0, which is 0.
@@ -218,8 +226,8 @@ export function OperationIdField(options: FieldOptions = {}): PropertyDecorator 
 }
 
 /**
- * An array of `min` … `max` items. What the items are is not looked at here: the handler checks each by itself, since a broken
- * item has an answer of its own.
+ * An array of `min` … `max` items. What the items are is not looked at here: the handler checks each by itself, since a
+ * broken item has an answer of its own.
  */
 export function ItemsField(
   item: () => new () => object,
@@ -237,7 +245,9 @@ export function ItemsField(
   )
 }
 
-/** What people call a quota, or with `beginning` the beginning of it: 1 … 120 code points without control characters. */
+/**
+ * What people call a quota, or with `beginning` the beginning of it: 1 … 120 code points without control characters.
+ */
 export function LabelField(options: FieldOptions & { beginning?: true } = {}): PropertyDecorator {
   return field(
     {
@@ -301,8 +311,8 @@ export function IgnoredField(options: Pick<FieldOptions, 'description'> = {}): P
 }
 
 /**
- * Is this an idempotency key: 1 … 255 printable ASCII characters, no blank at either end? HTTP takes such blanks off a header (RFC 9110, section 5.5), so a
- * key that had them could be sent in one place and not in the other.
+ * Is this an idempotency key: 1 … 255 printable ASCII characters, no blank at either end? HTTP takes such blanks off a
+ * header (RFC 9110, section 5.5), so a key that had them could be sent in one place and not in the other.
  */
 export function isKey(value: unknown): value is string {
   return typeof value === 'string' && value.length <= MAX_KEY_LENGTH && KEY.test(value)

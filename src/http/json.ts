@@ -29,8 +29,8 @@ export function parseJson(bytes: Buffer): unknown {
 }
 
 /**
- * Takes out of a large body what would hold the process for a tenth of a second and is of no use: whatever is nested so deep that no rule
- * looks at it gives way to a zero and blanks.
+ * Takes out of a large body what would hold the process for a tenth of a second and is of no use: whatever is nested so
+ * deep that no rule looks at it gives way to a zero and blanks.
  */
 function lighten(bytes: Buffer): void {
   let depth = 0

@@ -71,7 +71,9 @@ export function problemSchemaName(code: ErrorCode): string {
   return `${words.join('')}Problem`
 }
 
-/** The schema of problems of these codes: told apart by `code`, so that a generated client knows each one's own members. */
+/**
+ * The schema of problems of these codes: told apart by `code`, so that a generated client knows each one's own members.
+ */
 export function problemSchema(codes: readonly ErrorCode[]): Schema {
   const refs = codes.map((code) => ({ $ref: `#/components/schemas/${problemSchemaName(code)}` }))
   const [only, ...others] = refs

@@ -1,7 +1,10 @@
 import { parse, type ParsedUrlQuery } from 'node:querystring'
 import { decodeParameter, NO_TEXT } from './parameter.js'
 
-/** Names and values that encode no text are looked at so often in one query. Each costs an exception, and the first has decided about the request. */
+/**
+ * Names and values that encode no text are looked at so often in one query. Each costs an exception, and the first has
+ * decided about the request.
+ */
 const MAX_VIOLATIONS = 50
 
 /** Reads a query's parameters, however many there are: Node's own limit would let the thousandth through unseen. */

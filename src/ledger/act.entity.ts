@@ -28,13 +28,17 @@ export const OPERATION_ACTS = [
 export type OperationAct = (typeof OPERATION_ACTS)[number]
 
 /**
- * One recorded change with its caller, key and answer. Immutable: a replay is answered from here, never from rows that change.
+ * One recorded change with its caller, key and answer. Immutable: a replay is answered from here, never from rows that
+ * change.
  *
- * A plain consume (`plain-consume.ts`) has no other row: what its operation, its allocation and its answer would say is in the last four columns, which
- * are null in every other act.
+ * A plain consume (`plain-consume.ts`) has no other row: what its operation, its allocation and its answer would say is
+ * in the last four columns, which are null in every other act.
  */
 export abstract class ActRow {
-  /** UUIDv7, made when the request came in, so that a rerun recognises its own act. A consume's or reserve's act and operation share it. */
+  /**
+   * UUIDv7, made when the request came in, so that a rerun recognises its own act. A consume's or reserve's act and
+   * operation share it.
+   */
   @PrimaryColumn(ascii(36))
   id!: string
 
@@ -67,7 +71,10 @@ export abstract class ActRow {
   @Column({ ...ascii(32), name: 'once', nullable: true })
   deduplicationKey!: string | null
 
-  /** The column `request`: hash of what was asked, its amount left out; empty in a plain consume, where the owner says it. */
+  /**
+   * The column `request`: hash of what was asked, its amount left out; empty in a plain consume, where the owner says
+   * it.
+   */
   @Column({ ...ascii(32), name: 'request' })
   requestHash!: string
 

@@ -29,8 +29,8 @@ export interface ChangesPage {
 const MAX_SORTED = 10_000
 
 /**
- * How far apart the clocks of instances may be for a page of a long period to be right, in milliseconds. Ids rise with time but for that; a period of
- * up to MAX_SORTED changes does not depend on it.
+ * How far apart the clocks of instances may be for a page of a long period to be right, in milliseconds. Ids rise with
+ * time but for that; a period of up to MAX_SORTED changes does not depend on it.
  */
 const MAX_SKEW_MS = 10 * 60_000
 
@@ -117,7 +117,10 @@ export class ChangeReader<Q extends QuotaRow> {
     return rows.map((row) => changeView(this.channel, change.decode(row), Number(row['owner_of_quota'])))
   }
 
-  /** The way to the rows that reads the fewest: by the condition that fewest changes meet, as far as a bounded count tells. */
+  /**
+   * The way to the rows that reads the fewest: by the condition that fewest changes meet, as far as a bounded count
+   * tells.
+   */
   private async paths(transaction: Transaction, filter: ChangeFilter): Promise<Path[]> {
     const equals = EQUALS.filter((property) => filter[property] !== undefined)
     const timed = filter.from !== undefined || filter.to !== undefined
@@ -203,7 +206,10 @@ export class ChangeReader<Q extends QuotaRow> {
     ]
   }
 
-  /** A store's collation may take `Boss` for `boss` and drop trailing spaces; names and ids of requests compare by bytes. */
+  /**
+   * A store's collation may take `Boss` for `boss` and drop trailing spaces; names and ids of requests compare by
+   * bytes.
+   */
   private equal(property: Equal, value: string | number): Condition {
     const column = `c.${this.store.change.column(property)}`
     if (typeof value === 'number' || this.work.dialect === 'sqlite') return { sql: `${column} = ?`, values: [value] }

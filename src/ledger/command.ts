@@ -84,12 +84,15 @@ const SETTINGS: Parts<NewSettings> = {
   cycleUnit: itself,
   cycleResetAt: itself,
   cycleTimeZone: itself,
-  // Without one the hash is that of a release that knew no labels. What comes next and may be absent must name itself, as `[{ note }]`, lest it
-  // be taken for a label.
+  // Without one the hash is that of a release that knew no labels. What comes next and may be absent must name itself,
+  // as `[{ note }]`, lest it be taken for a label.
   label: (label) => (label === null ? [] : [label]),
 }
 
-/** What each member adds, so that none is forgotten: two requests that differ in one of them alone must not replay each other's answer. */
+/**
+ * What each member adds, so that none is forgotten: two requests that differ in one of them alone must not replay each
+ * other's answer.
+ */
 const PARTS: { readonly [K in Command['kind']]: Parts<Omit<Extract<Command, { kind: K }>, 'kind'>> } = {
   create: { people: (people) => [Object.entries(people)], settings: (settings) => partsOf(SETTINGS, settings) },
   update: { quotaId: itself, patch: leftOut, version: leftOut },
@@ -110,8 +113,9 @@ function partsOf<T extends object>(parts: Parts<T>, value: T): unknown[] {
 }
 
 /**
- * What of a request must be equal for it to be the same one. Requests compare by meaning (contract, §7): absent members stand for their
- * defaults, times for their instants. The amount is compared apart, since an absent one stands for what was there at the time.
+ * What of a request must be equal for it to be the same one. Requests compare by meaning (contract, §7): absent members
+ * stand for their defaults, times for their instants. The amount is compared apart, since an absent one stands for what
+ * was there at the time.
  */
 export function hashRequest(command: Command, ownerId: number): string {
   const { kind } = command

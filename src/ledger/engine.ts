@@ -61,13 +61,14 @@ class LockRowsMissing extends Error {
 class RowsLocked extends Error {}
 
 /**
- * Group commit: while one transaction is at the database, requests gather; the next transaction takes them together. One owner's requests in hand are all in the
- * same lane, so those of one caller keep their order.
+ * Group commit: while one transaction is at the database, requests gather; the next transaction takes them together.
+ * One owner's requests in hand are all in the same lane, so those of one caller keep their order.
  *
  * Locks are taken in one order everywhere: owners by id, then the act's unique index, then rows by id.
  *
- * Who waits for whom is bounded. Callers take turns in a lane, and a lane has its share of the queue. An owner whose row somebody else keeps
- * locked is waited for once; from then on its requests have a lane of their own, until the lock was had again.
+ * Who waits for whom is bounded. Callers take turns in a lane, and a lane has its share of the queue. An owner whose
+ * row somebody else keeps locked is waited for once; from then on its requests have a lane of their own, until the lock
+ * was had again.
  */
 export class Engine<Q extends QuotaRow> {
   private readonly lanes: readonly Lane[]
@@ -111,7 +112,8 @@ export class Engine<Q extends QuotaRow> {
   }
 
   /**
-   * Is there room for so many more requests of a caller? Asked before anything is done for them, so that a refusal costs nothing.
+   * Is there room for so many more requests of a caller? Asked before anything is done for them, so that a refusal
+   * costs nothing.
    * @throws ServiceError unavailable
    */
   assureRoom(caller: string, count: number): void {
@@ -152,9 +154,9 @@ export class Engine<Q extends QuotaRow> {
   }
 
   /**
-   * The lane for an owner's next request: that of its others, so that they keep their order; else the first that is not congested. As long as one
-   * lane keeps up there is one, since the larger its batches the less each request costs; others help where the queue is deep, the disk slow
-   * or somebody's lock in the way.
+   * The lane for an owner's next request: that of its others, so that they keep their order; else the first that is not
+   * congested. As long as one lane keeps up there is one, since the larger its batches the less each request costs;
+   * others help where the queue is deep, the disk slow or somebody's lock in the way.
    */
   private laneOf(ownerId: number): Lane {
     const inHand = this.inLane.get(ownerId)
@@ -187,8 +189,8 @@ export class Engine<Q extends QuotaRow> {
   }
 
   /**
-   * Answers every request of a batch, or puts it aside where somebody else keeps its owner locked. A batch that is itself at fault is halved until
-   * the one request that breaks it stands alone.
+   * Answers every request of a batch, or puts it aside where somebody else keeps its owner locked. A batch that is
+   * itself at fault is halved until the one request that breaks it stands alone.
    * @param lockedOut take those locks alone that are free
    * @returns what every request was refused with, where the database was away
    */
@@ -222,7 +224,10 @@ export class Engine<Q extends QuotaRow> {
     return undefined
   }
 
-  /** Some row of a batch stays locked, and nothing tells whose it is: each owner's requests are tried by themselves, off the others' lane. */
+  /**
+   * Some row of a batch stays locked, and nothing tells whose it is: each owner's requests are tried by themselves, off
+   * the others' lane.
+   */
   private async separate(batch: readonly Waiting[], lockedOut: boolean): Promise<StoreUnavailable | undefined> {
     const byOwner = new Map<number, Waiting[]>()
     for (const waiting of batch) {
@@ -238,7 +243,9 @@ export class Engine<Q extends QuotaRow> {
     return unreachable
   }
 
-  /** Tries a request again later, in the lane of those whose owner is locked, unless that has gone on for long enough. */
+  /**
+   * Tries a request again later, in the lane of those whose owner is locked, unless that has gone on for long enough.
+   */
   private putAside(waiting: Waiting): void {
     const now = performance.now()
     const { ownerId } = waiting.request
@@ -305,7 +312,10 @@ export class Engine<Q extends QuotaRow> {
     }
   }
 
-  /** Makes the owners' lock rows where there are none; in a transaction of its own, so that it holds no lock out of order. */
+  /**
+   * Makes the owners' lock rows where there are none; in a transaction of its own, so that it holds no lock out of
+   * order.
+   */
   private async ensureOwners(ownerIds: readonly number[]): Promise<void> {
     if (ownerIds.length === 0) return
     const unique = [...new Set(ownerIds)]
@@ -340,7 +350,8 @@ export class Engine<Q extends QuotaRow> {
     const judge = new Judge(this.channel, workingSet)
     const slice = new TimeSlice()
     const decisions: Decision[] = []
-    // Quotas that are to be made, and whose answers need their ids. They are made together, as long as what follows does not depend on them.
+    // Quotas that are to be made, and whose answers need their ids. They are made together, as long as what follows
+    // does not depend on them.
     let creating: Creating<Q>[] = []
     const create = async (): Promise<void> => {
       const ids = await this.store.insertQuotas(
@@ -377,15 +388,17 @@ export class Engine<Q extends QuotaRow> {
     const edited = workingSet.changes
       .map(({ quotaId }) => workingSet.quota(quotaId)?.ownerId)
       .filter((ownerId) => ownerId !== undefined)
-    // On a cluster another node may change what was only read here, and no lock is in its way: whatever writes must collide.
+    // On a cluster another node may change what was only read here, and no lock is in its way: whatever writes must
+    // collide.
     const touched = transaction.clustered && workingSet.changed ? lockedIds : [...new Set(edited)]
     if (touched.length > 0) await this.store.touchOwners(transaction, touched)
     return decisions
   }
 
   /**
-   * Sorts out the owners whose lock was not had: somebody else keeps it, or there is no row to lock. The latter is right for whoever has no quota and gets
-   * none. For others a row is missing that was there or thought to be there, as after a backup was put back: nothing may be decided without the lock.
+   * Sorts out the owners whose lock was not had: somebody else keeps it, or there is no row to lock. The latter is
+   * right for whoever has no quota and gets none. For others a row is missing that was there or thought to be there, as
+   * after a backup was put back: nothing may be decided without the lock.
    * @returns the owners that somebody else keeps locked
    * @throws LockRowsMissing
    */

@@ -9,8 +9,8 @@ interface Line<T> {
 const MAX_TAKEN_KEPT = 1_000
 
 /**
- * A queue in which parties take turns, one item each: however much one of them puts in, another one's item is among the next taken. What one
- * party puts in keeps its order.
+ * A queue in which parties take turns, one item each: however much one of them puts in, another one's item is among the
+ * next taken. What one party puts in keeps its order.
  */
 export class FairQueue<T> {
   /** Lines that are not empty, the next one's turn first. */
@@ -48,7 +48,8 @@ export class FairQueue<T> {
   take(most: number, mostOfOne: number = most): T[] {
     const taken: T[] = []
     const rounds = new Map<string, number>()
-    // Whoever had a turn stands last, in this round as in the next call: the loop comes by again while anything is left.
+    // Whoever had a turn stands last, in this round as in the next call: the loop comes by again while anything is
+    // left.
     for (const [party, line] of this.lines) {
       const round = rounds.get(party) ?? 0
       if (taken.length === most || round === mostOfOne) break

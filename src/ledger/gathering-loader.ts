@@ -9,9 +9,10 @@ const MAX_AT_ONCE = 3
 const SLOW_MS = 20
 
 /**
- * Group commit's idea for reads: while a read of a kind is at the database, keys gather, and the next one takes them together. Each read begins after every request
- * in it has come, so whoever has written reads what it wrote. Who ask for the same before it begins share it. A read that fails takes nobody down with it: it is halved until the key that breaks it stands alone.
- * What is found is shared by all who asked for it in the same read, and must not be changed.
+ * Group commit's idea for reads: while a read of a kind is at the database, keys gather, and the next one takes them
+ * together. Each read begins after every request in it has come, so whoever has written reads what it wrote. Who ask
+ * for the same before it begins share it. A read that fails takes nobody down with it: it is halved until the key that
+ * breaks it stands alone. What is found is shared by all who asked for it in the same read, and must not be changed.
  * @param read finds the values of keys that are all different
  * @param options.most keys that one read takes
  * @param options.keyOf what two keys that ask for the same have in common, where they are not the same value

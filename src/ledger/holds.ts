@@ -6,15 +6,18 @@ import type { QuotaRow } from './quota.entity.js'
 import type { LedgerStore } from './store.js'
 import { isDue } from './view.js'
 
-/** Due holds that a batch writes down as expired, unless it spends what more of them return. However many are due at once, nobody waits long for them. */
+/**
+ * Due holds that a batch writes down as expired, unless it spends what more of them return. However many are due at
+ * once, nobody waits long for them.
+ */
 export const MAX_EXPIRED_AT_ONCE = 200
 
 /** Where more of them are to be found, so many times as many are read. */
 const NEXT_LOOK = 10
 
 /**
- * Reads what a batch must know of holds, under the owners' locks: what the due ones still keep, which is subtracted whether or not they are written down as expired,
- * and the open ones where a refusal has to say when they return.
+ * Reads what a batch must know of holds, under the owners' locks: what the due ones still keep, which is subtracted
+ * whether or not they are written down as expired, and the open ones where a refusal has to say when they return.
  * @param ownerIds the owners that are locked; their quotas are in the working set
  */
 export async function loadHolds<Q extends QuotaRow>(
@@ -26,7 +29,8 @@ export async function loadHolds<Q extends QuotaRow>(
 ): Promise<void> {
   const due = ownersWithDueHolds(workingSet, requests, ownerIds)
   workingSet.overdue(due, await store.dueUnits(transaction, due, workingSet.now))
-  // Of what a request settles too late it is told that it has expired: then so it is, on an instance with a slower clock as well.
+  // Of what a request settles too late it is told that it has expired: then so it is, on an instance with a slower
+  // clock as well.
   const locked = new Set(ownerIds)
   workingSet.expireHolds(
     requests.flatMap(({ command }) => {
@@ -49,7 +53,8 @@ export async function loadHolds<Q extends QuotaRow>(
 }
 
 /**
- * Writes due holds down as expired, once the batch is decided: as many as one batch may, the earliest first, and beyond these all that it leans on.
+ * Writes due holds down as expired, once the batch is decided: as many as one batch may, the earliest first, and beyond
+ * these all that it leans on.
  * @param loadMissing takes quotas into the working set that are not there yet
  */
 export async function expireDueHolds<Q extends QuotaRow>(
@@ -84,8 +89,8 @@ function ownersWithDueHolds<Q extends QuotaRow>(
 }
 
 /**
- * Owners whose open holds must be known, since a refusal would have to say when they return. Everybody else's are left alone, so that a busy owner with
- * a thousand of them does not read them for each batch.
+ * Owners whose open holds must be known, since a refusal would have to say when they return. Everybody else's are left
+ * alone, so that a busy owner with a thousand of them does not read them for each batch.
  */
 function ownersThatMayBeRefused<Q extends QuotaRow>(
   workingSet: WorkingSet<Q>,

@@ -5,7 +5,10 @@ import { pooledRandom } from '../random/pooled-random.js'
 /** The largest counter that a UUIDv7 made by `uuid` carries beside its milliseconds. */
 const MAX_PER_MILLISECOND = 0x7fff_ffff
 
-/** Makes UUIDv7 ids from the injected clock, rising strictly within one process, so that sorting by id is sorting by arrival. */
+/**
+ * Makes UUIDv7 ids from the injected clock, rising strictly within one process, so that sorting by id is sorting by
+ * arrival.
+ */
 export class IdSource {
   private last = -Infinity
   private sequence = 0

@@ -84,7 +84,8 @@ class Tables {
       if (entry !== undefined && workingSet.operation(entry.row.id) === undefined)
         workingSet.addOperation({ row: { ...entry.row }, allocations: entry.allocations })
     }
-    // As in `loadHolds`: due holds need a look only where a quota's time for it has come, and open ones only where a refusal has to name them.
+    // As in `loadHolds`: due holds need a look only where a quota's time for it has come, and open ones only where a
+    // refusal has to name them.
     const held = [...this.holds.values()].map((hold) => ({ ownerId: OWNER, hold }))
     const isDue = ({ hold }: HeldBy): boolean => hold.expiresAt <= now
     const due = held.filter(isDue).sort((a, b) => a.hold.expiresAt - b.hold.expiresAt)
@@ -762,8 +763,9 @@ describe('the limit of live quotas', () => {
 })
 
 /**
- * The ledger once more, told unit by unit: each unit of an operation remembers its quota and which of the quota's cycles it came from. Nothing is
- * counted up or down: what a quota has used is the number of units that operations keep of its running cycle.
+ * The ledger once more, told unit by unit: each unit of an operation remembers its quota and which of the quota's
+ * cycles it came from. Nothing is counted up or down: what a quota has used is the number of units that operations keep
+ * of its running cycle.
  */
 interface ModelQuota {
   id: number

@@ -26,12 +26,15 @@ type Of<K extends Command['kind']> = Extract<Command, { kind: K }>
 /** A quota refusal names at most this many quotas. */
 const MAX_QUOTAS_SHOWN = 20
 
-/** What is decided of a request: its answer, or a new quota that must get its id from the database before it can be answered. */
+/**
+ * What is decided of a request: its answer, or a new quota that must get its id from the database before it can be
+ * answered.
+ */
 export type Verdict<Q> = { outcome: Outcome } | { insert: Omit<Q, 'id'>; admit: (id: number) => Outcome }
 
 /**
- * Decides requests one by one, in order of arrival, against the working set, and records there what they did. Pure: no database, no clock but the working set's.
- * A refusal is a ServiceError and leaves the working set as it was.
+ * Decides requests one by one, in order of arrival, against the working set, and records there what they did. Pure: no
+ * database, no clock but the working set's. A refusal is a ServiceError and leaves the working set as it was.
  */
 export class Judge<Q extends QuotaRow> {
   constructor(
@@ -155,8 +158,8 @@ export class Judge<Q extends QuotaRow> {
   }
 
   /**
-   * A new count, as at the beginning of a cycle but without one: what was paid or held before is of another `cycleSeq`, so its settlement leaves
-   * the quota alone (contract, §8 Reset). No edit of settings: the version stays.
+   * A new count, as at the beginning of a cycle but without one: what was paid or held before is of another `cycleSeq`,
+   * so its settlement leaves the quota alone (contract, §8 Reset). No edit of settings: the version stays.
    */
   private reset(request: Request, { quotaId, version }: Of<'reset'>): Outcome {
     const quota = this.present(quotaId)

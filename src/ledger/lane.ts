@@ -19,14 +19,17 @@ export interface Waiting {
 const MAX_BATCH_SIZE = 500
 /** A transaction that takes longer has met a slow disk or somebody's lock, in milliseconds. */
 const SLOW_BATCH_MS = 25
-/** Requests of one caller that a transaction takes while others use the lane: a long transaction is what the others wait for. */
+/**
+ * Requests of one caller that a transaction takes while others use the lane: a long transaction is what the others wait
+ * for.
+ */
 const MAX_BATCH_PART = 100
 /** For how long a caller is reckoned to use the lane after a request of its own, in milliseconds. */
 const USES_LANE_MS = 1_000
 
 /**
- * A queue with at most one transaction at the database. While that is under way requests gather, and the next one takes them together, each
- * caller's in turn with the others'. No timer: an idle lane takes the first request at once.
+ * A queue with at most one transaction at the database. While that is under way requests gather, and the next one takes
+ * them together, each caller's in turn with the others'. No timer: an idle lane takes the first request at once.
  */
 export class Lane {
   private readonly queue = new FairQueue<Waiting>()
@@ -48,7 +51,10 @@ export class Lane {
     private readonly pauseMs = 0,
   ) {}
 
-  /** Is there no room for another request of this caller? A full lane still has room for whoever holds less than an equal part of it. */
+  /**
+   * Is there no room for another request of this caller? A full lane still has room for whoever holds less than an
+   * equal part of it.
+   */
   isFullFor(caller: string): boolean {
     const { size, parties } = this.queue
     return size >= this.limit && this.queue.sizeOf(caller) * parties >= this.limit

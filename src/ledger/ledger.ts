@@ -32,8 +32,8 @@ export interface LedgerOptions extends EngineOptions {
 const MAX_REMEMBERED = 50_000
 
 /**
- * Every write of one channel: the settings of its quotas and their usage. Each method resolves when what it did is committed, and throws a ServiceError
- * where it is refused or the database stays away.
+ * Every write of one channel: the settings of its quotas and their usage. Each method resolves when what it did is
+ * committed, and throws a ServiceError where it is refused or the database stays away.
  */
 export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, BeforeApplicationShutdown {
   readonly engine: Engine<Q>

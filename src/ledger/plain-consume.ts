@@ -6,11 +6,12 @@ import { storedJson } from './stored-json.js'
 import { operationView } from './view.js'
 
 /**
- * A plain consume: one quota paid it all, and nothing came of it since. Most of a ledger is of this kind, so it is kept in one row, that of its act. What
- * else would be stored follows from that: the operation, its one allocation, the answer byte for byte, and the hash of the request.
+ * A plain consume: one quota paid it all, and nothing came of it since. Most of a ledger is of this kind, so it is kept
+ * in one row, that of its act. What else would be stored follows from that: the operation, its one allocation, the
+ * answer byte for byte, and the hash of the request.
  *
- * Once something comes of it (a refund), operation and allocation get rows of their own; the act stays as it is. Where such rows are there they count.
- * See docs/decisions/0050-one-row-a-consume.md.
+ * Once something comes of it (a refund), operation and allocation get rows of their own; the act stays as it is. Where
+ * such rows are there they count. See docs/decisions/0050-one-row-a-consume.md.
  */
 export function isPlain({ row, allocations }: OperationEntry): boolean {
   return row.kind === 'consume' && row.refunded === 0 && allocations.length === 1

@@ -31,8 +31,8 @@ interface Counted {
 const PATIENCE_MS = 100
 
 /**
- * Shares the counts of long lists. The first request for a list starts its count and waits for it but shortly; from then on a timer keeps it young, off every
- * request's path, for as long as somebody asks.
+ * Shares the counts of long lists. The first request for a list starts its count and waits for it but shortly; from
+ * then on a timer keeps it young, off every request's path, for as long as somebody asks.
  */
 export class RecentCounts {
   private readonly counts = new Map<string, Counted>()

@@ -7,7 +7,10 @@ import type { QuotaRow } from './quota.entity.js'
 import { REFUSAL_CODES, type RefusalCode, type RefusalRow } from './refusal.entity.js'
 import type { LedgerStore } from './store.js'
 
-/** Counts are written this often, well within the five seconds for which an instance may keep them to itself (contract, §8). */
+/**
+ * Counts are written this often, well within the five seconds for which an instance may keep them to itself (contract,
+ * §8).
+ */
 const FLUSH_EVERY_MS = 2_000
 /** Counts kept at most, of an owner, a code and an hour each; a full table is written at once. */
 const MAX_COUNTS = 20_000
@@ -25,8 +28,9 @@ export interface RefusalObserver {
 }
 
 /**
- * Counts refused attempts in memory and writes the sums in the background, so that a refusal costs its request nothing. A crash loses the counts of
- * the last seconds; a write whose COMMIT was not answered may count twice. Bounded in memory by MAX_COUNTS, and in the table by owners who exist.
+ * Counts refused attempts in memory and writes the sums in the background, so that a refusal costs its request nothing.
+ * A crash loses the counts of the last seconds; a write whose COMMIT was not answered may count twice. Bounded in
+ * memory by MAX_COUNTS, and in the table by owners who exist.
  */
 export class RefusalCounter<Q extends QuotaRow> {
   private readonly logger: Logger

@@ -27,7 +27,10 @@ export const HOLDS_OF_OWNER = ['ownerId', 'expiresAt'] as const
 /** Lists of ids in one statement are cut at this length. */
 const MAX_IDS = 10_000
 
-/** The present is read once the locks are had, and may then be earlier than what was taken for it when they were asked for. */
+/**
+ * The present is read once the locks are had, and may then be earlier than what was taken for it when they were asked
+ * for.
+ */
 const CLOCK_MAY_STEP_BACK_MS = 60_000
 
 /** What a batch must know; lists without doubles. */
@@ -46,7 +49,8 @@ export interface Wanted {
 /** What was found. */
 export interface Found<Q> {
   /**
-   * The owners that are locked. One without a row is not: its first create may be under way elsewhere, and what that makes must not be touched here.
+   * The owners that are locked. One without a row is not: its first create may be under way elsewhere, and what that
+   * makes must not be touched here.
    */
   readonly lockedIds: readonly number[]
   /** The owners' quotas that may be live, of those not locked as well, and those that were named, deleted or not. */
@@ -55,7 +59,10 @@ export interface Found<Q> {
   readonly operations: readonly OperationEntry[]
 }
 
-/** The statements of one channel's ledger. Knows tables, and nothing of what they are for; that plain consumes have one row is known here alone. */
+/**
+ * The statements of one channel's ledger. Knows tables, and nothing of what they are for; that plain consumes have one
+ * row is known here alone.
+ */
 export class LedgerStore<Q extends QuotaRow> {
   readonly quota: RowCodec<Q>
   readonly operation: RowCodec<OperationRow>
@@ -67,7 +74,8 @@ export class LedgerStore<Q extends QuotaRow> {
   readonly act: RowCodec<ActRow>
 
   /**
-   * @param plainConsumes may a plain consume be written as one row? Not beside an instance that cannot read it. Such rows are read in any case.
+   * @param plainConsumes may a plain consume be written as one row? Not beside an instance that cannot read it. Such
+   *   rows are read in any case.
    */
   constructor(
     dataSource: DataSource,
@@ -87,7 +95,8 @@ export class LedgerStore<Q extends QuotaRow> {
   /** Makes sure that the owners have the rows that serve as their locks. Harmless where nothing follows. */
   async ensureOwners(transaction: Transaction, ownerIds: readonly number[]): Promise<void> {
     const id = this.owner.column('ownerId')
-    // An upsert and not INSERT IGNORE, which would take a shared lock that two instances cannot both trade for an exclusive one.
+    // An upsert and not INSERT IGNORE, which would take a shared lock that two instances cannot both trade for an
+    // exclusive one.
     const conflict =
       transaction.dialect === 'mysql' ? `ON DUPLICATE KEY UPDATE ${id} = ${id}` : `ON CONFLICT (${id}) DO NOTHING`
     await transaction.execute(
@@ -97,8 +106,8 @@ export class LedgerStore<Q extends QuotaRow> {
   }
 
   /**
-   * Takes the owners' locks, in id order, and reads behind them what a batch must know: all that one packet can ask for. On SQLite the transaction holds
-   * the one write lock already.
+   * Takes the owners' locks, in id order, and reads behind them what a batch must know: all that one packet can ask
+   * for. On SQLite the transaction holds the one write lock already.
    */
   async lockAndRead(transaction: Transaction, wanted: Wanted): Promise<Found<Q>> {
     const { dialect } = transaction
@@ -145,8 +154,8 @@ export class LedgerStore<Q extends QuotaRow> {
   }
 
   /**
-   * Counts a batch on the owners' rows. A cluster's other node does not see the locks of this one, but two batches that wrote the same row
-   * collide there: who holds the row's lock is thrown out, and who comes late to the commit too.
+   * Counts a batch on the owners' rows. A cluster's other node does not see the locks of this one, but two batches that
+   * wrote the same row collide there: who holds the row's lock is thrown out, and who comes late to the commit too.
    */
   async touchOwners(transaction: Transaction, ownerIds: readonly number[]): Promise<void> {
     const edits = this.owner.column('edits')
@@ -259,8 +268,9 @@ export class LedgerStore<Q extends QuotaRow> {
   }
 
   /**
-   * Inserts quotas and answers their ids, in order. The ids of one INSERT are consecutive, as far apart as the server's setting says. On a cluster
-   * that setting changes with the number of nodes: there each quota has a statement of its own.
+   * Inserts quotas and answers their ids, in order. The ids of one INSERT are consecutive, as far apart as the server's
+   * setting says. On a cluster that setting changes with the number of nodes: there each quota has a statement of its
+   * own.
    */
   async insertQuotas(transaction: Transaction, quotas: readonly Omit<Q, 'id'>[]): Promise<number[]> {
     const rows = quotas.map((quota) => searchable(quota as Q))
@@ -275,8 +285,9 @@ export class LedgerStore<Q extends QuotaRow> {
   }
 
   /**
-   * Writes everything that a batch recorded. The acts go first: theirs is the one index on which two batches can meet. Rows go in order of their ids, which
-   * rise: pages of the table are then filled one after the other, and not split in the middle.
+   * Writes everything that a batch recorded. The acts go first: theirs is the one index on which two batches can meet.
+   * Rows go in order of their ids, which rise: pages of the table are then filled one after the other, and not split in
+   * the middle.
    */
   async write(transaction: Transaction, workingSet: WorkingSet<Q>): Promise<void> {
     const plain = new Map<string, OperationEntry>()

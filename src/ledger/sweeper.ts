@@ -20,8 +20,9 @@ async function turn(): Promise<void> {
 }
 
 /**
- * Tidies up in the background: writes down that quotas and holds have expired, and keeps shared counts young. Nothing depends on it for being right, only for
- * staying fast. Safe on any number of instances: each step states its condition in the statement or runs under the owner's lock.
+ * Tidies up in the background: writes down that quotas and holds have expired, and keeps shared counts young. Nothing
+ * depends on it for being right, only for staying fast. Safe on any number of instances: each step states its condition
+ * in the statement or runs under the owner's lock.
  */
 export class Sweeper<Q extends QuotaRow> implements OnApplicationBootstrap, OnModuleDestroy {
   private readonly logger: Logger
@@ -60,7 +61,8 @@ export class Sweeper<Q extends QuotaRow> implements OnApplicationBootstrap, OnMo
   /** One round: everything that is due now, step by step. */
   async sweep(): Promise<void> {
     while ((await this.markExpired()) === STEP) await turn()
-    // Whoever is asked for in between goes in the same batches. A hold that is there still after its step will not go by asking again at once.
+    // Whoever is asked for in between goes in the same batches. A hold that is there still after its step will not go
+    // by asking again at once.
     let first: string | undefined
     for (;;) {
       const due = await this.sweepHolds()

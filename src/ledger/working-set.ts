@@ -40,8 +40,8 @@ export interface OwnerWorkingSet<Q extends QuotaRow> {
 }
 
 /**
- * The working set of one batch: what was read under the owners' locks, changed in memory request by request, and what is to be written of it.
- * All quotas are rolled to `now`. Knows no database.
+ * The working set of one batch: what was read under the owners' locks, changed in memory request by request, and what
+ * is to be written of it. All quotas are rolled to `now`. Knows no database.
  */
 export class WorkingSet<Q extends QuotaRow> {
   private readonly quotas = new Map<number, Q>()
@@ -133,8 +133,8 @@ export class WorkingSet<Q extends QuotaRow> {
   }
 
   /**
-   * The earliest reset from which `amount` could fit, or null. Needs the owner's open holds. What it takes to know that is sorted once for all
-   * refusals of a batch.
+   * The earliest reset from which `amount` could fit, or null. Needs the owner's open holds. What it takes to know that
+   * is sorted once for all refusals of a batch.
    */
   refillsAt(ownerId: number, amount: number): Instant | null {
     const owner = this.owner(ownerId)
@@ -155,8 +155,8 @@ export class WorkingSet<Q extends QuotaRow> {
   }
 
   /**
-   * Moves a quota's counters by parts of an operation, where the cycle that paid is still the running one: across a reset nothing is
-   * burdened or enriched.
+   * Moves a quota's counters by parts of an operation, where the cycle that paid is still the running one: across a
+   * reset nothing is burdened or enriched.
    */
   applyAllocations(parts: readonly Allocation[], by: { used?: 1 | -1; reserved?: 1 | -1 }): void {
     for (const { quotaId, cycleSeq, amount } of parts) {
@@ -189,8 +189,8 @@ export class WorkingSet<Q extends QuotaRow> {
   }
 
   /**
-   * Takes note of what due holds keep that are still written down. `reserved` here is without it from now on, whatever is written; what they keep of quotas
-   * that are taken in later counts too.
+   * Takes note of what due holds keep that are still written down. `reserved` here is without it from now on, whatever
+   * is written; what they keep of quotas that are taken in later counts too.
    * @param ownerIds whose holds these are: all of their due ones
    */
   overdue(ownerIds: readonly number[], units: readonly Allocation[]): void {
@@ -208,8 +208,8 @@ export class WorkingSet<Q extends QuotaRow> {
   }
 
   /**
-   * Is anything spent that a due hold keeps and that is still written down? It must be written down as expired together with that: an instance whose clock
-   * is behind could still have it committed, and the quota would be overdrawn.
+   * Is anything spent that a due hold keeps and that is still written down? It must be written down as expired together
+   * with that: an instance whose clock is behind could still have it committed, and the quota would be overdrawn.
    */
   get leans(): boolean {
     return [...this.drawnIds].some((id) => this.leansOn(id))
@@ -248,8 +248,9 @@ export class WorkingSet<Q extends QuotaRow> {
   }
 
   /**
-   * Moves `holdDueAt` on where it has come and nothing due is written down any more: to the next hold of the owner, which is never too late, and costs
-   * one look-up. A hold that was settled early leaves its time behind, which moves on too, or every later batch would look again.
+   * Moves `holdDueAt` on where it has come and nothing due is written down any more: to the next hold of the owner,
+   * which is never too late, and costs one look-up. A hold that was settled early leaves its time behind, which moves
+   * on too, or every later batch would look again.
    * @param next when the first of each owner's open holds is due, as far as they are stored
    */
   moveDueTimes(next: ReadonlyMap<number, Instant>): void {

@@ -11,7 +11,9 @@ import { leaveBody } from '../http/linger.js'
 import { addHeader, reply, replyFile } from '../http/reply.js'
 import { bringsBody } from '../http/request-body.js'
 
-/** Where the console lies, to callers; its own links are made for this place when it is built (console/vite.config.ts). */
+/**
+ * Where the console lies, to callers; its own links are made for this place when it is built (console/vite.config.ts).
+ */
 export const CONSOLE_PATH = '/admin'
 
 /** What stands in the log and in metrics for all of it, however many paths its screens have. */
@@ -23,7 +25,10 @@ const ASSETS = 'assets'
 
 const METHODS = ['GET', 'HEAD']
 
-/** The page works with what it loads from here, and calls this service alone; nothing in it runs or is styled that is not a file of its own. */
+/**
+ * The page works with what it loads from here, and calls this service alone; nothing in it runs or is styled that is
+ * not a file of its own.
+ */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -66,9 +71,10 @@ export function servedConsole({ console }: Pick<Config, 'console'>): string | un
 }
 
 /**
- * The console in the browser, as static files: a page, which answers every path below `/admin/` so that the address of each screen can be
- * opened, and the files that the page names. Public: it holds no data, and what it shows it asks the API for with the token of whoever signs
- * in. No route of a controller, since a path may be of any length, and since nothing of it belongs into the API's document.
+ * The console in the browser, as static files: a page, which answers every path below `/admin/` so that the address of
+ * each screen can be opened, and the files that the page names. Public: it holds no data, and what it shows it asks the
+ * API for with the token of whoever signs in. No route of a controller, since a path may be of any length, and since
+ * nothing of it belongs into the API's document.
  * @param folder what the build made
  */
 export function consoleGate(folder: string): Gate {

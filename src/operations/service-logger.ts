@@ -20,9 +20,9 @@ const MAX_CAUSES = 5
 const SECRET = ['authorization', 'cookie', 'token', 'password', 'idempotency_key', 'sql', 'query', 'parameters', 'body']
 
 /**
- * The service's log: one line each, JSON or text (LOG_FORMAT), as much of it as LOG_LEVEL asks for. Nest and everything that uses
- * its `Logger` writes here; pino makes the lines. An error is told by its stack and those of its causes, never by its other properties: a driver's
- * error holds the statement and its parameters, idempotency keys among them.
+ * The service's log: one line each, JSON or text (LOG_FORMAT), as much of it as LOG_LEVEL asks for. Nest and everything
+ * that uses its `Logger` writes here; pino makes the lines. An error is told by its stack and those of its causes,
+ * never by its other properties: a driver's error holds the statement and its parameters, idempotency keys among them.
  */
 export class ServiceLogger implements LoggerService, RequestLog {
   private readonly json: boolean
@@ -127,7 +127,10 @@ function textLine(time: string, level: LogLevel, context: string | undefined, re
   return `${time} ${level.padEnd(5)}${context === undefined ? '' : ` [${context}]`} ${reported}\n`
 }
 
-/** The time of each line, as pino wants it. Many lines of a busy service have the same millisecond: it is put into words once. */
+/**
+ * The time of each line, as pino wants it. Many lines of a busy service have the same millisecond: it is put into words
+ * once.
+ */
 function timestamps(clock: Clock): () => string {
   let last: Instant | undefined
   let text = ''

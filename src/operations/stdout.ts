@@ -12,8 +12,9 @@ export interface Output {
 }
 
 /**
- * The process's standard output, to be opened once. Lines gather for a moment and are written together: a system call for each line of a busy service costs as
- * much as the request that it tells of. What has gathered is written when the process ends, also by an exception; only a kill loses it.
+ * The process's standard output, to be opened once. Lines gather for a moment and are written together: a system call
+ * for each line of a busy service costs as much as the request that it tells of. What has gathered is written when the
+ * process ends, also by an exception; only a kill loses it.
  */
 export function openStdout(): Output {
   const stdout = pino.destination({

@@ -11,8 +11,9 @@ const at = (text: string): Instant => Date.parse(text)
 const utc = (unit: CycleUnit, anchor: string): CycleRule => ({ unit, timeZone: 'UTC', anchor: at(anchor) })
 
 /**
- * What reset n is, for some n. Worked out with Python's zoneinfo from the same rule (a naive local time plus n units, fold=0), so by other
- * code and other zone tables than the ones under test. Only years whose zone rules can no longer change, where the zone is not UTC.
+ * What reset n is, for some n. Worked out with Python's zoneinfo from the same rule (a naive local time plus n units,
+ * fold=0), so by other code and other zone tables than the ones under test. Only years whose zone rules can no longer
+ * change, where the zone is not UTC.
  */
 const RESETS: readonly (readonly [title: string, rule: CycleRule, resets: string])[] = [
   [
@@ -268,7 +269,9 @@ function readResets(text: string): { n: number; reset: Instant }[] {
     .map(([n, reset]) => ({ n: Number(n), reset: at(String(reset)) }))
 }
 
-/** The day of the month of resets 0 … 26 of a monthly rule in UTC, as MariaDB's DATE_ADD has them. 2028 is a leap year. */
+/**
+ * The day of the month of resets 0 … 26 of a monthly rule in UTC, as MariaDB's DATE_ADD has them. 2028 is a leap year.
+ */
 const MONTH_ENDS: readonly (readonly [anchor: string, days: string])[] = [
   ['2027-01-29', '29 28 29 29 29 29 29 29 29 29 29 29 29 29 29 29 29 29 29 29 29 29 29 29 29 28 29'],
   ['2027-01-30', '30 28 30 30 30 30 30 30 30 30 30 30 30 29 30 30 30 30 30 30 30 30 30 30 30 28 30'],

@@ -37,9 +37,10 @@ function zoned(instant: Instant, timeZone: string): Temporal.ZonedDateTime {
 }
 
 /**
- * Reset number n, as a function of n: anchor + n units, computed from the anchor alone, so January 31 is followed by February 28 and by March 31.
- * A local time that a clock change skips is read with the offset from before it, one that comes twice is the first (RFC 5545, §3.3.5).
- * The function takes integers from 0, and never falls as n grows. What lies beyond MAX_INSTANT is merely some larger number.
+ * Reset number n, as a function of n: anchor + n units, computed from the anchor alone, so January 31 is followed by
+ * February 28 and by March 31. A local time that a clock change skips is read with the offset from before it, one that
+ * comes twice is the first (RFC 5545, §3.3.5). The function takes integers from 0, and never falls as n grows. What
+ * lies beyond MAX_INSTANT is merely some larger number.
  */
 export function resetsOf({ unit, timeZone, anchor }: CycleRule): (n: number) => number {
   if (unit === 'hour') return (n) => anchor + n * HOUR
@@ -54,7 +55,10 @@ export function resetsOf({ unit, timeZone, anchor }: CycleRule): (n: number) => 
   }
 }
 
-/** A number of units from the anchor to `at`, right but for a few at most: it knows no time of day, month's end or clock change. */
+/**
+ * A number of units from the anchor to `at`, right but for a few at most: it knows no time of day, month's end or clock
+ * change.
+ */
 function roughly({ unit, timeZone, anchor }: CycleRule, at: Instant): number {
   if (unit === 'hour') return Math.floor((at - anchor) / HOUR)
   const from = zoned(anchor, timeZone).toPlainDate()
@@ -67,8 +71,9 @@ interface Cycle {
 }
 
 /**
- * The cycles last found for a rule of the calendar. A quota that nobody writes is rolled anew by every read of it, nearly always into the same cycle;
- * a refusal looks at the next ones as well, up to the end of the longest hold. The calendar costs a hundred times this look-up. It changes no result.
+ * The cycles last found for a rule of the calendar. A quota that nobody writes is rolled anew by every read of it,
+ * nearly always into the same cycle; a refusal looks at the next ones as well, up to the end of the longest hold. The
+ * calendar costs a hundred times this look-up. It changes no result.
  */
 const recent = new Map<string, readonly Cycle[]>()
 const MAX_RECENT = 20_000
@@ -76,8 +81,9 @@ const MAX_RECENT = 20_000
 const CYCLES_REMEMBERED = 3
 
 /**
- * The cycle that holds `at`, in constant time however many cycles lie between it and the anchor. At a reset itself the new cycle has
- * begun. A cycle of no length (of two resets that a zone's skipped day makes one) holds nothing and is never found.
+ * The cycle that holds `at`, in constant time however many cycles lie between it and the anchor. At a reset itself the
+ * new cycle has begun. A cycle of no length (of two resets that a zone's skipped day makes one) holds nothing and is
+ * never found.
  * @param at up to MAX_INSTANT; there, `end` is MAX_INSTANT too
  */
 export function nextBoundary(rule: CycleRule, at: Instant): Boundary {
@@ -114,7 +120,9 @@ export function isBoundary(rule: CycleRule, instant: Instant): boolean {
   return nextBoundary(rule, instant).start === instant
 }
 
-/** Does the IANA database as this runtime has it know the zone? Any case will do; offsets such as `+02:00` are no zones. */
+/**
+ * Does the IANA database as this runtime has it know the zone? Any case will do; offsets such as `+02:00` are no zones.
+ */
 export function isTimeZone(name: string): boolean {
   if (name.length > MAX_ZONE_NAME_LENGTH || !/^[A-Za-z]/.test(name)) return false
   try {

@@ -41,9 +41,9 @@ export function draw(quotas: readonly QuotaState[], amount: number): Allocation[
 }
 
 /**
- * Cuts the stretch `from` … `to` out of an operation's units, which lie in a row in the order they were drawn. What was allocated last
- * returns first, so what an operation keeps is always a prefix, and every commit and refund is such a cut: the
- * allocations themselves never change.
+ * Cuts the stretch `from` … `to` out of an operation's units, which lie in a row in the order they were drawn. What was
+ * allocated last returns first, so what an operation keeps is always a prefix, and every commit and refund is such a
+ * cut: the allocations themselves never change.
  * @param from units before the stretch; 0 … to
  * @param to units up to its end; at most the sum of the allocations
  */

@@ -1,7 +1,10 @@
 /** A point in time in milliseconds since 1970-01-01T00:00:00Z; always an integer. */
 export type Instant = number
 
-/** The latest time the service knows, 9999-12-31T23:59:59.999Z: the end of what RFC 3339 can write and DATETIME can hold. */
+/**
+ * The latest time the service knows, 9999-12-31T23:59:59.999Z: the end of what RFC 3339 can write and DATETIME can
+ * hold.
+ */
 export const MAX_INSTANT: Instant = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
 
 /** The earliest, 0000-01-01T00:00:00.000Z, for the same two reasons. */

@@ -10,7 +10,10 @@ export const CYCLE_QUOTA = 2 satisfies QuotaType
 export const STATUSES = ['active', 'disabled', 'expired'] as const
 export type Status = (typeof STATUSES)[number]
 
-/** The largest `total` and the largest amount of one act: sums over 200 quotas stay exact in a JSON number (contract, §2). */
+/**
+ * The largest `total` and the largest amount of one act: sums over 200 quotas stay exact in a JSON number (contract,
+ * §2).
+ */
 export const MAX_AMOUNT = 1_000_000_000_000
 
 /** An owner holds at most this many live quotas, neither deleted nor expired (contract, §2). */
@@ -27,11 +30,16 @@ export interface QuotaState {
   total: number
   used: number
   reserved: number
-  /** `disabled` is the administrator's switch; `expired` the stored conclusion that `expireAt` has come. It may lag behind, never lead. */
+  /**
+   * `disabled` is the administrator's switch; `expired` the stored conclusion that `expireAt` has come. It may lag
+   * behind, never lead.
+   */
   state: Status
   /** From this instant on the quota is over; null: never (type 2 only). */
   expireAt: Instant | null
-  /** The four of a cycle; null for type 1. `cycleEndsAt` is the end of cycle `cycleSeq`, `cycleAnchorAt` reset number 0. */
+  /**
+   * The four of a cycle; null for type 1. `cycleEndsAt` is the end of cycle `cycleSeq`, `cycleAnchorAt` reset number 0.
+   */
   cycleUnit: CycleUnit | null
   cycleTimeZone: string | null
   cycleAnchorAt: Instant | null
@@ -46,7 +54,9 @@ export interface QuotaState {
   deletedAt: Instant | null
 }
 
-/** Has `expireAt` come? At `expireAt` itself it has (half-open). A stored conclusion wins over a clock that is behind. */
+/**
+ * Has `expireAt` come? At `expireAt` itself it has (half-open). A stored conclusion wins over a clock that is behind.
+ */
 export function isExpired(quota: QuotaState, now: Instant): boolean {
   return quota.state === 'expired' || (quota.expireAt !== null && now >= quota.expireAt)
 }
@@ -68,8 +78,9 @@ export function isLive(quota: QuotaState, now: Instant): boolean {
 }
 
 /**
- * Brings the counters into the cycle that holds `now`: `used` and `reserved` 0 in a cycle nobody spent in, once however many
- * were missed. An expired quota stands still at its end. A cycle never rolls back, so a clock that is behind changes nothing.
+ * Brings the counters into the cycle that holds `now`: `used` and `reserved` 0 in a cycle nobody spent in, once however
+ * many were missed. An expired quota stands still at its end. A cycle never rolls back, so a clock that is behind
+ * changes nothing.
  * @returns whether anything changed
  */
 export function roll(quota: QuotaState, now: Instant): boolean {
@@ -92,8 +103,8 @@ export function remaining(quota: QuotaState): number {
 }
 
 /**
- * Is `instant` a reset of this quota that has come already, by the clock or by what is stored? Such a value is the echo of a record read before
- * that reset.
+ * Is `instant` a reset of this quota that has come already, by the clock or by what is stored? Such a value is the echo
+ * of a record read before that reset.
  */
 export function isPastReset(quota: QuotaState, instant: Instant, now: Instant): boolean {
   const { cycleUnit: unit, cycleTimeZone: timeZone, cycleAnchorAt: anchor, cycleEndsAt } = quota

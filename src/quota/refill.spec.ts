@@ -54,8 +54,8 @@ const refillsAt = (quotas: readonly QuotaState[], holds: readonly Hold[], amount
 const BOUND = NOW + 27 * HOUR
 
 /**
- * The same question asked naively: through all resets of all quotas in time order, and at each of them the books as they would then stand,
- * with every quota rolled and every due hold given back.
+ * The same question asked naively: through all resets of all quotas in time order, and at each of them the books as
+ * they would then stand, with every quota rolled and every due hold given back.
  */
 const oracle = (quotas: readonly QuotaState[], holds: readonly Hold[], amount: number): Instant | null => {
   const resets = new Set<Instant>()
@@ -95,7 +95,9 @@ const resetsUpTo = (quota: QuotaState, horizon: Instant): Instant[] => {
   return found
 }
 
-/** The same question asked without any order: each reset, and at each of them each quota, and for each quota all holds. */
+/**
+ * The same question asked without any order: each reset, and at each of them each quota, and for each quota all holds.
+ */
 const multiplied = (quotas: readonly QuotaState[], holds: readonly Hold[], amount: number): Instant | null => {
   const capacityAt = (one: QuotaState, at: Instant): number => {
     if (one.expireAt !== null && at >= one.expireAt) return 0
@@ -262,7 +264,8 @@ describe('refillsAt', () => {
       }),
       { numRuns: 3000 },
     )
-    // Where a later reset than each quota's next is the answer, the holds decided: the generated books are to meet that.
+    // Where a later reset than each quota's next is the answer, the holds decided: the generated books are to meet
+    // that.
     expect(late).toBeGreaterThan(30)
   })
 

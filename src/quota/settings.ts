@@ -66,7 +66,9 @@ const CYCLE_FIELDS = [
 const FOREIGN_CYCLE = 'belongs to quota_type 2 (cycle); leave it out or null for quota_type 1 (total)'
 const IN_THE_PAST = 'must lie in the future'
 
-/** The rules of a create that hold at any time: what each type requires and what is foreign to it (contract, §3 Create). */
+/**
+ * The rules of a create that hold at any time: what each type requires and what is foreign to it (contract, §3 Create).
+ */
 export function typeViolations(settings: Partial<NewSettings>): Violation[] {
   const violations: Violation[] = []
   if (settings.quotaType === TOTAL_QUOTA) {
@@ -139,10 +141,11 @@ export function foreignViolations(quota: QuotaState, patch: SettingsPatch): Viol
 export type Applied = { violations: Violation[] } | { violations?: never; change: SettingsChange | undefined }
 
 /**
- * Applies a patch to a rolled quota (contract, §3 Update and §7 Of updates). A field that equals what is shown changes nothing, so a record
- * that was read may be sent back whole; a reset of the same anchor that has passed since the reading is such an echo too.
- * A changed reset is the new anchor and ends the running cycle then; a changed unit or zone alone keeps the next reset and makes it the anchor.
- * `used` is never touched. The quota is changed only where nothing is broken.
+ * Applies a patch to a rolled quota (contract, §3 Update and §7 Of updates). A field that equals what is shown changes
+ * nothing, so a record that was read may be sent back whole; a reset of the same anchor that has passed since the
+ * reading is such an echo too. A changed reset is the new anchor and ends the running cycle then; a changed unit or
+ * zone alone keeps the next reset and makes it the anchor. `used` is never touched. The quota is changed only where
+ * nothing is broken.
  */
 export function applyPatch(quota: QuotaState, patch: SettingsPatch, now: Instant): Applied {
   const violations: Violation[] = []

@@ -21,9 +21,10 @@ import { type Ask, type Given, type ModelOperation, type SettingsBody, UsageMode
 /**
  * Random histories of owners, asked of the service and of a model, which must answer alike.
  *
- * Several owners live side by side on one clock, one step each at a time, so that one transaction takes them together. Most histories go to the ledger and
- * the readers of the mail channel as the application has them; HTTP_SHARE of them go over HTTP, to SMS. A step over HTTP costs about four times as
- * much: 100 histories take there what 400 take past it.
+ * Several owners live side by side on one clock, one step each at a time, so that one transaction takes them together.
+ * Most histories go to the ledger and the readers of the mail channel as the application has them; HTTP_SHARE of them
+ * go over HTTP, to SMS. A step over HTTP costs about four times as much: 100 histories take there what 400 take past
+ * it.
  *
  * MODEL_RUNS: histories on each store. A failing run prints its seed and path; MODEL_SEED repeats a series.
  */
@@ -677,7 +678,8 @@ export function usageEqualsItsModel(histories: number): void {
         for (let round = 0; steps - before < runs * share * STEPS; round += 1) {
           await fc.assert(
             fc.asyncProperty(world, async (drawn) => live(wayTo(app), drawn)),
-            // Shrinking a history takes many minutes: it is for whoever looks into a failure, not for whoever learns of one.
+            // Shrinking a history takes many minutes: it is for whoever looks into a failure, not for whoever learns of
+            // one.
             { numRuns: 2, seed: (SEED + round) % 2 ** 31, endOnFailure: process.env['MODEL_SHRINK'] === undefined },
           )
         }
