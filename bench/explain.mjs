@@ -14,7 +14,7 @@ import { migrate } from '../dist/src/database/migrate.js'
 import { UnitOfWork } from '../dist/src/database/unit-of-work.js'
 import { ENTITIES } from '../dist/src/entities.js'
 import { ChangeReader } from '../dist/src/ledger/change-reader.js'
-import { onceForKey } from '../dist/src/ledger/command.js'
+import { deduplicationKeyFor } from '../dist/src/ledger/command.js'
 import { ExpiringReader } from '../dist/src/ledger/expiring-reader.js'
 import { OwnerReader } from '../dist/src/ledger/owner-reader.js'
 import { QuotaReader } from '../dist/src/ledger/quota-reader.js'
@@ -88,7 +88,7 @@ if (Number(stored) === 0) {
   )
   // The one key that is looked for, as the service would have stored it.
   await dataSource.query('UPDATE mail_act SET once = ? WHERE idempotency_key = ?', [
-    onceForKey('mailer', 'key-42'),
+    deduplicationKeyFor('mailer', 'key-42'),
     'key-42',
   ])
   const hour = 3_600_000

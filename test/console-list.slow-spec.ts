@@ -15,7 +15,7 @@ const PAGE_SIZE = 50
 /** Up to here a list says exactly how long it is. */
 const EXACT_UP_TO = 10_000
 /** Rows that a statement of a page may look at; one that scans the table looks at all of them. */
-const MOST_EXAMINED = 150_000
+const MAX_EXAMINED = 150_000
 
 const PATIENCE_MS = 60_000
 /** What the screen shows. */
@@ -43,7 +43,10 @@ function row(id: number): Row {
   }
 }
 
-/** Half are called customer; the oldest are called fleet, many of them; a few are called pilot. Some are over and not marked so. */
+/**
+ * Half are called customer; the oldest are called fleet, many of them; a few are called pilot. Some are over and not
+ * marked so.
+ */
 async function fill(database: TestDatabase, template: number): Promise<void> {
   const digits = Array.from({ length: 10 }, (_, digit) => `SELECT ${digit} AS n`).join(' UNION ')
   const powers = [0, 1, 2, 3, 4, 5]
@@ -200,7 +203,7 @@ onOwnServer('the console over a million quotas', () => {
       })
       if (isShared(sql))
         expect(plan.filter(({ table, Extra }) => table === 'mail_quota' && !Extra?.includes('Using index'))).toEqual([])
-      else expect({ name, sql, tooMany: looked > MOST_EXAMINED ? looked : 0 }).toEqual({ name, sql, tooMany: 0 })
+      else expect({ name, sql, tooMany: looked > MAX_EXAMINED ? looked : 0 }).toEqual({ name, sql, tooMany: 0 })
     }
     const own = statements.filter(({ sql }) => !isShared(sql))
     figure(`console, 1,000,000 quotas, ${name}`, {

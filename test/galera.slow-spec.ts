@@ -1,10 +1,11 @@
 /**
- * The service on a MariaDB Galera cluster of three nodes. `npm run test:faults` has two of them written to at once. That one of them is killed takes minutes, so it
- * is tried on demand alone:
+ * The service on a MariaDB Galera cluster of three nodes. `npm run test:faults` has two of them written to at once. That
+ * one of them is killed takes minutes, so it is tried on demand alone:
  *
  *   npm run build && QUOTA_GALERA=1 npm run jest -- test/galera
  *
- * It needs mariadb-server, galera-4 and rsync. RELIABILITY_REPORT names a file for the figures, RELIABILITY_SCALE lengthens the load.
+ * It needs mariadb-server, galera-4 and rsync. RELIABILITY_REPORT names a file for the figures, RELIABILITY_SCALE
+ * lengthens the load.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
@@ -21,7 +22,7 @@ const ON_DEMAND = process.env['QUOTA_GALERA'] === '1'
 
 const PATIENCE_MS = 240_000
 /** What a caller may see of the end of a node, in seconds. */
-const LONGEST_STALL = 7
+const MAX_STALL = 7
 
 const consumePath = `${MAIL.usage}/consume`
 
@@ -148,7 +149,7 @@ onCluster('on a Galera cluster', () => {
         expect(Object.keys(load.counts).filter((outcome) => outcome !== '200' && outcome !== '503')).toEqual([])
         expect(await members()).toEqual(['3', '3', '3'])
         await nothingLost(load, accounts)
-        expect(stalled).toBeLessThanOrEqual(LONGEST_STALL)
+        expect(stalled).toBeLessThanOrEqual(MAX_STALL)
         expect(instances.map(({ pid }) => pid)).toEqual(pids)
       },
       PATIENCE_MS,

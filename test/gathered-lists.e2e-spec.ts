@@ -23,7 +23,7 @@ const LONG: ReadonlyMap<number, number> = new Map([
 /** Lists that one statement reads at most. */
 const AT_ONCE = 50
 /** So many statements suffice for 200 lists, with those that are read again since they are longer than their page. */
-const MOST_STATEMENTS = 12
+const MAX_STATEMENTS = 12
 
 /** Every way to ask for a list of one owner. */
 const QUERIES = [
@@ -192,7 +192,7 @@ onEveryStore('lists of many owners at once', (kind) => {
     const pages = await Promise.all(times(OWNERS).map(async (n) => told(await read(n))))
     expect(pages).toEqual(all.map((one) => one()))
     figure(`${kind.name}, ${OWNERS} lists at once`, { statements })
-    expect(statements).toBeLessThanOrEqual(MOST_STATEMENTS)
+    expect(statements).toBeLessThanOrEqual(MAX_STATEMENTS)
 
     statements = 0
     const shared = await Promise.all(times(OWNERS).map(async () => read(0)))

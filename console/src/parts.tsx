@@ -105,7 +105,10 @@ export function Panel({
   )
 }
 
-/** Why nothing came, where every part of a screen fails alike: the service or the right to it; undefined for what is of one part alone. */
+/**
+ * Why nothing came, where every part of a screen fails alike: the service or the right to it; undefined for what is of
+ * one part alone.
+ */
 function commonCause(error: unknown): string | undefined {
   if (error instanceof OutcomeUnknown) return 'no answer'
   if (isProblem(error) && (error.status >= 500 || error.status === 401 || error.status === 403)) return error.code
@@ -119,7 +122,10 @@ interface FailedPart {
   readonly retry: () => unknown
 }
 
-/** The parts of a screen that failed of a common cause: the uppermost tells it, and the others say that they are not there. */
+/**
+ * The parts of a screen that failed of a common cause: the uppermost tells it, and the others say that they are not
+ * there.
+ */
 class Failures {
   private failed: readonly FailedPart[] = []
   private readonly listeners = new Set<() => void>()

@@ -49,7 +49,7 @@ export class SharedPage {
 }
 
 /** So many rows are sorted without looking for a cheaper way, where no index has them in order of id. */
-const MOST_SORTED = 10_000
+const MAX_SORTED = 10_000
 
 /** So many rows of a list are walked at least, before those that a label finds are sorted instead. */
 const LEAST_WALKED = 5_000
@@ -57,8 +57,11 @@ const LEAST_WALKED = 5_000
 /** And so many for each that the page reaches: walking a row costs as much as sorting some. */
 const WALKED_FOR_EACH = 4
 
-/** Lists that one statement reads at most: with more of them a list costs no less, and each waits for more of the others. */
-const MOST_LISTS = 50
+/**
+ * Lists that one statement reads at most: with more of them a list costs no less, and each waits for more of the
+ * others.
+ */
+const MAX_LISTS = 50
 
 /** A page that reaches no further than this into its list is read with others: nobody waits for a deep one. */
 const SHALLOW_ROWS = 1_000
@@ -74,10 +77,11 @@ interface Ask<Q extends QuotaRow> {
 /**
  * Reads pages of quotas for all who ask for them.
  *
- * - Lists of one person gather, whoever it is: up to 50 of them go in one statement. Where the page shows the end of its list the total is known by that; where
- *   it does not, the page is read once more together with its count, with others of which that is true.
- * - A list of everybody, or by a label, and a deep page may cost many times as much, so each of them is a statement of its own, shared by those who ask for the
- *   very same.
+ * - Lists of one person gather, whoever it is: up to 50 of them go in one statement. Where the page shows the end of
+ *   its list the total is known by that; where it does not, the page is read once more together with its count, with
+ *   others of which that is true.
+ * - A list of everybody, or by a label, and a deep page may cost many times as much, so each of them is a statement of
+ *   its own, shared by those who ask for the very same.
  */
 export class ListReader<Q extends QuotaRow> {
   private readonly sources: ListSources<Q>
@@ -94,7 +98,7 @@ export class ListReader<Q extends QuotaRow> {
     private readonly counts: RecentCounts,
   ) {
     this.sources = new ListSources(channel, store.quota, work.dialect)
-    const options = { most: MOST_LISTS, keyOf: ({ key }: Ask<Q>): string => key }
+    const options = { most: MAX_LISTS, keyOf: ({ key }: Ask<Q>): string => key }
     this.ends = gatheringLoader(async (asks) => this.readEnds(asks), options)
     this.counted = gatheringLoader(async (asks) => this.readCounted(asks), options)
   }
@@ -185,9 +189,9 @@ export class ListReader<Q extends QuotaRow> {
   }
 
   /**
-   * Labels that begin alike lie together in their index, but not in order of id. A few are sorted; where many begin so, the list is walked in
-   * its own order as long as it meets them soon, and else they are sorted all the same: reading them from their index costs less than walking past
-   * all the rows that are newer.
+   * Labels that begin alike lie together in their index, but not in order of id. A few are sorted; where many begin so,
+   * the list is walked in its own order as long as it meets them soon, and else they are sorted all the same: reading
+   * them from their index costs less than walking past all the rows that are newer.
    */
   private async bestSources(filter: QuotaFilter<Q>, now: Instant, page?: PageRequest): Promise<Sources> {
     const sources = this.sources.of(filter, now)
@@ -195,16 +199,17 @@ export class ListReader<Q extends QuotaRow> {
     if (label === undefined) return onlyWay(sources)
     const { table } = this.store.quota
     const alone = this.sources.byLabel({ people: {}, status: undefined, deleted, label }, now)
-    const count = await this.countedBy(countOf(table, [alone], MOST_SORTED + 1))
+    const count = await this.countedBy(countOf(table, [alone], MAX_SORTED + 1))
     const others = this.sources.of({ people, status, deleted }, now)
     const narrowed = status !== undefined || Object.values(people).some((id) => id !== undefined)
-    const most = Math.min(count, MOST_SORTED)
+    const most = Math.min(count, MAX_SORTED)
     if (narrowed && (await this.countedBy(countOf(table, others, most + 1))) <= most) return onlyWay(sources)
     const named = [this.sources.byLabel(filter, now)]
-    if (count <= MOST_SORTED || page === undefined || !(await this.isNear(sources[0], others[0], page))) {
+    if (count <= MAX_SORTED || page === undefined || !(await this.isNear(sources[0], others[0], page))) {
       return onlyWay(named)
     }
-    // By the label alone its own index tells how many there are; of what is narrowed further, walking meets enough of them soon.
+    // By the label alone its own index tells how many there are; of what is narrowed further, walking meets enough of
+    // them soon.
     return { page: sources, total: narrowed ? sources : named }
   }
 
@@ -238,7 +243,10 @@ export class ListReader<Q extends QuotaRow> {
   }
 }
 
-/** Is it surely read within a moment: live quotas of one person, which an index has in order of id, from not far into the list? */
+/**
+ * Is it surely read within a moment: live quotas of one person, which an index has in order of id, from not far into
+ * the list?
+ */
 function gathers<Q extends QuotaRow>({ filter, page }: Ask<Q>): boolean {
   const { people, deleted, label } = filter
   const named = Object.values(people).filter((id) => id !== undefined).length

@@ -50,8 +50,9 @@ export class ListSources<Q extends QuotaRow> {
   ) {}
 
   /**
-   * A list's rows are those of one or two disjoint sources. `state` is stored, and `expired` in it may lag behind: quotas that are due but not
-   * yet marked are found by their time, left out of the active ones and added to the expired ones, so that the filter is exact at any instant.
+   * A list's rows are those of one or two disjoint sources. `state` is stored, and `expired` in it may lag behind:
+   * quotas that are due but not yet marked are found by their time, left out of the active ones and added to the
+   * expired ones, so that the filter is exact at any instant.
    */
   of({ people, status, deleted = false, label }: QuotaFilter<Q>, now: Instant): Where[] {
     const { quota } = this
@@ -137,7 +138,9 @@ function labelCondition<Q extends QuotaRow>(quota: RowCodec<Q>, label: string): 
     : { sql: `${column} >= ? AND ${column} < ?`, values: [from, to] }
 }
 
-/** What a quota of that status is stored like at `now`, whether or not it has been marked as expired; nothing for any. */
+/**
+ * What a quota of that status is stored like at `now`, whether or not it has been marked as expired; nothing for any.
+ */
 function statusCondition<Q extends QuotaRow>(
   quota: RowCodec<Q>,
   status: Status | undefined,

@@ -1,5 +1,5 @@
 import type { Locator, Page } from 'playwright-core'
-import { digestOf, newToken } from '../../src/auth/token.js'
+import { hashOf, newToken } from '../../src/auth/token.js'
 import type { Role } from '../../src/role/role.js'
 import type { TestBrowser } from './browser.js'
 import { HttpClient } from './http-client.js'
@@ -19,7 +19,7 @@ export const TOKENS = Object.fromEntries(
   Object.entries(PEOPLE).map(([name, role]) => [name, newToken(role)]),
 ) as Record<Person, string>
 const AUTH_TOKENS = Object.entries(PEOPLE)
-  .map(([name, role]) => `${name}:${role}:${digestOf(TOKENS[name as Person]).toString('hex')}`)
+  .map(([name, role]) => `${name}:${role}:${hashOf(TOKENS[name as Person]).toString('hex')}`)
   .join(',')
 
 const DAY_MS = 86_400_000

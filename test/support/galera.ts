@@ -89,7 +89,10 @@ export class GaleraNode {
     ])
   }
 
-  /** Starts it and waits until it is in step with the others. @param first it founds the cluster instead of joining it */
+  /**
+   * Starts it and waits until it is in step with the others.
+   * @param first it founds the cluster instead of joining it
+   */
   async start({ first = false } = {}): Promise<void> {
     // Whoever joins gets the user with the data.
     const founding = first ? ['--wsrep-new-cluster', `--init-file=${join(this.directory, 'init.sql')}`] : []
@@ -215,7 +218,10 @@ export class GaleraCluster {
   }
 }
 
-/** Sends every connection to one node, and from the moment at which that one refuses to the next, until that one refuses. */
+/**
+ * Sends every connection to one node, and from the moment at which that one refuses to the next, until that one
+ * refuses.
+ */
 export class Failover {
   /** The place of the node that is written to. */
   current = 0

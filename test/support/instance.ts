@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { freePort } from '../../scripts/mariadb.mjs'
-import { digestOf, newToken } from '../../src/auth/token.js'
+import { hashOf, newToken } from '../../src/auth/token.js'
 import { guard } from './guard.js'
 import { type Answer, type HttpClient, NoAnswer } from './http-client.js'
 import { opened } from './opened.js'
@@ -14,7 +14,7 @@ export const ADMIN = newToken('admin')
 export const OTHER = newToken('admin')
 
 const AUTH_TOKENS = Object.entries({ admin: ADMIN, other: OTHER })
-  .map(([name, token]) => `${name}:admin:${digestOf(token).toString('hex')}`)
+  .map(([name, token]) => `${name}:admin:${hashOf(token).toString('hex')}`)
   .join(',')
 
 const ENTRY = join(process.cwd(), 'dist/src/main.js')
