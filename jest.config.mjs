@@ -1,3 +1,4 @@
+import { findGalera } from './scripts/galera.mjs'
 import { findChromium } from './scripts/chromium.mjs'
 
 /** ESM under Jest: ts-jest emits modules, and Node runs them (--experimental-vm-modules). */
@@ -6,12 +7,12 @@ export default {
   rootDir: '.',
   roots: ['<rootDir>/src', '<rootDir>/client/src', '<rootDir>/test'],
   testMatch: testMatch(process.env.QUOTA_SUITES),
-  // Three cluster nodes take minutes: only where they are asked for.
   testPathIgnorePatterns: [
     '/node_modules/',
-    ...(process.env.QUOTA_GALERA === '1' ? [] : ['/galera\\.']),
+    // A cluster is tried where one can be started.
+    ...(findGalera() === undefined ? ['/galera\\.'] : []),
     // The console is tried in a browser, where there is one.
-    ...(findChromium() === undefined ? ['/console\\.e2e-spec'] : []),
+    ...(findChromium() === undefined ? ['/console(-list|-states)?\\.'] : []),
   ],
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },

@@ -5,6 +5,7 @@
  * some deleted, some disabled, some over but not yet marked so; as many changes, operations with their acts, and counts of refusals. The statements are those that the service itself sends.
  */
 import { performance } from 'node:perf_hooks'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { DataSource } from 'typeorm'
 import { SystemClock } from '../dist/src/clock/clock.js'
 import { loadConfig } from '../dist/src/config/config.js'
@@ -13,6 +14,7 @@ import { migrate } from '../dist/src/database/migrate.js'
 import { UnitOfWork } from '../dist/src/database/unit-of-work.js'
 import { ENTITIES } from '../dist/src/entities.js'
 import { ChangeReader } from '../dist/src/ledger/change-reader.js'
+import { deduplicationKeyFor } from '../dist/src/ledger/command.js'
 import { ExpiringReader } from '../dist/src/ledger/expiring-reader.js'
 import { OwnerReader } from '../dist/src/ledger/owner-reader.js'
 import { QuotaReader } from '../dist/src/ledger/quota-reader.js'
@@ -53,8 +55,8 @@ if (Number(stored) === 0) {
       ? `strftime('%Y-%m-%d %H:%M:%f', '2019-01-01', '+' || (${number} * 1000 / ${ROWS}) || ' days')`
       : `DATE_ADD('2019-01-01 00:00:00.000', INTERVAL FLOOR(${number} * 1000 / ${ROWS}) DAY)`
   const fill = (statement) => dataSource.query(`${statement} FROM (${numbers}) numbers WHERE n <= ${ROWS}`)
-  // Half are called customer, a few pilot.
-  const label = `CASE WHEN n % 2 = 0 THEN ${joined("'customer '", text('n'))} WHEN n % 5001 = 0 THEN ${joined("'pilot '", text('n'))} ELSE NULL END`
+  // Half are called customer, a few pilot, and many of the oldest fleet.
+  const label = `CASE WHEN n % 2 = 0 THEN ${joined("'customer '", text('n'))} WHEN n <= ${ROWS / 25} THEN ${joined("'fleet '", text('n'))} WHEN n % 5001 = 0 THEN ${joined("'pilot '", text('n'))} ELSE NULL END`
   await dataSource.query(`UPDATE mail_quota SET label = ${label.replaceAll(/\bn\b/g, 'id')}`)
   await dataSource.query(
     `UPDATE mail_quota SET label_search = ${joined('label', sqlite ? 'char(127)' : 'CHAR(127)')} WHERE label IS NOT NULL`,
@@ -84,6 +86,11 @@ if (Number(stored) === 0) {
      SELECT ${plainId('n')}, 'consume', 1 + (n * 7919) % 1000, 'mailer', ${joined("'plain-'", text('n'))}, ${joined("'p'", text('n'))}, '', 1, '', 'r', ${day('n')},
        1 + (n * 7919) % 1000, 1 + (n * 7919) % 1000, 0, 1`,
   )
+  // The one key that is looked for, as the service would have stored it.
+  await dataSource.query('UPDATE mail_act SET once = ? WHERE idempotency_key = ?', [
+    deduplicationKeyFor('mailer', 'key-42'),
+    'key-42',
+  ])
   const hour = 3_600_000
   const began = (back) =>
     new Date(Math.floor(Date.now() / hour) * hour - back * hour).toISOString().slice(0, 23).replace('T', ' ')
@@ -102,18 +109,25 @@ if (Number(stored) === 0) {
 
 const work = new UnitOfWork(dataSource)
 const statements = []
+let reading = 0
 const watched = {
   dialect: work.dialect,
-  read: (unit) =>
-    work.read((transaction) =>
-      unit({
-        ...transaction,
-        rows: async (sql, values) => {
-          statements.push({ sql, values })
-          return transaction.rows(sql, values)
-        },
-      }),
-    ),
+  read: async (unit) => {
+    reading += 1
+    try {
+      return await work.read((transaction) =>
+        unit({
+          ...transaction,
+          rows: async (sql, values) => {
+            statements.push({ sql, values })
+            return transaction.rows(sql, values)
+          },
+        }),
+      )
+    } finally {
+      reading -= 1
+    }
+  },
 }
 const reader = new QuotaReader(MAIL, dataSource, watched, new SystemClock())
 const clock = new SystemClock()
@@ -157,6 +171,7 @@ const reads = {
     reader.list({ people: { ownerId: 4242 }, status: undefined, deleted: true }, first),
   'list, label of half': () => reader.list({ people: {}, status: undefined, label: 'Customer' }, first),
   'list, label of few': () => reader.list({ people: {}, status: undefined, label: 'PILOT' }, first),
+  'list, label of many old ones': () => reader.list({ people: {}, status: undefined, label: 'Fleet' }, first),
   'list, label of one': () => reader.list({ people: {}, status: undefined, label: 'customer 4242' }, first),
   owners: () => ownerReader.page(50_000, 20),
   changes: changes({}),
@@ -200,8 +215,10 @@ console.log(
 console.log('| read | ms | examined by |')
 console.log('|---|---|---|')
 for (const [name, run] of Object.entries(reads)) {
-  await run()
   statements.length = 0
+  await run()
+  // The shared count of a long list, which nobody waits for, is looked at as well.
+  while (reading > 0) await sleep(10)
   const times = []
   await run()
   const sent = statements.splice(0)
@@ -243,3 +260,5 @@ if (bad.length > 0) {
   console.log(`\nFull scans: ${bad.join('; ')}`)
   process.exitCode = 1
 }
+// Connections that are idle in the reads' own pool would keep the process for ever.
+process.exit()

@@ -13,12 +13,15 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { findGalera } from './galera.mjs'
 import { findChromium } from './chromium.mjs'
 import { ask, findMariaDb, startMariaDb } from './mariadb.mjs'
+import { missingRelease, RELEASE } from './release.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const KNOWN = ['sqlite', 'mariadb', 'mysql']
 const FAULTS = '--faults'
+const faults = process.argv.includes(FAULTS)
 const jestArguments = process.argv.slice(2).filter((argument) => argument !== FAULTS)
 
 let child
@@ -79,7 +82,7 @@ async function main() {
       ...jestArguments,
     ],
     {
-      QUOTA_SUITES: process.argv.includes(FAULTS) ? 'slow' : 'quick',
+      QUOTA_SUITES: faults ? 'slow' : 'quick',
       ...(url ? { TEST_DATABASE_URL: url } : {}),
     },
   )
@@ -95,6 +98,17 @@ async function main() {
       ? 'Browser: not found, the console was not tried (install chromium or set CHROMIUM)'
       : `Browser: ${chromium}`,
   )
+  if (faults) {
+    console.log(
+      findGalera() === undefined ? 'Galera: not installed, not tried' : 'Galera: two of three nodes written to',
+    )
+    const missing = missingRelease()
+    console.log(
+      missing === undefined
+        ? `Release to update from: ${RELEASE.version} (commit ${RELEASE.commit.slice(0, 7)})`
+        : `Release to update from: ${missing}; rolling updates were not tried`,
+    )
+  }
   console.log(tally(results) ?? 'no results')
   return code
 }

@@ -7,7 +7,7 @@ import { ConfigModule } from './config/config.module.js'
 import { DatabaseModule } from './database/database.module.js'
 import { ENTITIES } from './entities.js'
 import { DtoPipe } from './http/dto.pipe.js'
-import { Frame } from './http/frame.js'
+import { RequestPipeline } from './http/request-pipeline.js'
 import { HttpModule } from './http/http.module.js'
 import { ProblemFilter } from './http/problem.filter.js'
 import { RequestForm } from './http/request-form.js'
@@ -21,7 +21,7 @@ import { SmsQuotaModule } from './sms-quota/sms-quota.module.js'
 export const FRAME = [
   RequestForm,
   ProblemFilter,
-  Frame,
+  RequestPipeline,
   { provide: APP_PIPE, useClass: DtoPipe },
   { provide: APP_FILTER, useExisting: ProblemFilter },
 ]

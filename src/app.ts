@@ -5,7 +5,7 @@ import { AppModule } from './app.module.js'
 import { Config } from './config/config.js'
 import { Connections } from './http/connections.js'
 import { NativeExpressAdapter } from './http/express.adapter.js'
-import { Frame } from './http/frame.js'
+import { RequestPipeline } from './http/request-pipeline.js'
 import { soundHead } from './http/head.js'
 import { parseQuery } from './http/query.js'
 import { requestId } from './http/request-id.js'
@@ -18,14 +18,14 @@ import { Shutdown } from './operations/shutdown.js'
 
 /** What Nest is told when it makes the application. */
 export const APP_OPTIONS: NestApplicationOptions = {
-  // Bodies are read after access, by Frame.
+  // Bodies are read after access, by RequestPipeline.
   bodyParser: false,
   routeConflictPolicy: { duplicate: 'error' },
 }
 
 /**
- * Sets up what stands before the routes. To be called once, before the application is initialised; the process and the tests share it,
- * so that both serve the same thing.
+ * Sets up what stands before the routes. To be called once, before the application is initialised; the process and the
+ * tests share it, so that both serve the same thing.
  * @param log is told of each request; without it, requests are measured alone
  */
 export function configureApp(app: NestExpressApplication, log?: RequestLog): void {
@@ -36,7 +36,7 @@ export function configureApp(app: NestExpressApplication, log?: RequestLog): voi
   app.set('query parser', parseQuery)
   const consoleFolder = servedConsole(config)
   app
-    .get(Frame)
+    .get(RequestPipeline)
     .open([
       requestId,
       requestLog(app.get(Metrics), app.get(RouteTable), { log, clients: config.trustProxy !== undefined }),

@@ -14,7 +14,8 @@ export function tell(...lines: string[]): void {
 /**
  * Runs a command on the arguments of the process and sets the exit code.
  * @param usage told on stderr where the arguments are wrong
- * @param main answers the exit code; what it throws is told on stderr, with a stack only where something in the code is wrong
+ * @param main answers the exit code; what it throws is told on stderr, with a stack only where something in the code is
+ *   wrong
  */
 export async function command(usage: string, main: (args: string[]) => number | Promise<number>): Promise<void> {
   try {

@@ -15,7 +15,10 @@ import { openStdout } from './operations/stdout.js'
 import { welcome } from './operations/welcome.js'
 import { configured, reasonOf, StartError, using } from './startup.js'
 
-/** Connections that wait to be taken, as many as the system lets wait; whoever finds no place there is heard a second later. */
+/**
+ * Connections that wait to be taken, as many as the system lets wait; whoever finds no place there is heard a second
+ * later.
+ */
 const BACKLOG = 4_096
 
 async function start(): Promise<void> {

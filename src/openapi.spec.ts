@@ -16,8 +16,8 @@ interface Operation {
   responses: Record<string, { headers?: object }>
 }
 
-// Docstrings are missing here, since the compiler's plugin does not run under Jest; that openapi.json is what the compiled code says, with
-// them, is checked by `npm run openapi -- --check`.
+// Docstrings are missing here, since the compiler's plugin does not run under Jest; that openapi.json is what the
+// compiled code says, with them, is checked by `npm run openapi -- --check`.
 describe('buildDocument', () => {
   let document: OpenAPIObject
   let operations: (readonly [string, Operation])[]

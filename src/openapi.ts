@@ -36,22 +36,22 @@ const TAGS: readonly (readonly [name: string, description: string])[] = [
 ]
 
 const METHODS = ['get', 'put', 'post', 'delete'] as const
-const LARGEST_INT32 = 2 ** 31 - 1
+const MAX_INT32 = 2 ** 31 - 1
 
 /** A part of the document, in whatever form it is. */
 type Node = Record<string, unknown>
 
 /**
- * Problems that every route may answer; the ones of the access rule and those of a body come on top (`problemsOf`), and a handler lists
- * its own with `@Problems`.
+ * Problems that every route may answer; the ones of the access rule and those of a body come on top (`problemsOf`), and
+ * a handler lists its own with `@Problems`.
  */
 export const COMMON_PROBLEMS: readonly ErrorCode[] = ['validation_failed', 'internal_error', 'unavailable']
 
 const BODY_PROBLEMS: readonly ErrorCode[] = ['malformed_json', 'payload_too_large', 'unsupported_media_type']
 
 /**
- * Describes the service (OpenAPI 3.1) as its controllers declare it. What every operation shares is added here, in one place: the
- * problems, X-Request-Id, whether a field that is not known is refused.
+ * Describes the service (OpenAPI 3.1) as its controllers declare it. What every operation shares is added here, in one
+ * place: the problems, X-Request-Id, whether a field that is not known is refused.
  * @param app made from compiled code, whose DTOs carry their docstrings; `preview` is enough, nothing is asked
  * @param version of the service
  */
@@ -340,7 +340,7 @@ function tidySchema(schema: Node): void {
     delete schema.type
   }
   const isInteger = schema.type === 'integer' || (Array.isArray(schema.type) && schema.type.includes('integer'))
-  if (isInteger && typeof schema.maximum === 'number' && schema.maximum > LARGEST_INT32) schema.format = 'int64'
+  if (isInteger && typeof schema.maximum === 'number' && schema.maximum > MAX_INT32) schema.format = 'int64'
 }
 
 /** Callers see `MailQuota`; that it is a DTO is this code's affair. */

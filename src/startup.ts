@@ -1,7 +1,10 @@
 import { resolve } from 'node:path'
 import { ConfigError, type DatabaseConfig } from './config/config.js'
 
-/** Why a process of the service does not start, in words for whoever started it: no stack, since nothing in the code is wrong. */
+/**
+ * Why a process of the service does not start, in words for whoever started it: no stack, since nothing in the code is
+ * wrong.
+ */
 export class StartError extends Error {}
 
 /** Runs a reader of the configuration; its mistakes become a StartError. */
@@ -14,7 +17,9 @@ export function configured<T>(read: () => T): T {
   }
 }
 
-/** Names the database without its password. A file is named from the root on: the same words mean another one elsewhere. */
+/**
+ * Names the database without its password. A file is named from the root on: the same words mean another one elsewhere.
+ */
 export function databaseName(database: DatabaseConfig): string {
   if (database.kind === 'sqlite') return `sqlite:${resolve(database.path)}`
   const { protocol, username, host, pathname } = new URL(database.url)

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 import { ROLES } from './role/role.js'
-import { digestOf, newToken } from './auth/token.js'
+import { hashOf, newToken } from './auth/token.js'
 import { ArgumentError, command, EXIT, tell } from './command.js'
 import { tokenNameMistake } from './config/config.js'
 
@@ -22,7 +22,7 @@ await command(USAGE, (args) => {
     'Token, shown this once, for whoever will call:',
     `  ${token}`,
     'Entry for AUTH_TOKENS, for this service:',
-    `  ${name}:${role}:${digestOf(token).toString('hex')}`,
+    `  ${name}:${role}:${hashOf(token).toString('hex')}`,
   )
   return EXIT.done
 })

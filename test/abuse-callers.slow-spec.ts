@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { digestOf, newToken } from '../src/auth/token.js'
+import { hashOf, newToken } from '../src/auth/token.js'
 import { audit } from './support/audit.js'
 import { HAS_SERVER, TestDatabase } from './support/database.js'
 import { figure } from './support/figures.js'
@@ -22,7 +22,7 @@ const ATTACK_MS = 12_000
 const HONEST = newToken('usage')
 const HARMFUL = newToken('usage')
 const AUTH_TOKENS = Object.entries({ admin: ['admin', ADMIN], honest: ['usage', HONEST], harmful: ['usage', HARMFUL] })
-  .map(([name, [role, token]]) => `${name}:${role}:${digestOf(token!).toString('hex')}`)
+  .map(([name, [role, token]]) => `${name}:${role}:${hashOf(token!).toString('hex')}`)
   .join(',')
 
 onServer('one caller among others', () => {

@@ -19,7 +19,10 @@ const ATTACK_SECONDS = 10
 const AFTER_MS = 4_000
 const MINUTES = 120_000
 
-/** What is bearable while somebody attacks, on two busy cores; the least that was seen without a defence was ten times as much. */
+/**
+ * What is bearable while somebody attacks, on two busy cores; the least that was seen without a defence was ten times
+ * as much.
+ */
 const CONSUME_P99_MS = 1_000
 const PROBE_P90_MS = 500
 /** While hundreds connect at once, who comes behind them waits for them to be let in. */

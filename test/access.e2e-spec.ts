@@ -3,7 +3,7 @@ import { Controller, Get, Module } from '@nestjs/common'
 import type { Response } from 'supertest'
 import type { AccessRule } from '../src/auth/access-rule.js'
 import { ROLES } from '../src/role/role.js'
-import { digestOf, newToken } from '../src/auth/token.js'
+import { hashOf, newToken } from '../src/auth/token.js'
 import type { NativeExpressAdapter } from '../src/http/express.adapter.js'
 import { RouteTable } from '../src/http/route-table.js'
 import { type As, AUTH_TOKENS, TestApp, TOKENS } from './support/app.js'
@@ -117,7 +117,7 @@ onEveryStore('access', (kind) => {
   beforeAll(async () => {
     store = await kind.open()
     app = await TestApp.start(store, {
-      env: { AUTH_TOKENS: `${AUTH_TOKENS},service:service:${digestOf(rotated).toString('hex')}` },
+      env: { AUTH_TOKENS: `${AUTH_TOKENS},service:service:${hashOf(rotated).toString('hex')}` },
       imports: [ScratchModule],
     })
     open = await TestApp.start(store, { env: { DOCS_PUBLIC: 'true', METRICS_PUBLIC: 'true' } })
@@ -163,7 +163,7 @@ onEveryStore('access', (kind) => {
       it.each([
         ['a token that is not known', { Authorization: `Bearer ${nobody}` }],
         ['a good token with a letter more', { Authorization: `Bearer ${TOKENS.admin}x` }],
-        ['the digest of a good token', { Authorization: `Bearer ${digestOf(TOKENS.admin).toString('hex')}` }],
+        ['the digest of a good token', { Authorization: `Bearer ${hashOf(TOKENS.admin).toString('hex')}` }],
         ['another scheme', { Authorization: `Basic ${Buffer.from(`admin:${TOKENS.admin}`).toString('base64')}` }],
         ['a token without a scheme', { Authorization: TOKENS.admin }],
         ['a cookie', { Cookie: `access_token=${TOKENS.admin}; Authorization=Bearer ${TOKENS.admin}` }],

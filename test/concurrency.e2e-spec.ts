@@ -463,7 +463,8 @@ onServer('two instances on one database', () => {
           expect(answer.status).toBe(200)
           used += 2
           if (n % 4 === 1) {
-            // The first of these is gathered with other owners', the second with lists of theirs, the third is the same page for all.
+            // The first of these is gathered with other owners', the second with lists of theirs, the third is the same
+            // page for all.
             const [summary, list, newest] = await Promise.all(
               [`/summary/${owner}`, `?account_id=${owner}`, '?page_size=100'].map(async (path) =>
                 bodyOf(await reader.get(`${MAIL.quotas}${path}`)),

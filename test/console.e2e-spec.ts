@@ -1,35 +1,29 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import Libsql from 'libsql'
-import type { Locator, Page } from 'playwright-core'
-import { digestOf, newToken } from '../src/auth/token.js'
-import type { Role } from '../src/role/role.js'
+import type { Page } from 'playwright-core'
 import { seriousFindings, TestBrowser } from './support/browser.js'
+import {
+  API,
+  button,
+  field,
+  focused,
+  heading,
+  inDays,
+  open as openIn,
+  panel,
+  type Person,
+  ready,
+  Service,
+  signIn,
+  storageOf,
+  TOKENS,
+  until,
+} from './support/console.js'
 import { figure } from './support/figures.js'
-import { HttpClient } from './support/http-client.js'
-import { Instance } from './support/instance.js'
-import type { Body } from './support/quota-api.js'
 import { onEveryStore, type Store, STORES } from './support/store.js'
 
 // A browser on a busy machine.
 jest.setTimeout(120_000)
-
-/** People under their own names, and a program that sends. */
-const PEOPLE = { admin: 'admin', anna: 'admin', boris: 'admin', chen: 'service', mailer: 'usage' } satisfies Record<
-  string,
-  Role
->
-type Person = keyof typeof PEOPLE
-const TOKENS = Object.fromEntries(Object.entries(PEOPLE).map(([name, role]) => [name, newToken(role)])) as Record<
-  Person,
-  string
->
-const AUTH_TOKENS = Object.entries(PEOPLE)
-  .map(([name, role]) => `${name}:${role}:${digestOf(TOKENS[name as Person]).toString('hex')}`)
-  .join(',')
-
-const DAY_MS = 86_400_000
-const inDays = (days: number): string => new Date(Date.now() + days * DAY_MS).toISOString()
-const API = /\/(api|health)\//
 
 let browser: TestBrowser
 
@@ -37,83 +31,8 @@ beforeAll(async () => {
   browser = await TestBrowser.start()
 })
 
-/** The built service, as its callers see it. */
-class Service {
-  private constructor(private readonly instance: Instance) {}
-
-  static async start(store: Store): Promise<Service> {
-    return new Service(await Instance.start(store.url, new HttpClient(), { AUTH_TOKENS }))
-  }
-
-  get url(): string {
-    return this.instance.url
-  }
-
-  get log(): string {
-    return this.instance.log
-  }
-
-  async call(as: Person, method: string, path: string, body?: unknown, key?: string): Promise<Body> {
-    const answer = await this.instance.send(method, path, { token: TOKENS[as], body, key })
-    if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.status} ${answer.text}`)
-    return answer.text === '' ? undefined : JSON.parse(answer.text)
-  }
-
-  /** A quota of an account, monthly unless it is told otherwise. @returns its id */
-  async quota(account: number, settings: object = {}, as: Person = 'anna'): Promise<number> {
-    const monthly = { quota_type: 2, total: 1000, cycle_unit: 'month', cycle_reset_at: inDays(10) }
-    const { id } = await this.call(as, 'POST', '/api/v1/quotas', { account_id: account, ...monthly, ...settings })
-    return id as number
-  }
-
-  async stop(): Promise<void> {
-    await this.instance.kill()
-  }
-}
-
-/** Opens the console as somebody. */
-async function open(
-  service: Service,
-  path: string,
-  as: Person = 'anna',
-  options: Parameters<TestBrowser['page']>[0] = {},
-): Promise<Page> {
-  const page = await browser.page(options)
-  await page.goto(`${service.url}/admin${path}`)
-  await signIn(page, as)
-  await ready(page)
-  return page
-}
-
-async function signIn(page: Page, as: Person, { keep = false } = {}): Promise<void> {
-  await field(page, 'Token').fill(TOKENS[as])
-  if (keep) await page.getByLabel('Keep it').check()
-  await page.getByRole('button', { name: 'Sign in' }).click()
-  await page.getByRole('banner').waitFor()
-}
-
-/** Nothing on the screen is on its way any more. */
-async function ready(page: Page): Promise<void> {
-  await until(page, "document.querySelector('h1') !== null && document.querySelector('.loading') === null")
-}
-
-/** Looks from outside: what polls within the page would be stopped by its policy. */
-async function until(page: Page, expression: string): Promise<void> {
-  const deadline = performance.now() + 15_000
-  while (!(await page.evaluate<boolean>(expression))) {
-    if (performance.now() > deadline) throw new Error(`it never was so: ${expression}`)
-    await page.waitForTimeout(20)
-  }
-}
-
-const field = (page: Page | Locator, name: string) => page.getByLabel(name, { exact: true })
-const heading = (page: Page, name: string | RegExp) => page.getByRole('heading', { level: 1, name })
-const button = (page: Page, name: string | RegExp) =>
-  page.getByRole('button', { name, exact: typeof name === 'string' })
-const panel = (page: Page, name: string) => page.getByRole('region', { name, exact: true })
-const storageOf = async (page: Page): Promise<string> =>
-  page.evaluate<string>('JSON.stringify([{ ...sessionStorage }, { ...localStorage }, document.cookie])')
-const focused = async (page: Page): Promise<string> => page.evaluate<string>('document.activeElement.outerHTML')
+const open = async (service: Service, path: string, as?: Person, options?: Parameters<TestBrowser['page']>[0]) =>
+  openIn(browser, service, path, as, options)
 
 onEveryStore('two people edit one quota', (kind) => {
   let store: Store

@@ -1,31 +1,8 @@
-import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
-import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
-import formats from 'ajv-formats'
 import fc from 'fast-check'
 import { TestApp, TOKENS } from './support/app.js'
+import { document, type Operation, type Schema, unlike } from './support/document.js'
 import { onEveryStore, type Store } from './support/store.js'
-
-interface Schema {
-  [keyword: string]: unknown
-  $ref?: string
-  type?: string | string[]
-  enum?: unknown[]
-  properties?: Record<string, Schema>
-  items?: Schema
-}
-
-interface Operation {
-  operationId: string
-  parameters?: { name: string; in: string; required?: boolean; schema: Schema }[]
-  requestBody?: { content: Record<string, { schema: Schema }> }
-  responses: Record<string, { content?: Record<string, { schema: Schema }> }>
-}
-
-interface Document {
-  paths: Record<string, Record<string, Operation>>
-  components: { schemas: Record<string, Schema> }
-}
 
 /** One request as it goes over the wire. */
 interface Attempt {
@@ -37,7 +14,6 @@ interface Attempt {
 }
 
 const REQUESTS = Number(process.env['FUZZ_REQUESTS'] ?? 3_000)
-const document = JSON.parse(await readFile('openapi.json', 'utf8')) as Document
 
 const junk = fc.oneof(
   fc.constantFrom<unknown>(
@@ -219,26 +195,6 @@ const attempts: fc.Arbitrary<Attempt> = fc.constantFrom(...operations).chain(({ 
     })
 })
 
-const ajv = new Ajv2020({
-  strict: false,
-  allErrors: true,
-  schemas: [{ $id: 'openapi', components: document.components }],
-})
-formats.default(ajv)
-const compiled = new Map<object, ValidateFunction>()
-
-/** The schema with its references made absolute, so that the validator finds them. */
-function validatorOf(schema: Schema): ValidateFunction {
-  let found = compiled.get(schema)
-  if (found === undefined) {
-    found = ajv.compile(
-      JSON.parse(JSON.stringify(schema).replaceAll('"#/components', '"openapi#/components')) as Schema,
-    )
-    compiled.set(schema, found)
-  }
-  return found
-}
-
 /** Why an answer is none that the document describes; undefined where it is one. */
 function misfit({ operation }: Attempt, status: number, type: string, text: string): string | undefined {
   if (status >= 500) return 'a fault'
@@ -257,8 +213,7 @@ function misfit({ operation }: Attempt, status: number, type: string, text: stri
   const schema = (response.content[media] ?? response.content['*/*'])?.schema
   if (schema === undefined) return `media type ${media} is not in the document`
   if (!media.endsWith('json')) return undefined
-  const validate = validatorOf(schema)
-  return validate(JSON.parse(text)) ? undefined : ajv.errorsText(validate.errors)
+  return unlike(schema, JSON.parse(text))
 }
 
 onEveryStore('generated requests', (kind) => {

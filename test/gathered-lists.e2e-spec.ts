@@ -7,8 +7,9 @@ import { MailQuota } from '../src/mail-quota/mail-quota.entity.js'
 import { MAIL } from '../src/mail-quota/mail.channel.js'
 import { RowCodec } from '../src/database/row-codec.js'
 import { TestApp } from './support/app.js'
+import { MAIL_API } from './support/channel-api.js'
 import { figure } from './support/figures.js'
-import { bodyOf, copyQuota, MAIL_API, START, stopSweepers } from './support/quota-api.js'
+import { bodyOf, copyQuota, START, stopSweepers } from './support/quota-api.js'
 import { it } from './support/scoped.js'
 import { onEveryStore, type Store } from './support/store.js'
 import { times } from './support/wire.js'
@@ -22,7 +23,7 @@ const LONG: ReadonlyMap<number, number> = new Map([
 /** Lists that one statement reads at most. */
 const AT_ONCE = 50
 /** So many statements suffice for 200 lists, with those that are read again since they are longer than their page. */
-const MOST_STATEMENTS = 12
+const MAX_STATEMENTS = 12
 
 /** Every way to ask for a list of one owner. */
 const QUERIES = [
@@ -191,7 +192,7 @@ onEveryStore('lists of many owners at once', (kind) => {
     const pages = await Promise.all(times(OWNERS).map(async (n) => told(await read(n))))
     expect(pages).toEqual(all.map((one) => one()))
     figure(`${kind.name}, ${OWNERS} lists at once`, { statements })
-    expect(statements).toBeLessThanOrEqual(MOST_STATEMENTS)
+    expect(statements).toBeLessThanOrEqual(MAX_STATEMENTS)
 
     statements = 0
     const shared = await Promise.all(times(OWNERS).map(async () => read(0)))

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { DataSource } from 'typeorm'
 import { partOf } from '../src/channel-api/ledger.module.js'
-import { SWEPT_AT_ONCE } from '../src/ledger/holds.js'
+import { MAX_EXPIRED_AT_ONCE } from '../src/ledger/holds.js'
 import { Ledger } from '../src/ledger/ledger.js'
 import { QuotaReader } from '../src/ledger/quota-reader.js'
 import type { MailQuota } from '../src/mail-quota/mail-quota.entity.js'
@@ -26,8 +26,8 @@ const BUSY = 1_000
 const OTHERS = [1_001, 1_002]
 
 /**
- * What nobody else may wait for one owner's holds. Ten times what it takes here, so that a busy machine does not matter, and still a part of what it
- * took when every hold was multiplied with quotas and resets.
+ * What nobody else may wait for one owner's holds. Ten times what it takes here, so that a busy machine does not
+ * matter, and still a part of what it took when every hold was multiplied with quotas and resets.
  */
 const PATIENCE_MS = 3_000
 
@@ -119,7 +119,8 @@ onEveryStore('200 quotas with 5,000 holds', (kind) => {
 
   it('come back at one instant, and nobody else waits for it', async () => {
     app.clock.pass(DAY)
-    // At that instant nothing is held, whoever has noticed: the hourly ones but the first have been reset, nothing else was used.
+    // At that instant nothing is held, whoever has noticed: the hourly ones but the first have been reset, nothing else
+    // was used.
     const half = QUOTAS / 2
     const all = half * (Math.ceil((HOLDS * HELD) / half) + 10) + 10 * (half - 1)
     let took = 0
@@ -134,14 +135,15 @@ onEveryStore('200 quotas with 5,000 holds', (kind) => {
       expect(check).toMatchObject({ allowed: true, remaining: all })
       expect(list.items.map(({ reserved }) => reserved)).toEqual(times(100).map(() => 0))
       expect(await written()).toEqual({ holds: HOLDS, reserved: HOLDS * HELD, expired: 0 })
-      // Writers know it too. One that takes little writes down little, so that whoever is in its batch or behind it does not wait for thousands of rows.
+      // Writers know it too. One that takes little writes down little, so that whoever is in its batch or behind it
+      // does not wait for thousands of rows.
       await expect(ledger.consume(caller, BUSY, all + 1, 'one-too-many')).rejects.toMatchObject({
         extra: { remaining: all },
       })
       await ledger.consume(caller, BUSY, 1, 'one')
       took = Math.round(performance.now() - start)
       const { holds, reserved, expired } = await written()
-      expect(holds).toBeGreaterThanOrEqual(HOLDS - 2 * SWEPT_AT_ONCE)
+      expect(holds).toBeGreaterThanOrEqual(HOLDS - 2 * MAX_EXPIRED_AT_ONCE)
       expect(reserved).toBe(holds * HELD)
       expect(expired).toBe(HOLDS - holds)
       expect(await reader.summary(BUSY)).toMatchObject({ used: 1, reserved: 0, remaining: all - 1 })

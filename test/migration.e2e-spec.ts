@@ -24,7 +24,8 @@ onEveryStore('migrations', (kind) => {
 
   it('leave a schema that equals the entities', async () => {
     if (kind.name === 'SQLite') {
-      // SQLite generates ids for a column of type INTEGER alone, which holds 64 bits there; the entities say BIGINT for the servers' sake.
+      // SQLite generates ids for a column of type INTEGER alone, which holds 64 bits there; the entities say BIGINT for
+      // the servers' sake.
       for (const { columns } of dataSource.entityMetadatas)
         for (const column of columns) if (column.isGenerated) column.type = 'integer'
     }

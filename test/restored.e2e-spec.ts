@@ -4,7 +4,8 @@ import { TestApp } from './support/app.js'
 import { onEveryStore, type Store } from './support/store.js'
 import { fresh, tally, times, totalQuota, type Wire, WIRES } from './support/wire.js'
 
-// What a restored dump, or a fail-over to a replica that lags, looks like to an instance that goes on running: rows are gone that it has seen.
+// What a restored dump, or a fail-over to a replica that lags, looks like to an instance that goes on running: rows are
+// gone that it has seen.
 onEveryStore('a database put back under a running instance', (kind) => {
   let store: Store
   let app: TestApp

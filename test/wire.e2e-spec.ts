@@ -742,7 +742,7 @@ onEveryStore('the wire', (kind) => {
       expect(refusal(answer)).toEqual([413, 'payload_too_large'])
     })
 
-    it.each(['__proto__', 'constructor', 'prototype', 'toString', 'hasOwnProperty', 'brokenRules', 'brokenNow'])(
+    it.each(['__proto__', 'constructor', 'prototype', 'toString', 'hasOwnProperty', 'violations', 'violationsAt'])(
       'knows no field %s',
       async (name) => {
         const body = JSON.stringify(newQuota(fresh())).replace('{', `{"${name}":{"total":5,"polluted":true},`)

@@ -12,8 +12,8 @@ export interface BatchUnknown {
 /** What became of one item of a batch: `status` says which. */
 export type BatchResult<Channel extends AnyChannel> = Channel['done'] | BatchRefused | BatchUnknown
 
-const MOST_ITEMS = 1_000
-const MOST_BYTES = 1_000_000
+const MAX_ITEMS = 1_000
+const MAX_BYTES = 1_000_000
 /** Of a request around its items; one of these has no comma before it. */
 const FRAME_BYTES = '{"items":[]}'.length - 1
 
@@ -35,7 +35,7 @@ export function chunksOf<T extends object>(items: readonly T[]): T[][] {
     // With the comma before it.
     const size = encoder.encode(JSON.stringify(renamed(item, wireName))).length + 1
     const chunk = chunks.at(-1)
-    if (chunk === undefined || chunk.length === MOST_ITEMS || bytes + size > MOST_BYTES) {
+    if (chunk === undefined || chunk.length === MAX_ITEMS || bytes + size > MAX_BYTES) {
       chunks.push([item])
       bytes = FRAME_BYTES + size
     } else {
@@ -47,7 +47,8 @@ export function chunksOf<T extends object>(items: readonly T[]): T[][] {
 }
 
 /**
- * Consumes in batches, one request after the other, each with a deadline of its own. Of what was answered it sends again only the items that met `unavailable`.
+ * Consumes in batches, one request after the other, each with a deadline of its own. Of what was answered it sends
+ * again only the items that met `unavailable`.
  * @returns one result for each item, in order
  */
 export async function consumeInBatches<Channel extends AnyChannel>(

@@ -33,10 +33,12 @@ export class ChannelClient<Channel extends AnyChannel> {
   }
 
   /**
-   * Spends for many at once, each with a key of its own and for itself: one that is refused stops no other. Any number of items; they go in requests of 1,000 and 1 MB, one
-   * after the other, each with a deadline of its own. Items that meet `unavailable` are sent again, and only these.
+   * Spends for many at once, each with a key of its own and for itself: one that is refused stops no other. Any number
+   * of items; they go in requests of 1,000 and 1 MB, one after the other, each with a deadline of its own. Items that
+   * meet `unavailable` are sent again, and only these.
    * @returns one result for each item, in order: `status` 200, that of a refusal, or `'unknown'`
-   * @throws Problem where a request is refused as a whole (`unauthenticated`); send all again, then what took effect is `replayed`
+   * @throws Problem where a request is refused as a whole (`unauthenticated`); send all again, then what took effect is
+   *   `replayed`
    */
   consumeBatch(items: readonly Channel['item'][], options: CallOptions = {}): Promise<BatchResult<Channel>[]> {
     return consumeInBatches<Channel>(this.transport, this.at('consume', 'batch'), items, options)
@@ -47,7 +49,10 @@ export class ChannelClient<Channel extends AnyChannel> {
     return this.call({ ...options, method: 'POST', path: this.at('reserve'), body: reserve })
   }
 
-  /** Spends what is held, or `amount` of it; the rest returns. @throws Problem `operation_already_settled`, `commit_exceeds_hold` */
+  /**
+   * Spends what is held, or `amount` of it; the rest returns.
+   * @throws Problem `operation_already_settled`, `commit_exceeds_hold`
+   */
   commit(operationId: string, commit: Commit = {}, options: CallOptions = {}): Promise<Channel['operation']> {
     return this.call({
       ...options,
@@ -63,16 +68,21 @@ export class ChannelClient<Channel extends AnyChannel> {
     return this.call({ ...options, method: 'POST', path: this.at(operationId, 'release'), repeatable: true })
   }
 
-  /** Gives back what was spent, or `amount` of it. @throws Problem `refund_exceeds_charge`, `operation_already_settled` */
+  /**
+   * Gives back what was spent, or `amount` of it.
+   * @throws Problem `refund_exceeds_charge`, `operation_already_settled`
+   */
   refund(operationId: string, refund: Refund, options: KeyedOptions): Promise<Channel['operation']> {
     return this.call({ ...options, method: 'POST', path: this.at(operationId, 'refund'), body: refund })
   }
 
   /**
-   * Holds units, does the work, and commits; releases where the work throws, and throws the same. What the work returns is returned.
+   * Holds units, does the work, and commits; releases where the work throws, and throws the same. What the work returns
+   * is returned.
    *
-   * Called again with the same key, as after a crash, it goes on with the same hold while that is open; once it is settled or expired it throws instead of doing the work
-   * again. An aborted signal is the work's to look at; the hold is settled all the same.
+   * Called again with the same key, as after a crash, it goes on with the same hold while that is open; once it is
+   * settled or expired it throws instead of doing the work again. An aborted signal is the work's to look at; the hold
+   * is settled all the same.
    * @throws HoldSettled the key's hold is not open any more; the work was not begun
    * @throws Problem like reserve and commit: `operation_already_settled` where the hold has expired during the work
    */

@@ -6,8 +6,9 @@ interface AnyPage {
 type ItemOf<Page extends AnyPage> = Page['items'][number]
 
 /**
- * A list, not yet asked for. `await list.page()` is the one page that the filter names, with all that the service says of it; `for await (const item of list)` walks over
- * all items from there on, asking for one page after the other as it goes. Every walk is one of its own.
+ * A list, not yet asked for. `await list.page()` is the one page that the filter names, with all that the service says
+ * of it; `for await (const item of list)` walks over all items from there on, asking for one page after the other as it
+ * goes. Every walk is one of its own.
  */
 export class Listing<Page extends AnyPage> implements AsyncIterable<ItemOf<Page>> {
   /**

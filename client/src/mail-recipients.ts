@@ -1,4 +1,7 @@
-/** Recipients as mail programs write them: `ann@example.org`, `Ann <ann@example.org>`, several with commas between them; or objects with an `address`. */
+/**
+ * Recipients as mail programs write them: `ann@example.org`, `Ann <ann@example.org>`, several with commas between them;
+ * or objects with an `address`.
+ */
 export type Recipients = string | { readonly address: string } | readonly Recipients[] | null | undefined
 
 /** To whom a mail goes. */
@@ -9,11 +12,11 @@ export interface Envelope {
 }
 
 /**
- * The addresses that a mail goes to, each once: as first written, without names and comments, those of `to` first, then of `cc` and `bcc`. Their number is what to consume
- * where a unit is a recipient.
+ * The addresses that a mail goes to, each once: as first written, without names and comments, those of `to` first, then
+ * of `cc` and `bcc`. Their number is what to consume where a unit is a recipient.
  *
- * Two addresses are the same where their domains are, whatever the case and whether written in Unicode or Punycode, and what is before the `@`, where case counts (RFC 5321)
- * and quotes that are not needed do not.
+ * Two addresses are the same where their domains are, whatever the case and whether written in Unicode or Punycode, and
+ * what is before the `@`, where case counts (RFC 5321) and quotes that are not needed do not.
  * @throws TypeError something in there is no address
  */
 export function mailRecipients({ to, cc, bcc }: Envelope): string[] {

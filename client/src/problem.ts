@@ -1,8 +1,8 @@
 import type { AnyChannel, ProblemBody } from './types.js'
 
 /**
- * What may be wrong, for machines: the codes of the contract. And `foreign_answer`: an error that is not the service's own but of something before it, a proxy
- * or a wrong address; its `status` tells more.
+ * What may be wrong, for machines: the codes of the contract. And `foreign_answer`: an error that is not the service's
+ * own but of something before it, a proxy or a wrong address; its `status` tells more.
  */
 export type ProblemCode = ProblemBody['code'] | 'foreign_answer'
 
@@ -32,8 +32,9 @@ class Refused extends Error {
 }
 
 /**
- * The service has answered, and the answer is no: 4xx, or 500 three times. Narrowed by `code` to what the service tells beside: `quota_exceeded` has `remaining`,
- * `refillsAt` and `quotas`, `version_mismatch` the current `version`, `validation_failed` the broken fields in `errors`, and so on.
+ * The service has answered, and the answer is no: 4xx, or 500 three times. Narrowed by `code` to what the service tells
+ * beside: `quota_exceeded` has `remaining`, `refillsAt` and `quotas`, `version_mismatch` the current `version`,
+ * `validation_failed` the broken fields in `errors`, and so on.
  *
  * `requestId` finds the request in the service's log. `status` is that of HTTP.
  */
@@ -54,8 +55,9 @@ export function isProblem<Code extends ProblemCode>(error: unknown, ...codes: re
 }
 
 /**
- * The deadline has passed, or nothing more may be tried, and nobody knows whether the call took effect. Keep what you were about to do, and call again later with the
- * same key: that finds out. A read has no effect; there it says no more than that no answer came.
+ * The deadline has passed, or nothing more may be tried, and nobody knows whether the call took effect. Keep what you
+ * were about to do, and call again later with the same key: that finds out. A read has no effect; there it says no more
+ * than that no answer came.
  *
  * `cause` is what happened last: a `Problem` (`unavailable`), or what the network said.
  */
@@ -78,8 +80,8 @@ export class OutcomeUnknown extends Error {
 }
 
 /**
- * `withHold` was called with the key of a hold that is settled or has expired: what was to be done under it was done, given up, or taken too long before, by an earlier
- * run. `operation.state` says which. The work was not begun.
+ * `withHold` was called with the key of a hold that is settled or has expired: what was to be done under it was done,
+ * given up, or taken too long before, by an earlier run. `operation.state` says which. The work was not begun.
  */
 export class HoldSettled<Operation = AnyChannel['operation']> extends Error {
   override readonly name = 'HoldSettled'

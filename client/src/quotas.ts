@@ -20,7 +20,7 @@ export interface Paths {
   summary(owner: object): { path: string; query?: object }
 }
 
-const MOST_ROWS = 100
+const MAX_ROWS = 100
 
 /** The quotas of a channel, for those who look after them. */
 export class Quotas<Channel extends AnyChannel> {
@@ -30,7 +30,8 @@ export class Quotas<Channel extends AnyChannel> {
   ) {}
 
   /**
-   * Makes a quota. With a key it may be tried again and takes effect once; without one it is not tried again once it may have taken effect.
+   * Makes a quota. With a key it may be tried again and takes effect once; without one it is not tried again once it
+   * may have taken effect.
    * @throws Problem of the codes `too_many_quotas`, `validation_failed`, …
    */
   create(quota: Channel['create'], options: MaybeKeyedOptions = {}): Promise<Channel['quota']> {
@@ -43,10 +44,11 @@ export class Quotas<Channel extends AnyChannel> {
   }
 
   /**
-   * Changes settings; what is absent stays, and the fields of a record that was read may be sent back with it. With `version` somebody else's edit is not overwritten.
+   * Changes settings; what is absent stays, and the fields of a record that was read may be sent back with it. With
+   * `version` somebody else's edit is not overwritten.
    *
-   * It is tried again like a call with a key. Where an attempt without an answer had taken effect, the next is refused for its `version`: the history of changes tells
-   * then whose edit that was, and one's own is a success.
+   * It is tried again like a call with a key. Where an attempt without an answer had taken effect, the next is refused
+   * for its `version`: the history of changes tells then whose edit that was, and one's own is a success.
    * @throws Problem `version_mismatch`: somebody else was first; its `version` is the current one
    */
   update(id: number, settings: Channel['update'], options: CallOptions = {}): Promise<Channel['quota']> {
@@ -94,7 +96,8 @@ export class Quotas<Channel extends AnyChannel> {
   }
 
   /**
-   * Newest first. Walking over it goes on by `beforeId`: it reaches any depth, and what is made or deleted meanwhile makes it show nothing twice and leave nothing out.
+   * Newest first. Walking over it goes on by `beforeId`: it reaches any depth, and what is made or deleted meanwhile
+   * makes it show nothing twice and leave nothing out.
    */
   list(filter: Channel['list'] = {}, options: CallOptions = {}): Listing<Channel['quotaPage']> {
     return this.listing(this.paths.list, filter, options, ({ items, pageSize }) => {
@@ -161,7 +164,7 @@ export class Quotas<Channel extends AnyChannel> {
 
   /** Did that request change the quota so? */
   private async wrote(id: number, action: string, requestId: string, options: CallOptions): Promise<boolean> {
-    const { items } = await this.changesOf(id, { pageSize: MOST_ROWS }, { ...options, requestId: undefined }).page()
+    const { items } = await this.changesOf(id, { pageSize: MAX_ROWS }, { ...options, requestId: undefined }).page()
     return items.some((change) => change.requestId === requestId && change.action === action)
   }
 

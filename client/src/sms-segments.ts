@@ -6,9 +6,14 @@ export interface SmsSegments {
   readonly segments: number
   /** What each of them carries. */
   readonly parts: readonly string[]
-  /** The length in units of the encoding: septets, where a character of the extension takes two, or UTF-16 code units. */
+  /**
+   * The length in units of the encoding: septets, where a character of the extension takes two, or UTF-16 code units.
+   */
   readonly units: number
-  /** Why the text is not GSM-7: its first character that is not, and where it begins (in UTF-16 code units); null where all are. */
+  /**
+   * Why the text is not GSM-7: its first character that is not, and where it begins (in UTF-16 code units); null where
+   * all are.
+   */
   readonly firstNonGsm: { readonly character: string; readonly index: number } | null
 }
 
@@ -22,7 +27,10 @@ const EXTENSION = new Set('\f^{}\\[~]|€')
 /** How much one message takes, and each of several: a concatenated one has six octets less. */
 const ROOM = { 'GSM-7': { alone: 160, joined: 153 }, 'UCS-2': { alone: 70, joined: 67 } }
 
-/** Cuts a text into the messages that it takes as SMS. Neither an escape and its character nor a surrogate pair is ever split. */
+/**
+ * Cuts a text into the messages that it takes as SMS. Neither an escape and its character nor a surrogate pair is ever
+ * split.
+ */
 export function smsSegments(text: string): SmsSegments {
   const characters = Array.from(text)
   const odd = characters.findIndex((character) => !DEFAULT.has(character) && !EXTENSION.has(character))

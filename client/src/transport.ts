@@ -4,11 +4,15 @@ import { camelName, renamed, wireName } from './wire.js'
 
 /** How the client reaches the service. */
 export interface ClientOptions {
-  /** Where the service is, such as `https://quota.example`; a path is kept. In a browser it may be relative to the page. */
+  /**
+   * Where the service is, such as `https://quota.example`; a path is kept. In a browser it may be relative to the page.
+   */
   readonly baseUrl: string
   /** The bearer token, or what gives it: asked before each attempt; where it rejects, so does the call. */
   readonly token: string | (() => Promise<string>)
-  /** How long one attempt may take, in milliseconds. Default 15,000: the service itself tries for six seconds and more. */
+  /**
+   * How long one attempt may take, in milliseconds. Default 15,000: the service itself tries for six seconds and more.
+   */
   readonly timeoutMs?: number
   /** How long a call may take with all its attempts, in milliseconds, from its first one on. Default 60,000. */
   readonly deadlineMs?: number
@@ -66,8 +70,8 @@ export interface CallOptions {
 /** A call that needs a key. */
 export interface KeyedOptions extends CallOptions {
   /**
-   * Names the intention: 1 to 255 printable ASCII characters. The same key takes effect once, however often it is sent, so it must be known before the call and survive
-   * a crash: the id of the message, of the job, of the order.
+   * Names the intention: 1 to 255 printable ASCII characters. The same key takes effect once, however often it is sent,
+   * so it must be known before the call and survive a crash: the id of the message, of the job, of the order.
    */
   readonly key: string
 }
@@ -88,8 +92,8 @@ export interface Call extends MaybeKeyedOptions {
   /** May it be sent again when nobody knows whether it took effect? Reads and calls with a key always may. */
   readonly repeatable?: boolean
   /**
-   * Asked where the call is refused after an attempt that may have taken effect: was that refusal only because it had? @returns then what to answer, in place of the
-   * refusal; else undefined
+   * Asked where the call is refused after an attempt that may have taken effect: was that refusal only because it had?
+   * @returns then what to answer, in place of the refusal; else undefined
    */
   readonly confirm?: (problem: Problem, requestId: string) => Promise<object | undefined>
 }
@@ -106,7 +110,7 @@ const TIMEOUT_MS = 15_000
 const DEADLINE_MS = 60_000
 /** The longest pause before the second attempt; each further one may take twice as long. */
 const FIRST_PAUSE_MS = 200
-const LONGEST_PAUSE_MS = 10_000
+const MAX_PAUSE_MS = 10_000
 /** How often an `internal_error` is tried again. */
 const RETRIES_OF_500 = 2
 const KEY = /^[!-~](?:[ -~]{0,253}[!-~])?$/
@@ -219,7 +223,7 @@ export class Transport {
 
   /** How long to wait after an attempt: full jitter, on top of what the service asks for. */
   pause(attempt: number, retryAfterSeconds = 0): number {
-    const most = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (attempt - 1))
+    const most = Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (attempt - 1))
     return retryAfterSeconds * 1000 + this.timing.random() * most
   }
 

@@ -5,7 +5,10 @@ export type CamelName<Name> = Name extends `${infer Head}_${infer Tail}`
   ? `${Head}${Capitalize<CamelName<Tail>>}`
   : Name
 
-/** What the service speaks of, with the names of its fields as programs write them, all the way down. Values stay what they are. */
+/**
+ * What the service speaks of, with the names of its fields as programs write them, all the way down. Values stay what
+ * they are.
+ */
 export type Camel<Value> = Value extends readonly (infer Item)[]
   ? Camel<Item>[]
   : Value extends object

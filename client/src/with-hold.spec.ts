@@ -7,7 +7,10 @@ const TEN = { userId: 3, amount: 10 }
 const KEY = { key: 'campaign-1' }
 const held = operation({ kind: 'reserve', state: 'reserved', amount: 10, charged: 0 })
 
-/** A service that holds, commits and releases; it says `replayed` of the hold where it is one of an earlier run, and its `state` now. */
+/**
+ * A service that holds, commits and releases; it says `replayed` of the hold where it is one of an earlier run, and its
+ * `state` now.
+ */
 function holding({ replayed = false, state = 'reserved', commit = 200, release = 200 } = {}): TestNetwork {
   return new TestNetwork(({ method, path }) => {
     if (path.endsWith('/reserve')) return json(201, held, replayed ? { 'idempotency-replayed': 'true' } : {})

@@ -21,7 +21,7 @@ import { OwnerScreen } from './screens/owner.tsx'
 import { QuotaScreen } from './screens/quota.tsx'
 import { QuotasScreen } from './screens/quotas.tsx'
 import { SignInForm } from './screens/sign-in.tsx'
-import { signOut, useSession, useWaiting } from './session.ts'
+import { resume, signOut, useSession, useWaiting } from './session.ts'
 import {
   changesSearch,
   newSearch,
@@ -45,7 +45,7 @@ function Frame(): ReactNode {
   useEffect(() => {
     if (signedOut) queries.clear()
   }, [signedOut, queries])
-  if (session.state === 'signedOut') return <SignedOut />
+  if (session.state === 'signedOut') return <SignedOut why={session.why} />
   if (session.state === 'checking') {
     return (
       <main className="centre" role="status">
@@ -117,7 +117,7 @@ function Mark(): ReactNode {
   )
 }
 
-function SignedOut(): ReactNode {
+function SignedOut({ why }: { why: unknown }): ReactNode {
   return (
     <main className="centre">
       <div className="card">
@@ -125,6 +125,7 @@ function SignedOut(): ReactNode {
           <Mark /> Quotas
         </p>
         <Screen title="Sign in" takesFocus={false}>
+          {why !== undefined && <Failure error={why} retry={resume} />}
           <SignInForm autoFocus />
         </Screen>
       </div>

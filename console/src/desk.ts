@@ -13,8 +13,8 @@ import type {
 import { client } from './session.ts'
 
 /*
- * The two channels are one to the screens: whoever owns a quota is its `owner`, whether the service calls that an account or a user. This is the only file that
- * knows the difference.
+ * The two channels are one to the screens: whoever owns a quota is its `owner`, whether the service calls that an
+ * account or a user. This is the only file that knows the difference.
  */
 
 export type ChannelName = 'mail' | 'sms'
@@ -81,7 +81,7 @@ export interface LedgerFilter {
 type Signal = AbortSignal | undefined
 const ROWS = 50
 /** An owner has 200 live quotas at most: two pages. */
-const MOST_ROWS = 100
+const MAX_ROWS = 100
 
 /** What the console asks a channel for and does to it. */
 export class Desk {
@@ -115,10 +115,10 @@ export class Desk {
 
   /** All of an owner's active quotas, what pays first first. */
   async activeOf(owner: number, signal?: Signal): Promise<Quota[]> {
-    const first = await this.quotas({ owner, status: 'active', page: 1, pageSize: MOST_ROWS }, signal)
+    const first = await this.quotas({ owner, status: 'active', page: 1, pageSize: MAX_ROWS }, signal)
     const second =
-      first.total > MOST_ROWS
-        ? (await this.quotas({ owner, status: 'active', page: 2, pageSize: MOST_ROWS }, signal)).items
+      first.total > MAX_ROWS
+        ? (await this.quotas({ owner, status: 'active', page: 2, pageSize: MAX_ROWS }, signal)).items
         : []
     return [...first.items, ...second].sort(byDrawDown)
   }
@@ -228,14 +228,14 @@ export function deskOf(channel: ChannelName): Desk {
 }
 
 /** When what is left in the quota is lost. */
-function lostAt({ cycleResetAt, expireAt }: Quota): string {
+function expiresFirstAt({ cycleResetAt, expireAt }: Quota): string {
   const times = [cycleResetAt, expireAt].filter((time) => time !== null)
   return times.sort()[0] ?? '9999'
 }
 
 /** The order in which quotas pay (contract, §4): what would be lost soonest, then the older, then the smaller id. */
 export function byDrawDown(a: Quota, b: Quota): number {
-  return compare(lostAt(a), lostAt(b)) || compare(a.createdAt, b.createdAt) || a.id - b.id
+  return compare(expiresFirstAt(a), expiresFirstAt(b)) || compare(a.createdAt, b.createdAt) || a.id - b.id
 }
 
 function compare(a: string, b: string): number {
@@ -249,7 +249,10 @@ export function given<T extends object>(fields: T): Given<T> {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never
 }
 
-/** A key for something that somebody is about to do: pressed twice it is still one. Not `randomUUID`, which pages without TLS lack. */
+/**
+ * A key for something that somebody is about to do: pressed twice it is still one. Not `randomUUID`, which pages
+ * without TLS lack.
+ */
 export function newKey(): string {
   return `console-${Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('')}`
 }

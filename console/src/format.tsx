@@ -1,7 +1,8 @@
 import type { ReactNode } from 'react'
 
 /*
- * Numbers and times as people of this browser write them. Times are in the browser's zone, with UTC where the mouse rests.
+ * Numbers and times as people of this browser write them. Times are in the browser's zone, with UTC where the mouse
+ * rests.
  */
 
 const number = new Intl.NumberFormat()

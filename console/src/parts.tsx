@@ -1,6 +1,17 @@
 import { isProblem, OutcomeUnknown } from '@quota-service/client'
 import { Link } from '@tanstack/react-router'
-import { type SubmitEvent, type ReactNode, useEffect, useId, useRef, useState, useSyncExternalStore } from 'react'
+import {
+  createContext,
+  type SubmitEvent,
+  type ReactNode,
+  useContext,
+  useEffect,
+  useId,
+  useLayoutEffect,
+  useRef,
+  useState,
+  useSyncExternalStore,
+} from 'react'
 import type { ChannelName, Operation, Quota, Status } from './desk.ts'
 import { amount } from './format.tsx'
 
@@ -45,6 +56,7 @@ export function Screen({
   children: ReactNode
 }): ReactNode {
   const heading = useRef<HTMLHeadingElement>(null)
+  const [failures] = useState(() => new Failures())
   useEffect(() => {
     document.title = `${heading.current?.textContent ?? ''} · Quota console`
   })
@@ -61,7 +73,7 @@ export function Screen({
         </h1>
         {actions !== undefined && <div className="actions">{actions}</div>}
       </div>
-      {children}
+      <OnThisScreen value={failures}>{children}</OnThisScreen>
     </>
   )
 }
@@ -93,6 +105,95 @@ export function Panel({
   )
 }
 
+/**
+ * Why nothing came, where every part of a screen fails alike: the service or the right to it; undefined for what is of
+ * one part alone.
+ */
+function commonCause(error: unknown): string | undefined {
+  if (error instanceof OutcomeUnknown) return 'no answer'
+  if (isProblem(error) && (error.status >= 500 || error.status === 401 || error.status === 403)) return error.code
+  return undefined
+}
+
+interface FailedPart {
+  readonly id: string
+  readonly place: HTMLElement
+  readonly cause: string
+  readonly retry: () => unknown
+}
+
+/**
+ * The parts of a screen that failed of a common cause: the uppermost tells it, and the others say that they are not
+ * there.
+ */
+class Failures {
+  private failed: readonly FailedPart[] = []
+  private readonly listeners = new Set<() => void>()
+
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this.listeners.add(listener)
+    return () => this.listeners.delete(listener)
+  }
+
+  /** @returns takes it back */
+  add(part: FailedPart): () => void {
+    this.set([...this.failed, part])
+    return () => this.set(this.failed.filter((one) => one !== part))
+  }
+
+  /** The part that tells a cause. */
+  teller(cause: string | undefined): string | undefined {
+    const parts = this.failed.filter((one) => one.cause === cause)
+    return parts.find(({ place }) => parts.every((one) => one.place === place || isBefore(place, one.place)))?.id
+  }
+
+  /** Asks once more for all that failed so. */
+  retry(cause: string): void {
+    for (const one of this.failed) if (one.cause === cause) void one.retry()
+  }
+
+  private set(failed: typeof this.failed): void {
+    this.failed = failed
+    for (const listener of this.listeners) listener()
+  }
+}
+
+function isBefore(one: Node, other: Node): boolean {
+  return (one.compareDocumentPosition(other) & Node.DOCUMENT_POSITION_FOLLOWING) !== 0
+}
+
+const OnThisScreen = createContext(new Failures())
+
+/** What could not be read, told once on a screen however many of its parts wanted it. */
+function Unread({ error, refetch }: { error: unknown; refetch: () => unknown }): ReactNode {
+  const id = useId()
+  const place = useRef<HTMLDivElement>(null)
+  const failures = useContext(OnThisScreen)
+  const cause = commonCause(error)
+  const latest = useRef(refetch)
+  // Before anything is painted or read out.
+  useLayoutEffect(() => {
+    latest.current = refetch
+  })
+  useLayoutEffect(
+    () =>
+      cause === undefined || place.current === null
+        ? undefined
+        : failures.add({ id, place: place.current, cause, retry: () => latest.current() }),
+    [failures, id, cause],
+  )
+  const teller = useSyncExternalStore(failures.subscribe, () => failures.teller(cause))
+  return (
+    <div ref={place}>
+      {cause === undefined || teller === undefined || teller === id ? (
+        <Failure error={error} retry={cause === undefined ? refetch : () => failures.retry(cause)} />
+      ) : (
+        <p className="unread muted">Not loaded, for the same reason as above.</p>
+      )}
+    </div>
+  )
+}
+
 interface Asked<T> {
   readonly data: T | undefined
   readonly error: unknown
@@ -115,12 +216,12 @@ export function Loaded<T>({
   if (of.data !== undefined) {
     return (
       <>
-        {of.error !== null && of.error !== undefined && <Failure error={of.error} retry={of.refetch} />}
+        {of.error !== null && of.error !== undefined && <Unread error={of.error} refetch={of.refetch} />}
         {isEmpty?.(of.data) === true ? <div className="empty">{empty}</div> : children(of.data)}
       </>
     )
   }
-  if (of.error !== null && of.error !== undefined) return <Failure error={of.error} retry={of.refetch} />
+  if (of.error !== null && of.error !== undefined) return <Unread error={of.error} refetch={of.refetch} />
   return (
     <div className="loading" role="status">
       <span className="visually-hidden">Loading…</span>
@@ -132,7 +233,10 @@ export function Loaded<T>({
 }
 
 /** What happened, what to do about it, and a request id to tell. */
-function told(error: unknown): {
+function told(
+  error: unknown,
+  reading: boolean,
+): {
   title: string
   what: string
   todo: string
@@ -142,8 +246,10 @@ function told(error: unknown): {
   if (error instanceof OutcomeUnknown) {
     return {
       title: 'No answer came',
-      what: 'The service did not answer in time. A change that was sent may have been made or not.',
-      todo: 'Look whether the connection is there, then do it once more: done twice, it takes effect once.',
+      what: `The service did not answer in time.${reading ? '' : ' A change that was sent may have been made or not.'}`,
+      todo: reading
+        ? 'Look whether the connection is there, then try again.'
+        : 'Look whether the connection is there, then do it once more: done twice, it takes effect once.',
       requestId: error.requestId,
       fields: [],
     }
@@ -191,7 +297,7 @@ function sentence(text: string): string {
 
 /** A failure, told so that somebody can act on it. */
 export function Failure({ error, retry }: { error: unknown; retry?: (() => unknown) | undefined }): ReactNode {
-  const { title, what, todo, requestId, fields } = told(error)
+  const { title, what, todo, requestId, fields } = told(error, retry !== undefined)
   const box = useRef<HTMLDivElement>(null)
   return (
     <div className="failure" role="alert" ref={box}>
@@ -211,7 +317,7 @@ export function Failure({ error, retry }: { error: unknown; retry?: (() => unkno
       )}
       <p>{todo}</p>
       <div className="actions">
-        {retry !== undefined && (
+        {retry !== undefined && !(isProblem(error) && error.status === 404) && (
           <button type="button" onClick={() => void retry()}>
             Try again
           </button>
@@ -307,7 +413,8 @@ export function UsageBar({
 }: Pick<Quota, 'total' | 'used' | 'reserved' | 'remaining'> & { wide?: boolean }): ReactNode {
   const pattern = useId()
   const of = (value: number): number => (total === 0 ? 0 : Math.min(BAR, (value / total) * BAR))
-  const usedWidth = used >= total ? BAR : of(used)
+  // Of nothing, nothing is used up.
+  const usedWidth = total > 0 && used >= total ? BAR : of(used)
   const reservedWidth = Math.min(BAR - usedWidth, of(reserved))
   return (
     <div className={wide ? 'usage usage-wide' : 'usage'}>

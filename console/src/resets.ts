@@ -7,8 +7,8 @@ export type Resets = readonly string[]
 const DURATION = { hour: 'hours', day: 'days', week: 'weeks', month: 'months', year: 'years' } as const
 
 /**
- * The next resets of a cycle quota, as the contract counts them (§3): reset n falls at the anchor and n units, by the calendar of the quota's zone, never at the reset
- * before and one unit.
+ * The next resets of a cycle quota, as the contract counts them (§3): reset n falls at the anchor and n units, by the
+ * calendar of the quota's zone, never at the reset before and one unit.
  */
 export async function nextResets(quota: Quota, count: number): Promise<Resets> {
   const { cycleUnit, cycleAnchorAt, cycleResetAt, cycleTimeZone } = quota

@@ -1,7 +1,8 @@
 import type { Change, Status } from './desk.ts'
 
 /*
- * What of a screen stands in its address: filters and pages, so that it can be sent to somebody. As plain text; what is no good is left out.
+ * What of a screen stands in its address: filters and pages, so that it can be sent to somebody. As plain text; what is
+ * no good is left out.
  */
 
 type Raw = Record<string, unknown>

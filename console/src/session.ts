@@ -3,7 +3,8 @@ import { useSyncExternalStore } from 'react'
 
 /** Who uses the console, as far as is known. */
 export type Session =
-  | { readonly state: 'signedOut' }
+  /** `why`: what kept a token that this tab keeps from being looked at. */
+  | { readonly state: 'signedOut'; readonly why?: unknown }
   /** A token that was kept is being looked at. */
   | { readonly state: 'checking' }
   | { readonly state: 'signedIn'; readonly me: Me }
@@ -104,8 +105,9 @@ export async function resume(): Promise<void> {
   try {
     await signIn(kept, true)
   } catch (error) {
-    if (isProblem(error, 'unauthenticated')) sessionStorage.removeItem(KEPT)
-    session.set({ state: 'signedOut' })
+    const refused = isProblem(error, 'unauthenticated')
+    if (refused) sessionStorage.removeItem(KEPT)
+    session.set(refused ? { state: 'signedOut' } : { state: 'signedOut', why: error })
   }
 }
 

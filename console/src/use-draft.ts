@@ -2,8 +2,8 @@ import { useCallback, useState } from 'react'
 import { DRAFTS } from './session.ts'
 
 /**
- * What somebody types in a form. It outlives the form, the loading of the page and signing in again: it is kept for this tab until it is saved, thrown away, or its
- * owner signs out.
+ * What somebody types in a form. It outlives the form, the loading of the page and signing in again: it is kept for
+ * this tab until it is saved, thrown away, or its owner signs out.
  * @param name of the form
  * @param initial what the form begins with
  * @returns the draft, whether it was found from before, a setter, and an end to it

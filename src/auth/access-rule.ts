@@ -4,7 +4,8 @@ import { type Role, ROLES } from '../role/role.js'
  * What a route asks of its caller:
  *
  * - `public`: nothing; open to everybody, token or not.
- * - `any`: some good token. For reading what is secret to strangers alone: who I am, the metrics, the API document. Nothing under it spends or changes.
+ * - `any`: some good token. For reading what is secret to strangers alone: who I am, the metrics, the API document.
+ *   Nothing under it spends or changes.
  * - `usage`: what spends and settles, and what was spent.
  * - `service`: the settings of mail quotas.
  * - `admin`: those of SMS quotas.

@@ -21,7 +21,8 @@ export interface Guarded {
 }
 
 /**
- * Who may call: the first thing that is asked about every request, once its route is known. A route that declares no rule is closed to everybody.
+ * Who may call: the first thing that is asked about every request, once its route is known. A route that declares no
+ * rule is closed to everybody.
  */
 @Injectable()
 export class Access {

@@ -2,10 +2,10 @@ import { describe, expect, it } from '@jest/globals'
 import { loadConfig } from '../config/config.js'
 import { Authenticator, Unauthenticated } from './authenticator.js'
 import { BearerStrategy } from './bearer.strategy.js'
-import { digestOf, newToken } from './token.js'
+import { hashOf, newToken } from './token.js'
 import { Tokens } from './tokens.js'
 
-const entry = (name: string, role: string, token: string) => `${name}:${role}:${digestOf(token).toString('hex')}`
+const entry = (name: string, role: string, token: string) => `${name}:${role}:${hashOf(token).toString('hex')}`
 const authenticatorOf = (tokens: Tokens) => new Authenticator(new BearerStrategy(tokens))
 const good = authenticatorOf(
   new Tokens(
@@ -35,7 +35,7 @@ describe('the authenticator', () => {
     ['Token one', 'Bearer realm="quota"'],
     ['Bearer One', 'Bearer realm="quota", error="invalid_token"'],
     ['Bearer one,', 'Bearer realm="quota", error="invalid_token"'],
-    [`Bearer ${digestOf('one').toString('hex')}`, 'Bearer realm="quota", error="invalid_token"'],
+    [`Bearer ${hashOf('one').toString('hex')}`, 'Bearer realm="quota", error="invalid_token"'],
   ])('does not know %p', async (authorization, challenge) => {
     const error: unknown = await ask(authorization).catch((reason: unknown) => reason)
     expect(error).toBeInstanceOf(Unauthenticated)

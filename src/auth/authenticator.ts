@@ -30,9 +30,10 @@ const NEEDED = 'send Authorization: Bearer TOKEN'
 /**
  * Finds out who calls.
  *
- * The strategy is run as passport's own middleware runs it, on an object made for the request, but without that middleware and its
- * AuthGuard: they add about half to the time of an empty handler, where this adds a tenth; they hand the strategy the query and the body,
- * where no token may be (contract, §5); and they find strategies by name in one registry per process.
+ * The strategy is run as passport's own middleware runs it, on an object made for the request, but without that
+ * middleware and its AuthGuard: they add about half to the time of an empty handler, where this adds a tenth; they hand
+ * the strategy the query and the body, where no token may be (contract, §5); and they find strategies by name in one
+ * registry per process.
  */
 @Injectable()
 export class Authenticator {
@@ -54,7 +55,8 @@ export class Authenticator {
       attempt.success = resolve
       attempt.error = reject
       attempt.fail = (challenge) => {
-        // The strategy says 400 for a header of another form; the contract's answer to every request without a good token is 401.
+        // The strategy says 400 for a header of another form; the contract's answer to every request without a good
+        // token is 401.
         const text = typeof challenge === 'string' ? challenge : `Bearer realm="${REALM}", error="invalid_request"`
         reject(new Unauthenticated(text.includes('invalid_token') ? 'the token is not known here' : NEEDED, text))
       }

@@ -3,7 +3,7 @@ import { Injectable } from '@nestjs/common'
 import { PassportStrategy } from '@nestjs/passport'
 import { Strategy } from 'passport-http-bearer'
 import type { Principal } from './principal.js'
-import { digestOf } from './token.js'
+import { hashOf } from './token.js'
 import { Tokens } from './tokens.js'
 
 /** Named in the challenge of a 401. */
@@ -12,22 +12,25 @@ export const REALM = 'quota'
 /** Passport's bearer strategy over the service's tokens: says whose a token is. */
 @Injectable()
 export class BearerStrategy extends PassportStrategy(Strategy) {
-  private readonly entries: readonly { readonly digest: Buffer; readonly principal: Principal }[]
+  private readonly entries: readonly { readonly hash: Buffer; readonly principal: Principal }[]
 
   constructor(tokens: Tokens) {
     super({ realm: REALM })
-    this.entries = tokens.entries.map(({ name, role, digest }) => ({
-      digest,
+    this.entries = tokens.entries.map(({ name, role, hash }) => ({
+      hash,
       principal: Object.freeze({ name, role }),
     }))
   }
 
-  /** @returns whose token it is, or false. Every entry is compared, so that the time taken tells nothing about which one it is. */
+  /**
+   * @returns whose token it is, or false. Every entry is compared, so that the time taken tells nothing about which one
+   *   it is.
+   */
   validate(token: string): Principal | false {
-    const digest = digestOf(token)
+    const hash = hashOf(token)
     let found: Principal | false = false
-    for (const { digest: known, principal } of this.entries) {
-      if (timingSafeEqual(known, digest)) found = principal
+    for (const { hash: known, principal } of this.entries) {
+      if (timingSafeEqual(known, hash)) found = principal
     }
     return found
   }

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common'
 import { Config, type TokenEntry } from '../config/config.js'
 import type { Role } from '../role/role.js'
-import { digestOf, newToken } from './token.js'
+import { hashOf, newToken } from './token.js'
 
 /** A token made at start, to be printed on the terminal once. */
 export interface MadeToken {
@@ -22,7 +22,7 @@ export class Tokens {
     this.made = roles.map((role) => ({ name: role, role, token: newToken(role) }))
     this.entries = [
       ...config.tokens,
-      ...this.made.map(({ name, role, token }) => ({ name, role, digest: digestOf(token) })),
+      ...this.made.map(({ name, role, token }) => ({ name, role, hash: hashOf(token) })),
     ]
   }
 }

@@ -26,7 +26,10 @@ import { UsageService } from './usage.service.js'
 /** Batches at the database at once, where one does not keep up; on SQLite there is one write lock. */
 const LANES = 2
 
-/** One channel's ledger, its readers and its sweeper, and the services of its routes. A feature imports it for its own channel, and injects the services by their classes. */
+/**
+ * One channel's ledger, its readers and its sweeper, and the services of its routes. A feature imports it for its own
+ * channel, and injects the services by their classes.
+ */
 @Module({})
 export class LedgerModule {
   /** @param Quotas the channel's own service of its quotas */

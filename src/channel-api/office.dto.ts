@@ -8,23 +8,23 @@ import {
   InstantField,
   IntegerField,
   PageSizeField,
-  ShownChoice,
-  ShownId,
-  ShownInstant,
-  ShownInteger,
-  ShownObject,
-  ShownText,
+  ResponseChoice,
+  ResponseId,
+  ResponseInstant,
+  ResponseInteger,
+  ResponseObject,
+  ResponseText,
 } from '../http/field.decorator.js'
 import { CHANGE_ACTIONS, type ChangeAction } from '../ledger/change.entity.js'
 import { parseCursor } from '../ledger/expiring-reader.js'
 import { oldest } from '../ledger/refusal-reader.js'
 import { REFUSAL_CODES, type RefusalCode } from '../ledger/refusal.entity.js'
 import type { Instant } from '../quota/instant.js'
-import { brokenPeriod, periodOf } from './period.js'
+import { periodViolations, periodOf } from './period.js'
 
 /** How far ahead one looks for what ends, in days. */
 const DEFAULT_DAYS = 7
-const MOST_DAYS = 90
+const MAX_DAYS = 90
 
 /** Which owners to show. */
 export class OwnersQuery {
@@ -40,7 +40,7 @@ export class OwnersQuery {
 /** Where a page of owners ends. */
 export abstract class OwnersPageFields {
   /** Hand it in as `after` for the next page; null at the end. */
-  @ShownId({ nullable: true })
+  @ResponseId({ nullable: true })
   next_after!: number | null
 }
 
@@ -79,22 +79,22 @@ export abstract class ChangesFields {
   page_size?: number
 
   /** Asked by the pipe. */
-  brokenRules(): FieldError[] {
-    return brokenPeriod(this)
+  violations(): FieldError[] {
+    return periodViolations(this)
   }
 }
 
 /** Where a page of changes ends. */
 export abstract class ChangesPageFields {
   /** Hand it in as `before` for the next page; null at the end. */
-  @ShownId({ nullable: true, example: 31 })
+  @ResponseId({ nullable: true, example: 31 })
   next_before!: number | null
 }
 
 /** Which quotas that end soon to show. */
 export class ExpiringQuery {
   /** Only those that end within so many days of 24 hours. */
-  @IntegerField({ optional: true, min: 1, max: MOST_DAYS, default: DEFAULT_DAYS, example: DEFAULT_DAYS })
+  @IntegerField({ optional: true, min: 1, max: MAX_DAYS, default: DEFAULT_DAYS, example: DEFAULT_DAYS })
   days?: number
 
   /** The `next_cursor` of the page before; `days` is to be sent again. */
@@ -109,18 +109,18 @@ export class ExpiringQuery {
 /** Where a page of quotas that end soon ends. */
 export abstract class ExpiringPageFields {
   /** Hand it in as `cursor` for the next page; null at the end. */
-  @ShownText({ nullable: true, example: '1798761600000.12' })
+  @ResponseText({ nullable: true, example: '1798761600000.12' })
   next_cursor!: string | null
 }
 
 /** How far back one looks for who was refused most, in hours. */
 const DEFAULT_HOURS = 24
-const MOST_HOURS = 168
+const MAX_HOURS = 168
 
 /** Who was refused most to show. */
 export class TopRefusalsQuery {
   /** The hour that is running, and so many less one before it. */
-  @IntegerField({ optional: true, min: 1, max: MOST_HOURS, default: DEFAULT_HOURS, example: DEFAULT_HOURS })
+  @IntegerField({ optional: true, min: 1, max: MAX_HOURS, default: DEFAULT_HOURS, example: DEFAULT_HOURS })
   hours?: number
 
   /** Items shown. */
@@ -139,12 +139,12 @@ export abstract class RefusalsFields {
   to?: string
 
   /** Asked by the pipe. */
-  brokenRules(): FieldError[] {
-    return brokenPeriod(this)
+  violations(): FieldError[] {
+    return periodViolations(this)
   }
 
   /** What is wrong at this time: nothing is kept for longer. */
-  brokenNow(now: Instant): FieldError[] {
+  violationsAt(now: Instant): FieldError[] {
     const { from } = periodOf(this)
     return from !== undefined && from < oldest(now) ? [{ field: 'from', message: 'may lie at most 31 days back' }] : []
   }
@@ -153,49 +153,49 @@ export abstract class RefusalsFields {
 /** What both channels show of who was refused most; each adds the owner. */
 export abstract class TopRefusalFields {
   /** Why. */
-  @ShownChoice(REFUSAL_CODES)
+  @ResponseChoice(REFUSAL_CODES)
   code!: RefusalCode
 
   /** Attempts, repeated ones too. */
-  @ShownInteger({ min: 1, example: 41 })
+  @ResponseInteger({ min: 1, example: 41 })
   count!: number
 
   /** The sum of what they asked for. */
-  @ShownInteger({ min: 1, example: 120 })
+  @ResponseInteger({ min: 1, example: 120 })
   requested!: number
 
   /** The last one. */
-  @ShownInstant()
+  @ResponseInstant()
   last_at!: string
 }
 
 /** How often an owner was refused so within an hour. */
 export class RefusalDto {
   /** The beginning of the UTC hour. */
-  @ShownInstant()
+  @ResponseInstant()
   hour!: string
 
   /** Why. */
-  @ShownChoice(REFUSAL_CODES)
+  @ResponseChoice(REFUSAL_CODES)
   code!: RefusalCode
 
   /** Attempts, repeated ones too. */
-  @ShownInteger({ min: 1, example: 41 })
+  @ResponseInteger({ min: 1, example: 41 })
   count!: number
 
   /** The sum of what they asked for. */
-  @ShownInteger({ min: 1, example: 120 })
+  @ResponseInteger({ min: 1, example: 120 })
   requested!: number
 
   /** The last one. */
-  @ShownInstant()
+  @ResponseInstant()
   last_at!: string
 }
 
 /** An owner's refusals by hour, newest first. */
 export class RefusalsDto {
   /** The counts. */
-  @ShownObject(() => RefusalDto, { isArray: true })
+  @ResponseObject(() => RefusalDto, { isArray: true })
   items!: RefusalDto[]
 }
 

@@ -27,7 +27,10 @@ export interface OfficeReaders<Q extends QuotaRow> {
   readonly refusals: RefusalReader<Q>
 }
 
-/** What people who look after quotas ask about all of them: requests in, the domain's terms out. Every error is a ServiceError. */
+/**
+ * What people who look after quotas ask about all of them: requests in, the domain's terms out. Every error is a
+ * ServiceError.
+ */
 export class OfficeService<Q extends QuotaRow> {
   constructor(
     private readonly channel: Channel<Q>,
@@ -55,8 +58,8 @@ export class OfficeService<Q extends QuotaRow> {
 
   /** One owner's refusals, hour by hour. */
   async refusals(query: RefusalsFields): Promise<{ items: RefusalView[] }> {
-    const broken = query.brokenNow(this.clock.now())
-    if (broken.length > 0) throw validationFailed(broken)
+    const violations = query.violationsAt(this.clock.now())
+    if (violations.length > 0) throw validationFailed(violations)
     return this.readers.refusals.ofOwner(ownerOf(this.channel, query), periodOf(query))
   }
 

@@ -4,8 +4,8 @@ import { type AccessRule, admits } from '../auth/access-rule.js'
 import { ServiceError } from '../error/service-error.js'
 
 /**
- * Lets a query name a `caller` other than who asks only where the role would do for the channel's quotas too. A matter of access, so it is decided
- * before anything of the request is looked at for being right (contract, §2 and §8).
+ * Lets a query name a `caller` other than who asks only where the role would do for the channel's quotas too. A matter
+ * of access, so it is decided before anything of the request is looked at for being right (contract, §2 and §8).
  * @param rule of the channel's quotas
  */
 export function OthersKeys(rule: AccessRule): MethodDecorator {

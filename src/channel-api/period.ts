@@ -14,7 +14,7 @@ export function periodOf({ from, to }: SentPeriod): Period {
 }
 
 /** What is wrong between the two ends: an empty period is fine, one that runs backwards is a mistake. */
-export function brokenPeriod(sent: SentPeriod): FieldError[] {
+export function periodViolations(sent: SentPeriod): FieldError[] {
   const { from, to } = periodOf(sent)
   return from !== undefined && to !== undefined && from > to ? [{ field: 'from', message: 'may not lie after to' }] : []
 }

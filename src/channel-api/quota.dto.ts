@@ -3,88 +3,88 @@ import {
   ChoiceField,
   IntegerField,
   LabelField,
-  ShownChoice,
-  ShownId,
-  ShownInstant,
-  ShownInteger,
-  ShownObject,
-  ShownText,
+  ResponseChoice,
+  ResponseId,
+  ResponseInstant,
+  ResponseInteger,
+  ResponseObject,
+  ResponseText,
 } from '../http/field.decorator.js'
-import { WalkQuery } from '../http/page.dto.js'
+import { CursorPageQuery } from '../http/page.dto.js'
 import type { QuotaFilter } from '../ledger/list-sources.js'
 import type { QuotaRow } from '../ledger/quota.entity.js'
 import { CHANGE_ACTIONS, type ChangeAction } from '../ledger/change.entity.js'
 import { CYCLE_UNITS, type CycleUnit } from '../quota/cycle.js'
-import { CYCLE_QUOTA, LARGEST_AMOUNT, type QuotaType, type Status, STATUSES, TOTAL_QUOTA } from '../quota/quota.js'
+import { CYCLE_QUOTA, MAX_AMOUNT, type QuotaType, type Status, STATUSES, TOTAL_QUOTA } from '../quota/quota.js'
 import type { SettingName } from '../quota/settings.js'
 
 const nullable = { nullable: true } as const
-const amount = { max: LARGEST_AMOUNT } as const
+const amount = { max: MAX_AMOUNT } as const
 
 /** What both channels show of a quota; each adds whom it belongs to. */
 export abstract class QuotaFields implements Record<SettingName, unknown> {
   /** The quota's identifier. */
-  @ShownId({ example: 12 })
+  @ResponseId({ example: 12 })
   id!: number
 
   /** 1: total units until `expire_at`. 2: total units per cycle. */
-  @ShownChoice([TOTAL_QUOTA, CYCLE_QUOTA], { example: CYCLE_QUOTA })
+  @ResponseChoice([TOTAL_QUOTA, CYCLE_QUOTA], { example: CYCLE_QUOTA })
   quota_type!: QuotaType
 
   /** The allowance, in the caller's unit. */
-  @ShownInteger({ ...amount, example: 1000 })
+  @ResponseInteger({ ...amount, example: 1000 })
   total!: number
 
   /** Units spent, of a cycle quota in the running cycle. */
-  @ShownInteger({ ...amount, example: 20 })
+  @ResponseInteger({ ...amount, example: 20 })
   used!: number
 
   /** Units held by open reservations. */
-  @ShownInteger({ ...amount, example: 5 })
+  @ResponseInteger({ ...amount, example: 5 })
   reserved!: number
 
   /** max(0, total - used - reserved) */
-  @ShownInteger({ ...amount, example: 975 })
+  @ResponseInteger({ ...amount, example: 975 })
   remaining!: number
 
   /** Derived at the moment of reading: `disabled` by an administrator, else `expired` once `expire_at` has come, else `active`. */
-  @ShownChoice(STATUSES)
+  @ResponseChoice(STATUSES)
   status!: Status
 
   /** From this instant on the quota is over; null: never. */
-  @ShownInstant({ ...nullable, example: null })
+  @ResponseInstant({ ...nullable, example: null })
   expire_at!: string | null
 
   /** How long a cycle lasts; null for type 1. */
-  @ShownChoice(CYCLE_UNITS, { ...nullable, example: 'month' })
+  @ResponseChoice(CYCLE_UNITS, { ...nullable, example: 'month' })
   cycle_unit!: CycleUnit | null
 
   /** The next reset by the calendar, even where `expire_at` comes first; null for type 1. */
-  @ShownInstant(nullable)
+  @ResponseInstant(nullable)
   cycle_reset_at!: string | null
 
   /** Reset number 0, which all others are counted from; null for type 1. */
-  @ShownInstant(nullable)
+  @ResponseInstant(nullable)
   cycle_anchor_at!: string | null
 
   /** The IANA zone whose calendar the cycle follows, as given; null for type 1. */
-  @ShownText({ ...nullable, example: 'UTC' })
+  @ResponseText({ ...nullable, example: 'UTC' })
   cycle_time_zone!: string | null
 
   /** What people call it, as given; null where nobody named it. */
-  @ShownText({ ...nullable, example: 'Spring campaign' })
+  @ResponseText({ ...nullable, example: 'Spring campaign' })
   label!: string | null
 
   /** Starts at 1 and counts edits of the settings, not usage. */
-  @ShownInteger({ min: 1, example: 3 })
+  @ResponseInteger({ min: 1, example: 3 })
   version!: number
 
   /** When the quota was made. */
-  @ShownInstant()
+  @ResponseInstant()
   created_at!: string
 
   /** When it was edited, deleted, restored or reset last; usage leaves it alone. */
-  @ShownInstant()
+  @ResponseInstant()
   updated_at!: string
 }
 
@@ -92,7 +92,7 @@ export abstract class QuotaFields implements Record<SettingName, unknown> {
 export const DELETED = 'true'
 
 /** Which quotas both channels list; each adds whom they belong to. */
-export abstract class QuotaListFields extends WalkQuery {
+export abstract class QuotaListFields extends CursorPageQuery {
   /** Only those that are so at this instant. */
   @ChoiceField(STATUSES, { optional: true, example: 'active' })
   status?: Status
@@ -117,120 +117,120 @@ export function filterOf<Q extends QuotaRow>(
 /** What both channels show in a summary; each adds the owner. */
 export abstract class SummaryFields {
   /** The sum of the active quotas' totals. */
-  @ShownInteger({ example: 1500 })
+  @ResponseInteger({ example: 1500 })
   total!: number
 
   /** The sum of what they have spent. */
-  @ShownInteger({ example: 20 })
+  @ResponseInteger({ example: 20 })
   used!: number
 
   /** The sum of what their open reservations hold. */
-  @ShownInteger({ example: 5 })
+  @ResponseInteger({ example: 5 })
   reserved!: number
 
   /** The sum of the quotas' own remaining; after a lowered total it may exceed total - used - reserved. */
-  @ShownInteger({ example: 1475 })
+  @ResponseInteger({ example: 1475 })
   remaining!: number
 
   /** How many quotas are active. */
-  @ShownInteger({ max: 200, example: 2 })
+  @ResponseInteger({ max: 200, example: 2 })
   quota_count!: number
 }
 
 /** The envelope of a list; each list adds its items. */
 export abstract class PageFields {
   /** The page shown, from 1. */
-  @ShownInteger({ min: 1, example: 1 })
+  @ResponseInteger({ min: 1, example: 1 })
   page!: number
 
   /** The size asked for, 1 … 100. */
-  @ShownInteger({ min: 1, max: 100, example: 20 })
+  @ResponseInteger({ min: 1, max: 100, example: 20 })
   page_size!: number
 
   /** How long the whole list is. */
-  @ShownInteger({ example: 57 })
+  @ResponseInteger({ example: 57 })
   total!: number
 
   /** `exact` up to 10,000 items; above, the total is a count at most 60 seconds old. */
-  @ShownChoice(['exact', 'recent'])
+  @ResponseChoice(['exact', 'recent'])
   total_relation!: 'exact' | 'recent'
 }
 
 /** Some of a quota's settings, or its counters; only those that changed are there. */
 export class ChangedSettingsDto {
   /** The allowance. */
-  @ShownInteger({ ...amount, optional: true, example: 1000 })
+  @ResponseInteger({ ...amount, optional: true, example: 1000 })
   total?: number
 
   /** The administrator's switch. */
-  @ShownChoice(['active', 'disabled'], { optional: true })
+  @ResponseChoice(['active', 'disabled'], { optional: true })
   status?: string
 
   /** The end. */
-  @ShownInstant({ ...nullable, optional: true })
+  @ResponseInstant({ ...nullable, optional: true })
   expire_at?: string | null
 
   /** The length of a cycle. */
-  @ShownChoice(CYCLE_UNITS, { ...nullable, optional: true, example: 'month' })
+  @ResponseChoice(CYCLE_UNITS, { ...nullable, optional: true, example: 'month' })
   cycle_unit?: CycleUnit | null
 
   /** The next reset. */
-  @ShownInstant({ ...nullable, optional: true })
+  @ResponseInstant({ ...nullable, optional: true })
   cycle_reset_at?: string | null
 
   /** The zone of the calendar. */
-  @ShownText({ ...nullable, optional: true, example: 'UTC' })
+  @ResponseText({ ...nullable, optional: true, example: 'UTC' })
   cycle_time_zone?: string | null
 
   /** The name. */
-  @ShownText({ ...nullable, optional: true, example: 'Spring campaign' })
+  @ResponseText({ ...nullable, optional: true, example: 'Spring campaign' })
   label?: string | null
 
   /** When the quota was deleted; null where it is not. */
-  @ShownInstant({ ...nullable, optional: true })
+  @ResponseInstant({ ...nullable, optional: true })
   deleted_at?: string | null
 
   /** Units spent, at a reset. */
-  @ShownInteger({ ...amount, optional: true, example: 20 })
+  @ResponseInteger({ ...amount, optional: true, example: 20 })
   used?: number
 
   /** Units held, at a reset. */
-  @ShownInteger({ ...amount, optional: true, example: 5 })
+  @ResponseInteger({ ...amount, optional: true, example: 5 })
   reserved?: number
 }
 
 /** What both channels show of a change; each adds the owner. */
 export abstract class ChangeFields {
   /** Rises with time. */
-  @ShownId({ example: 31 })
+  @ResponseId({ example: 31 })
   id!: number
 
   /** The quota that was changed. */
-  @ShownId({ example: 12 })
+  @ResponseId({ example: 12 })
   quota_id!: number
 
   /** What was done. */
-  @ShownChoice(CHANGE_ACTIONS, { example: 'update' })
+  @ResponseChoice(CHANGE_ACTIONS, { example: 'update' })
   action!: ChangeAction
 
   /** The name of the principal who did it. */
-  @ShownText({ example: 'back-office' })
+  @ResponseText({ example: 'back-office' })
   actor!: string
 
   /** The X-Request-Id of the request that did it. */
-  @ShownText({ example: EXAMPLE_UUID })
+  @ResponseText({ example: EXAMPLE_UUID })
   request_id!: string
 
   /** When it was done. */
-  @ShownInstant()
+  @ResponseInstant()
   at!: string
 
   /** What changed, as it was; empty for a create. */
-  @ShownObject(() => ChangedSettingsDto)
+  @ResponseObject(() => ChangedSettingsDto)
   before!: ChangedSettingsDto
 
   /** The same, as it became. */
-  @ShownObject(() => ChangedSettingsDto)
+  @ResponseObject(() => ChangedSettingsDto)
   after!: ChangedSettingsDto
 }
 

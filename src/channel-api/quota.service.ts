@@ -11,7 +11,9 @@ import { ownerOf, peopleOf, wantedPeople } from './people.js'
 import { filterOf, type QuotaListFields } from './quota.dto.js'
 import { type NewSettingsFields, patchOf, type SettingsPatchFields, settingsOf } from './settings.dto.js'
 
-/** What administrators do with one channel's quotas: requests in, the domain's terms out. Every error is a ServiceError. */
+/**
+ * What administrators do with one channel's quotas: requests in, the domain's terms out. Every error is a ServiceError.
+ */
 export class QuotaService<Q extends QuotaRow> {
   constructor(
     private readonly channel: Channel<Q>,
@@ -48,7 +50,7 @@ export class QuotaService<Q extends QuotaRow> {
   async update(caller: Caller, id: number, patch: SettingsPatchFields): Promise<Outcome> {
     if (patch.errors !== undefined) {
       const known = new Set(patch.errors.map(({ field }) => field))
-      const more = (await this.reader.brokenBy(id, patchOf(patch))).filter(({ field }) => !known.has(field))
+      const more = (await this.reader.violationsBy(id, patchOf(patch))).filter(({ field }) => !known.has(field))
       throw validationFailed([...patch.errors, ...more])
     }
     return this.ledger.update(caller, id, patchOf(patch), patch.version)

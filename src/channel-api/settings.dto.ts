@@ -13,8 +13,8 @@ import { CYCLE_UNITS, type CycleUnit } from '../quota/cycle.js'
 import { type Instant, parseInstant } from '../quota/instant.js'
 import { CYCLE_QUOTA, type QuotaType, type Status, STATUSES, TOTAL_QUOTA } from '../quota/quota.js'
 import {
-  brokenByTime,
-  brokenByType,
+  timeViolations,
+  typeViolations,
   type NewSettings,
   type SettingName,
   type SettingsPatch,
@@ -53,13 +53,13 @@ export abstract class NewSettingsFields {
   label?: string | null
 
   /** What is wrong between the fields. Asked by the pipe. */
-  brokenRules(): FieldError[] {
-    return brokenByType(partialSettings(this))
+  violations(): FieldError[] {
+    return typeViolations(partialSettings(this))
   }
 
   /** What is wrong at this time. Asked by the pipe only where something else is wrong too: a replayed create is not measured by time again. */
-  brokenNow(now: Instant): FieldError[] {
-    return brokenByTime(partialSettings(this), now)
+  violationsAt(now: Instant): FieldError[] {
+    return timeViolations(partialSettings(this), now)
   }
 }
 
@@ -124,7 +124,7 @@ export abstract class SettingsPatchFields {
   errors: readonly FieldError[] | undefined = undefined
 
   /** An update must name something to update. */
-  brokenRules(): FieldError[] {
+  violations(): FieldError[] {
     const named = SETTINGS.some((name) => this[name] !== undefined)
     return named ? [] : [{ field: 'body', message: `must name at least one of ${SETTINGS.join(', ')}` }]
   }

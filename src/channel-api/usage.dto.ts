@@ -9,14 +9,14 @@ import {
   KeyField,
   OperationIdField,
   PageSizeField,
-  ShownChoice,
-  ShownFlag,
-  ShownId,
-  ShownInstant,
-  ShownInteger,
-  ShownObject,
-  ShownSchema,
-  ShownText,
+  ResponseChoice,
+  ResponseFlag,
+  ResponseId,
+  ResponseInstant,
+  ResponseInteger,
+  ResponseObject,
+  ResponseSchema,
+  ResponseText,
 } from '../http/field.decorator.js'
 import { statusOf } from '../http/problem.js'
 import { problemSchema } from '../http/problem.schema.js'
@@ -27,14 +27,14 @@ import {
   type OperationKind,
   type OperationState,
 } from '../ledger/operation.entity.js'
-import { LARGEST_AMOUNT } from '../quota/quota.js'
-import { brokenPeriod } from './period.js'
+import { MAX_AMOUNT } from '../quota/quota.js'
+import { periodViolations } from './period.js'
 
-const amount = { max: LARGEST_AMOUNT } as const
+const amount = { max: MAX_AMOUNT } as const
 /** How long a hold lasts where the caller does not say. */
 export const DEFAULT_TTL_SECONDS = 600
 /** The longest a hold lasts: a day. */
-export const LONGEST_TTL_SECONDS = 86_400
+export const MAX_TTL_SECONDS = 86_400
 
 /** What a consume says beside the owner. */
 export abstract class ConsumeFields {
@@ -67,7 +67,7 @@ export abstract class ReserveFields {
   @IntegerField({
     optional: true,
     min: 1,
-    max: LONGEST_TTL_SECONDS,
+    max: MAX_TTL_SECONDS,
     default: DEFAULT_TTL_SECONDS,
     example: DEFAULT_TTL_SECONDS,
   })
@@ -144,144 +144,144 @@ const NOT_WITH_A_KEY = ['state', 'kind', 'from', 'to', 'before'] as const
  * What is wrong between the fields of a ledger query.
  * @param ownerField the field that names the owner
  */
-export function brokenLedgerRules<T extends LedgerFields>(query: T, ownerField: keyof T & string): FieldError[] {
-  const broken = brokenPeriod(query)
+export function ledgerViolations<T extends LedgerFields>(query: T, ownerField: keyof T & string): FieldError[] {
+  const violations = periodViolations(query)
   const of = [query[ownerField], query.quota_id, query.idempotency_key].filter((value) => value !== undefined)
   if (of.length !== 1) {
     const message = `exactly one of ${ownerField}, quota_id and idempotency_key must be given`
-    broken.push({ field: ownerField, message })
+    violations.push({ field: ownerField, message })
   }
   if (query.idempotency_key === undefined) {
-    if (query.caller !== undefined) broken.push({ field: 'caller', message: 'goes with idempotency_key alone' })
+    if (query.caller !== undefined) violations.push({ field: 'caller', message: 'goes with idempotency_key alone' })
   } else {
     for (const field of NOT_WITH_A_KEY)
-      if (query[field] !== undefined) broken.push({ field, message: 'does not go with idempotency_key' })
+      if (query[field] !== undefined) violations.push({ field, message: 'does not go with idempotency_key' })
   }
-  return broken
+  return violations
 }
 
 /** What was done with an operation, once. */
 export class ActDto {
   /** What was done. */
-  @ShownChoice(OPERATION_ACTS, { example: 'reserve' })
+  @ResponseChoice(OPERATION_ACTS, { example: 'reserve' })
   kind!: OperationAct
 
   /** The name of the principal who did it. */
-  @ShownText({ example: 'mailer' })
+  @ResponseText({ example: 'mailer' })
   actor!: string
 
   /** Units spent, held, charged, or returned. */
-  @ShownInteger({ ...amount, min: 1, example: 5 })
+  @ResponseInteger({ ...amount, min: 1, example: 5 })
   amount!: number
 
   /** The key it was sent with; null for commit and release. */
-  @ShownText({ nullable: true, example: 'msg-8841' })
+  @ResponseText({ nullable: true, example: 'msg-8841' })
   idempotency_key!: string | null
 
   /** The X-Request-Id of the request that did it. */
-  @ShownText({ example: EXAMPLE_UUID })
+  @ResponseText({ example: EXAMPLE_UUID })
   request_id!: string
 
   /** When it was done. */
-  @ShownInstant()
+  @ResponseInstant()
   at!: string
 }
 
 /** What was done with an operation. */
 export class ActsDto {
   /** The acts, oldest first. */
-  @ShownObject(() => ActDto, { isArray: true })
+  @ResponseObject(() => ActDto, { isArray: true })
   items!: ActDto[]
 }
 
 /** What one quota paid of an operation. */
 export class AllocationDto {
   /** The quota. */
-  @ShownId({ example: 12 })
+  @ResponseId({ example: 12 })
   quota_id!: number
 
   /** Units drawn from it; what returned later is not taken off here. */
-  @ShownInteger({ ...amount, min: 1, example: 5 })
+  @ResponseInteger({ ...amount, min: 1, example: 5 })
   amount!: number
 }
 
 /** What both channels show of an operation; each adds the owner. */
 export abstract class OperationFields {
   /** UUIDv7; rises with time. */
-  @ShownText({ format: 'uuid', example: EXAMPLE_UUID })
+  @ResponseText({ format: 'uuid', example: EXAMPLE_UUID })
   id!: string
 
   /** How it began. */
-  @ShownChoice(OPERATION_KINDS)
+  @ResponseChoice(OPERATION_KINDS)
   kind!: OperationKind
 
   /** What has become of it. */
-  @ShownChoice(OPERATION_STATES)
+  @ResponseChoice(OPERATION_STATES)
   state!: OperationState
 
   /** Units asked for. */
-  @ShownInteger({ ...amount, min: 1, example: 5 })
+  @ResponseInteger({ ...amount, min: 1, example: 5 })
   amount!: number
 
   /** Units spent, gross; 0 while a hold is open. */
-  @ShownInteger({ ...amount, example: 5 })
+  @ResponseInteger({ ...amount, example: 5 })
   charged!: number
 
   /** Units of `charged` that came back. */
-  @ShownInteger({ ...amount, example: 0 })
+  @ResponseInteger({ ...amount, example: 0 })
   refunded!: number
 
   /** Which quotas paid, as drawn, in draw-down order. */
-  @ShownObject(() => AllocationDto, { isArray: true })
+  @ResponseObject(() => AllocationDto, { isArray: true })
   allocations!: AllocationDto[]
 
   /** What the owner had left right after the operation's last act. */
-  @ShownInteger({ example: 970 })
+  @ResponseInteger({ example: 970 })
   owner_remaining!: number
 
   /** When the hold ends by itself; null for a consume. */
-  @ShownInstant({ nullable: true, example: null })
+  @ResponseInstant({ nullable: true, example: null })
   expires_at!: string | null
 
   /** When it was made. */
-  @ShownInstant()
+  @ResponseInstant()
   created_at!: string
 }
 
 /** Would an amount fit now? */
 export class CheckDto {
   /** Whether the owner's active quotas could pay it together at this moment. */
-  @ShownFlag()
+  @ResponseFlag()
   allowed!: boolean
 
   /** Units asked about. */
-  @ShownInteger({ ...amount, min: 1, example: 5 })
+  @ResponseInteger({ ...amount, min: 1, example: 5 })
   requested!: number
 
   /** What the owner has left. */
-  @ShownInteger({ example: 975 })
+  @ResponseInteger({ example: 975 })
   remaining!: number
 
   /** The earliest reset from which the amount could fit if nobody else took anything; null where allowed or where there is none. */
-  @ShownInstant({ nullable: true, example: null })
+  @ResponseInstant({ nullable: true, example: null })
   refills_at!: string | null
 }
 
 /** Where a page of the ledger ends. */
 export abstract class LedgerPageFields {
   /** Hand it in as `before` for the next page; null at the end. */
-  @ShownText({ nullable: true, format: 'uuid', example: EXAMPLE_UUID })
+  @ResponseText({ nullable: true, format: 'uuid', example: EXAMPLE_UUID })
   next_before!: string | null
 }
 
 /** How an item of a batch was answered that took effect, beside its operation. */
 export abstract class BatchDoneFields {
   /** The status that the item would have had as a request of its own. */
-  @ShownChoice([200])
+  @ResponseChoice([200])
   status!: 200
 
   /** Whether this repeats an earlier answer. */
-  @ShownFlag({ example: false })
+  @ResponseFlag({ example: false })
   replayed!: boolean
 }
 
@@ -298,10 +298,10 @@ const BATCH_CODES = [
 /** How an item of a batch was answered that took no effect. */
 export class BatchRefusedDto {
   /** The status that the item would have had as a request of its own. */
-  @ShownChoice([...new Set(BATCH_CODES.map(statusOf))])
+  @ResponseChoice([...new Set(BATCH_CODES.map(statusOf))])
   status!: number
 
   /** Why. */
-  @ShownSchema(problemSchema(BATCH_CODES))
+  @ResponseSchema(problemSchema(BATCH_CODES))
   problem!: object
 }

@@ -87,8 +87,9 @@ export class UsageService<Q extends QuotaRow> {
   }
 
   /**
-   * Consumes item by item, each with its own key and its own answer, in order. They are one request only on the wire: what one item meets
-   * is no other item's concern. A database that is away for all of them is told once, for the whole.
+   * Consumes item by item, each with its own key and its own answer, in order. They are one request only on the wire:
+   * what one item meets is no other item's concern. A database that is away for all of them is told once, for the
+   * whole.
    * @param itemType the DTO of an item
    * @returns the body
    */
@@ -109,7 +110,8 @@ export class UsageService<Q extends QuotaRow> {
       if (errors !== undefined) answer = Promise.reject(validationFailed(errors))
       else {
         const [key, ownerId] = [item.idempotency_key, ownerOf(this.channel, item)]
-        // The ledger keeps the order of one owner's requests. Where a key names another owner than before, what came before is settled first.
+        // The ledger keeps the order of one owner's requests. Where a key names another owner than before, what came
+        // before is settled first.
         if ((ownerOfKey.get(key) ?? ownerId) !== ownerId) {
           await Promise.allSettled(open)
           open = []
@@ -134,7 +136,7 @@ export class UsageService<Q extends QuotaRow> {
         // The operation's bytes are those of its first answer, so they are set in as they are.
         parts.push(`{"status":200,"replayed":${result.value.replayed},"operation":${result.value.body}}`)
       } else {
-        const problem = problemOf(this.told(result.reason, caller.requestId), caller.requestId)
+        const problem = problemOf(this.reported(result.reason, caller.requestId), caller.requestId)
         parts.push(JSON.stringify({ status: problem.status, problem }))
       }
     }
@@ -142,7 +144,7 @@ export class UsageService<Q extends QuotaRow> {
   }
 
   /** What an item's caller is told of its failure; what broke inside stays in the log. */
-  private told(reason: unknown, requestId: string): ServiceError {
+  private reported(reason: unknown, requestId: string): ServiceError {
     if (reason instanceof ServiceError) return reason
     this.logger.error(new Error(`an item of a batch failed, request ${requestId}`, { cause: reason }))
     return new ServiceError(

@@ -2,8 +2,8 @@
 const SLICE_MS = 10
 
 /**
- * Lets others have the event loop during long work: `if (slice.spent) await slice.next()` after each step. No request's work, however much its
- * caller sent, then holds up anybody else's for longer than a slice and a step.
+ * Lets others have the event loop during long work: `if (slice.spent) await slice.next()` after each step. No request's
+ * work, however much its caller sent, then holds up anybody else's for longer than a slice and a step.
  */
 export class TimeSlice {
   private began = performance.now()

@@ -92,7 +92,7 @@ describe('loadConfig', () => {
       host: '0.0.0.0',
       port: 0,
       database: { kind: 'mysql', url: PRODUCTION.DATABASE_URL, poolSize: 3 },
-      tokens: [{ name: 'ops', role: 'admin', digest: Buffer.from(DIGEST, 'hex') }],
+      tokens: [{ name: 'ops', role: 'admin', hash: Buffer.from(DIGEST, 'hex') }],
       corsOrigins: ['https://office.example', 'http://localhost:5173'],
       docsPublic: true,
       metricsPublic: true,
@@ -207,7 +207,7 @@ describe('DATABASE_URL', () => {
 describe('AUTH_TOKENS', () => {
   it('takes two entries of one name and role, for rotation', () => {
     const { tokens } = loadConfig({ AUTH_TOKENS: ` mta:usage:${DIGEST} , mta:usage:${OTHER.toUpperCase()}, ` })
-    expect(tokens.map(({ name, role, digest }) => [name, role, digest.toString('hex')])).toEqual([
+    expect(tokens.map(({ name, role, hash }) => [name, role, hash.toString('hex')])).toEqual([
       ['mta', 'usage', DIGEST],
       ['mta', 'usage', OTHER],
     ])

@@ -1,12 +1,12 @@
 import { isIP } from 'node:net'
 import { type Role, ROLES } from '../role/role.js'
 
-/** One good token, known by its digest alone. */
+/** One good token, known by its hash alone. */
 export interface TokenEntry {
   readonly name: string
   readonly role: Role
   /** SHA-256 of the token, 32 bytes. */
-  readonly digest: Buffer
+  readonly hash: Buffer
 }
 
 /** How much the log tells: each level also tells what the ones before it do. */
@@ -25,7 +25,10 @@ export type DatabaseConfig =
       readonly poolSize: number
     }
 
-/** Whose word about a caller's address is taken: that of so many proxies in a row, or of those at these addresses and networks. */
+/**
+ * Whose word about a caller's address is taken: that of so many proxies in a row, or of those at these addresses and
+ * networks.
+ */
 export type TrustProxy = number | readonly string[]
 
 /** The whole configuration: read once from the environment, checked, frozen. */
@@ -152,7 +155,8 @@ function parseDatabaseUrl(text: string, poolSize: number): DatabaseConfig | stri
     ...(/^\/[^/]+$/.test(url.pathname) ? [] : ['a database']),
   ]
   if (missing.length > 0) return `DATABASE_URL lacks ${missing.join(', ')}: ${DATABASE_FORMS}`
-  // What follows could not be honoured: TypeORM drops parameters (asking for TLS would pass unheard) and splits hosts at the first colon.
+  // What follows could not be honoured: TypeORM drops parameters (asking for TLS would pass unheard) and splits hosts
+  // at the first colon.
   if (url.search !== '' || url.hash !== '') return 'DATABASE_URL takes no parameters: nothing may follow the database'
   if (url.hostname.startsWith('[')) return 'DATABASE_URL takes a host name or an IPv4 address'
   return { kind: 'mysql', url: text, poolSize }
@@ -179,26 +183,26 @@ export function tokenNameMistake(name: string): string | undefined {
 function readTokens(read: Reader, production: boolean): TokenEntry[] {
   const tokens: TokenEntry[] = []
   const roles = new Map<string, Role>()
-  const digests = new Set<string>()
+  const hashes = new Set<string>()
   for (const [index, entry] of read.list('AUTH_TOKENS').entries()) {
     const place = `AUTH_TOKENS, entry ${index + 1}`
-    const [name = '', roleText = '', digest = '', ...rest] = entry.split(':')
+    const [name = '', roleText = '', hash = '', ...rest] = entry.split(':')
     const role = ROLES.find((one) => one === roleText)
     const mistakes = [
-      ...(rest.length > 0 || digest === '' ? ['must be name:role:sha256hex'] : []),
+      ...(rest.length > 0 || hash === '' ? ['must be name:role:sha256hex'] : []),
       ...(TOKEN_NAME.test(name) ? [] : [tokenNameMistake(name) ?? '']),
       ...(role === undefined ? [`the role must be one of ${ROLES.join(', ')}`] : []),
-      ...(digest === '' || /^[0-9a-f]{64}$/i.test(digest) ? [] : ['the digest must be the 64 hex digits of a SHA-256']),
+      ...(hash === '' || /^[0-9a-f]{64}$/i.test(hash) ? [] : ['the digest must be the 64 hex digits of a SHA-256']),
     ]
-    if (digests.has(digest.toLowerCase())) mistakes.push('another entry has the same digest')
+    if (hashes.has(hash.toLowerCase())) mistakes.push('another entry has the same digest')
     if (role !== undefined && (roles.get(name) ?? role) !== role) {
       mistakes.push('another entry of that name has another role')
     }
     read.mistakes.push(...mistakes.map((mistake) => `${place}: ${mistake}`))
     if (mistakes.length > 0 || role === undefined) continue
-    digests.add(digest.toLowerCase())
+    hashes.add(hash.toLowerCase())
     roles.set(name, role)
-    tokens.push({ name, role, digest: Buffer.from(digest, 'hex') })
+    tokens.push({ name, role, hash: Buffer.from(hash, 'hex') })
   }
   if (production && read.text('AUTH_TOKENS') === undefined) {
     read.mistakes.push(
@@ -235,17 +239,17 @@ function isOrigin(text: string): boolean {
 /** Names that Express knows for the networks that are nobody's on the Internet. */
 const NETWORKS = ['loopback', 'linklocal', 'uniquelocal']
 
-const MOST_HOPS = 10
+const MAX_HOPS = 10
 
 function readTrustProxy(read: Reader): TrustProxy | undefined {
   const text = read.text('TRUST_PROXY')
   if (text === undefined) return undefined
-  if (/^\d+$/.test(text)) return read.integer('TRUST_PROXY', 0, 0, MOST_HOPS)
+  if (/^\d+$/.test(text)) return read.integer('TRUST_PROXY', 0, 0, MAX_HOPS)
   const entries = read.list('TRUST_PROXY')
   for (const entry of entries) {
     if (!NETWORKS.includes(entry) && !isNetwork(entry)) {
       read.mistakes.push(
-        `TRUST_PROXY: ${JSON.stringify(entry)} is none of a number of proxies from 0 to ${MOST_HOPS}, an address, a network like 10.0.0.0/8, ${NETWORKS.join(', ')}`,
+        `TRUST_PROXY: ${JSON.stringify(entry)} is none of a number of proxies from 0 to ${MAX_HOPS}, an address, a network like 10.0.0.0/8, ${NETWORKS.join(', ')}`,
       )
     }
   }

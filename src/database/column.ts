@@ -2,8 +2,9 @@ import type { ColumnOptions, ValueTransformer } from 'typeorm'
 import type { Instant } from '../quota/instant.js'
 
 /**
- * Reads a time as both drivers hand it over: the text `2026-12-01 00:00:00.000`, in UTC. All years from 0000 to 9999 come back as they went in; mysql2's
- * own reading makes years of two digits out of those before 100, and is switched off (`dateStrings`).
+ * Reads a time as both drivers hand it over: the text `2026-12-01 00:00:00.000`, in UTC. All years from 0000 to 9999
+ * come back as they went in; mysql2's own reading makes years of two digits out of those before 100, and is switched
+ * off (`dateStrings`).
  */
 export function instantFromStore(text: string): Instant {
   return Date.parse(`${text.replace(' ', 'T')}Z`)

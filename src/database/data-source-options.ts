@@ -6,9 +6,12 @@ import { SqliteFile } from './sqlite-driver.js'
 import { StatementLog } from './statement-log.js'
 
 const CONNECT_TIMEOUT_MS = 3_000
-/** No statement of the service, and no packet of several, runs longer in health; one that does has lost its server or its locks. In milliseconds. */
+/**
+ * No statement of the service, and no packet of several, runs longer in health; one that does has lost its server or
+ * its locks. In milliseconds.
+ */
 export const STATEMENT_TIMEOUT_MS = 5_000
-const MOST_WAITING_FOR_A_CONNECTION = 2_000
+const MAX_WAITING_FOR_A_CONNECTION = 2_000
 
 /** How every connection to a server is made, and how its values are read. */
 export const CONNECTING = {
@@ -18,15 +21,16 @@ export const CONNECTING = {
   supportBigNumbers: true,
   bigNumberStrings: false,
   connectTimeout: CONNECT_TIMEOUT_MS,
-  queueLimit: MOST_WAITING_FOR_A_CONNECTION,
+  queueLimit: MAX_WAITING_FOR_A_CONNECTION,
   idleTimeout: POOL_IDLE_MS,
   enableKeepAlive: true,
   keepAliveInitialDelay: 10_000,
 } as const
 
 /**
- * How long libsql waits for a lock that another process has. It waits within the call, and the event loop with it: so hardly at all while
- * requests are served, since the unit of work tries again, and as long as it takes where nobody else is there.
+ * How long libsql waits for a lock that another process has. It waits within the call, and the event loop with it: so
+ * hardly at all while requests are served, since the unit of work tries again, and as long as it takes where nobody
+ * else is there.
  */
 const BUSY_MS: Readonly<Record<Purpose, number>> = { service: 10, migration: 5_000 }
 

@@ -10,13 +10,14 @@ import { faultOf } from './store-error.js'
 const LOCK = 'quota_service_migration'
 const LOCK_WAIT_SECONDS = 60
 const LOCK_PAUSE_MS = 50
-const MOST_TRIES = 8
+const MAX_TRIES = 8
 
 /**
- * Brings the schema up to date before an instance serves. Any number of processes may do so at once: one migrates under a lock of the store, the
- * others wait for it and then find nothing to do. Where the lock does not reach (other nodes of a cluster) the loser of the race fails, looks
- * again, and finds nothing either.
- * @param options.finish run also what instances of the version before could not stand; on an empty database that is done in any case
+ * Brings the schema up to date before an instance serves. Any number of processes may do so at once: one migrates under
+ * a lock of the store, the others wait for it and then find nothing to do. Where the lock does not reach (other nodes
+ * of a cluster) the loser of the race fails, looks again, and finds nothing either.
+ * @param options.finish run also what instances of the version before could not stand; on an empty database that is
+ *   done in any case
  * @returns the names of the migrations that ran, oldest first
  * @throws what the last of several tries failed of
  */
@@ -36,7 +37,8 @@ export async function migrate(
 }
 
 class Executor extends MigrationExecutor {
-  // On a server every DDL statement commits, so that a transaction would promise what it cannot keep; on SQLite the lock is one.
+  // On a server every DDL statement commits, so that a transaction would promise what it cannot keep; on SQLite the
+  // lock is one.
   override transaction = 'none' as const
 
   constructor(
@@ -123,9 +125,10 @@ async function connected<T>(
         await runner.release()
       }
     } catch (error) {
-      // What is not there yet may be starting; what the driver cannot even try will not mend itself, and who waited has waited enough.
+      // What is not there yet may be starting; what the driver cannot even try will not mend itself, and who waited has
+      // waited enough.
       const hopeless = error instanceof WaitedInVain || (!dataSource.isInitialized && faultOf(error) === 'broken')
-      if (hopeless || attempt >= MOST_TRIES) throw error
+      if (hopeless || attempt >= MAX_TRIES) throw error
       await sleep(100 * attempt * (1 + Math.random()))
     } finally {
       if (dataSource.isInitialized) await dataSource.destroy()

@@ -19,10 +19,12 @@ interface Inside {
 }
 
 /**
- * The connections to a server, used past TypeORM, whose runner costs as much for each statement as the statement itself.
+ * The connections to a server, used past TypeORM, whose runner costs as much for each statement as the statement
+ * itself.
  *
- * Reads go over TypeORM's own pool. Units of work have another one, whose connections alone take several statements in one packet: what is sent
- * over them is written in src/ledger and src/database, with bound values, and holds nothing else of a caller's.
+ * Reads go over TypeORM's own pool. Units of work have another one, whose connections alone take several statements in
+ * one packet: what is sent over them is written in src/ledger and src/database, with bound values, and holds nothing
+ * else of a caller's.
  */
 export class Pools {
   private readonly write: Pool

@@ -17,8 +17,8 @@ export class Readiness {
   }
 
   /**
-   * Reads a row of a real table: a node outside its cluster's primary component still answers `SELECT 1`. A store that is known to take no
-   * writes, as one whose disk is full, is not good enough, though reads are still answered.
+   * Reads a row of a real table: a node outside its cluster's primary component still answers `SELECT 1`. A store that
+   * is known to take no writes, as one whose disk is full, is not good enough, though reads are still answered.
    * @throws where the database does not answer, or is known to be away
    */
   async check(): Promise<void> {

@@ -22,8 +22,8 @@ interface Field {
 }
 
 /**
- * Turns rows into entities and back for statements that the engine writes itself. Table and column names come from the entity's metadata, so
- * the entity stays the one place that names them.
+ * Turns rows into entities and back for statements that the engine writes itself. Table and column names come from the
+ * entity's metadata, so the entity stays the one place that names them.
  */
 export class RowCodec<T extends ObjectLiteral> {
   /** The table's name, quoted. */
@@ -85,8 +85,9 @@ export class RowCodec<T extends ObjectLiteral> {
   }
 
   /**
-   * The table, to be read by the index over just these columns, in this order. For the reads that must stay fast whatever the table holds: a planner knows
-   * averages alone, and takes a walk through the whole table for a rare value or a long list of keys.
+   * The table, to be read by the index over just these columns, in this order. For the reads that must stay fast
+   * whatever the table holds: a planner knows averages alone, and takes a walk through the whole table for a rare value
+   * or a long list of keys.
    * @param alias names the table in the statement
    */
   readBy(dialect: Dialect, properties: readonly (keyof T & string)[], alias = ''): string {
@@ -132,7 +133,7 @@ export class RowCodec<T extends ObjectLiteral> {
    * Each writes every column that is not the store's own; what a row lacks is null.
    */
   inserts(rows: readonly Partial<T>[]): { sql: string; values: Scalar[] }[] {
-    const most = Math.floor(MOST_PLACEHOLDERS / this.insertedFields.length)
+    const most = Math.floor(MAX_PLACEHOLDERS / this.insertedFields.length)
     const statements = []
     for (let start = 0; start < rows.length; start += most) {
       const part = rows.slice(start, start + most)
@@ -154,7 +155,7 @@ function bound(kind: Field['kind'], value: unknown): Scalar {
 }
 
 /** SQLite takes 32,766 placeholders in a statement, MySQL any number in a text query. */
-const MOST_PLACEHOLDERS = 32_000
+const MAX_PLACEHOLDERS = 32_000
 
 // Back-ticks are MySQL's quotes, and SQLite takes them too.
 function quote(name: string): string {

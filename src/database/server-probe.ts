@@ -9,8 +9,8 @@ const BOUNDS = 'SET SESSION innodb_lock_wait_timeout = 1, lock_wait_timeout = 1,
 /**
  * Asks a server on a connection of its own, so that neither a full pool nor a dead connection is taken for an outage.
  * @param url of the database
- * @param table a real one, of a few rows: a node outside its cluster still answers `SELECT 1`. Its rows are written as they are, which
- *   changes nothing, and which a read-only server refuses
+ * @param table a real one, of a few rows: a node outside its cluster still answers `SELECT 1`. Its rows are written as
+ *   they are, which changes nothing, and which a read-only server refuses
  */
 export async function probeServer(url: string, table: string): Promise<Found> {
   const connection = mysql.createConnection({ uri: url, connectTimeout: PATIENCE_MS })

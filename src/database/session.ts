@@ -13,7 +13,7 @@ export interface Statement {
 }
 
 /** What a writing statement did. */
-export interface Written {
+export interface WriteResult {
   /** Rows matched by an UPDATE or DELETE, rows made by an INSERT. */
   affected: number
   /** The generated id of the (first) row that an INSERT made. */
@@ -22,21 +22,33 @@ export interface Written {
 
 /** The statements of one unit of work, all on one connection. */
 export interface Transaction {
-  /** Which kind of SQL the store speaks. On SQLite a transaction holds the one write lock, so that nothing else has to be locked. */
+  /**
+   * Which kind of SQL the store speaks. On SQLite a transaction holds the one write lock, so that nothing else has to
+   * be locked.
+   */
   readonly dialect: Dialect
-  /** Is the server a node of a cluster whose other nodes may be written to as well? Row locks are then no protection from writers elsewhere. */
+  /**
+   * Is the server a node of a cluster whose other nodes may be written to as well? Row locks are then no protection
+   * from writers elsewhere.
+   */
   readonly clustered: boolean
   /** How far apart the generated ids of one INSERT are. */
   readonly idStep: number
-  /** Did the try before this one end because somebody else kept a row locked? Waiting for that lock again would take as long again. */
+  /**
+   * Did the try before this one end because somebody else kept a row locked? Waiting for that lock again would take as
+   * long again.
+   */
   readonly afterLockTimeout: boolean
   /** Rows of a SELECT. */
   rows(sql: string, values?: readonly Scalar[]): Promise<RawRow[]>
   /** Rows of several SELECTs, which go to the store together and run one after the other. */
   all(statements: readonly Statement[]): Promise<RawRow[][]>
   /** Runs a statement that writes. */
-  execute(sql: string, values?: readonly Scalar[]): Promise<Written>
-  /** Runs a statement that writes together with the next one that is waited for, or with COMMIT; it fails where that fails. */
+  execute(sql: string, values?: readonly Scalar[]): Promise<WriteResult>
+  /**
+   * Runs a statement that writes together with the next one that is waited for, or with COMMIT; it fails where that
+   * fails.
+   */
   later(sql: string, values?: readonly Scalar[]): Promise<void>
 }
 
@@ -55,9 +67,10 @@ export interface Session extends Transaction {
 const log = new StatementLog()
 
 /**
- * A session on a server. What need not be waited for is sent with what must be: the beginning of a transaction with its first statement, writes with
- * COMMIT. The server runs the statements of a packet in order and stops at the first that fails, so a failure leaves a transaction to be rolled back,
- * and a connection that is lost in the packet that holds COMMIT leaves its outcome unknown.
+ * A session on a server. What need not be waited for is sent with what must be: the beginning of a transaction with its
+ * first statement, writes with COMMIT. The server runs the statements of a packet in order and stops at the first that
+ * fails, so a failure leaves a transaction to be rolled back, and a connection that is lost in the packet that holds
+ * COMMIT leaves its outcome unknown.
  */
 export class ServerSession implements Session {
   readonly dialect = 'mysql'
@@ -86,7 +99,7 @@ export class ServerSession implements Session {
     return (await this.send(statements)) as RawRow[][]
   }
 
-  async execute(sql: string, values?: readonly Scalar[]): Promise<Written> {
+  async execute(sql: string, values?: readonly Scalar[]): Promise<WriteResult> {
     const [header] = await this.send([{ sql, ...(values === undefined ? {} : { values }) }])
     const { affectedRows, insertId } = header as ResultSetHeader
     return { affected: affectedRows, insertId }
@@ -113,16 +126,28 @@ export class ServerSession implements Session {
     this.connection.destroy()
   }
 
-  /** Sends what waits and these, in one packet. @returns the results of these */
+  /**
+   * Sends what waits and these, in one packet. A node of a Galera cluster gets them one by one: where another node's write threw a transaction out in the
+   * middle of a packet, the rest of it was seen to take effect outside any transaction, and COMMIT to be answered as done.
+   * @returns the results of these
+   */
   private async send(statements: readonly Statement[]): Promise<unknown[]> {
-    const packet = this.waiting.length === 0 ? statements : [...this.waiting, ...statements]
-    const before = packet.length - statements.length
+    const all = this.waiting.length === 0 ? statements : [...this.waiting, ...statements]
+    const before = all.length - statements.length
     this.waiting = []
+    const results: unknown[] = []
+    for (const packet of this.clustered ? all.map((one) => [one]) : [all]) {
+      results.push(...(await this.sendPacket(packet)))
+    }
+    return results.slice(before)
+  }
+
+  private async sendPacket(packet: readonly Statement[]): Promise<unknown[]> {
     const [first] = packet
     const sql = packet.length === 1 && first !== undefined ? first.sql : packet.map((one) => one.sql).join(';\n')
     const values = packet.length === 1 && first !== undefined ? first.values : packet.flatMap((one) => one.values ?? [])
     const results = await this.query(sql, values as Scalar[] | undefined)
-    return packet.length === 1 ? [results] : (results as unknown[]).slice(before)
+    return packet.length === 1 ? [results] : (results as unknown[])
   }
 
   private async query(sql: string, values: Scalar[] | undefined): Promise<unknown> {
@@ -164,7 +189,7 @@ export class FileSession implements Session {
     return found
   }
 
-  async execute(sql: string, values: readonly Scalar[] = []): Promise<Written> {
+  async execute(sql: string, values: readonly Scalar[] = []): Promise<WriteResult> {
     const result = await this.runner.query(sql, values as Scalar[], true)
     const { affected = 0 } = result
     const raw: unknown = result.raw
@@ -193,7 +218,10 @@ export class FileSession implements Session {
     // It is the only one, and stays.
   }
 
-  /** Prepared, run and put away: a BEGIN that met another's lock would stay open as a statement, and keep every later read at its snapshot. */
+  /**
+   * Prepared, run and put away: a BEGIN that met another's lock would stay open as a statement, and keep every later
+   * read at its snapshot.
+   */
   async command(sql: string): Promise<void> {
     const database = (await this.runner.connect()) as Database.Database
     database.exec(sql)

@@ -12,12 +12,15 @@ export interface ServerFacts {
 }
 
 /**
- * The server ends a session of the service that has said nothing for this long, also within a transaction. It is what bounds the time for
- * which a process that was stopped, or cut off, keeps its locks from the others; MariaDB and MySQL both have it. With one wait for a lock
- * before it (LOCK_WAIT_SECONDS) that is less than ten seconds.
+ * The server ends a session of the service that has said nothing for this long, also within a transaction. It is what
+ * bounds the time for which a process that was stopped, or cut off, keeps its locks from the others; MariaDB and MySQL
+ * both have it. With one wait for a lock before it (LOCK_WAIT_SECONDS) that is less than ten seconds.
  */
 const SESSION_IDLE_SECONDS = 5
-/** The pool gives a connection up earlier by as much as a busy process may be late, so that no statement meets a session that has just ended. */
+/**
+ * The pool gives a connection up earlier by as much as a busy process may be late, so that no statement meets a session
+ * that has just ended.
+ */
 export const POOL_IDLE_MS = 2_500
 const LOCK_WAIT_SECONDS = 1
 /** Less than a statement may take: nothing must wait on at the server for somebody who has given up. */
@@ -38,9 +41,9 @@ export function factsOf(connection: object): ServerFacts {
 }
 
 /**
- * mysql2 for TypeORM, with pools that hand out a connection only after its session was told everything that matters here: whatever the
- * server's own defaults are, each statement means the same. It is the one way to the server, for the service, for migrations and for TypeORM's
- * command line alike.
+ * mysql2 for TypeORM, with pools that hand out a connection only after its session was told everything that matters
+ * here: whatever the server's own defaults are, each statement means the same. It is the one way to the server, for the
+ * service, for migrations and for TypeORM's command line alike.
  */
 export function sessionDriver(purpose: Purpose): { createPool(options: PoolOptions): Pool } {
   return {
@@ -82,8 +85,9 @@ async function tell(connection: PoolConnection, purpose: Purpose): Promise<void>
 }
 
 /**
- * What a statement means, whatever the server has made the default: UTF-8, each statement by itself outside a transaction, UTC, strict mode and
- * no other, unique keys that are looked at, no limit on rows, no veto on statements without a key, tables that know transactions.
+ * What a statement means, whatever the server has made the default: UTF-8, each statement by itself outside a
+ * transaction, UTC, strict mode and no other, unique keys that are looked at, no limit on rows, no veto on statements
+ * without a key, tables that know transactions.
  */
 const EVERY_SESSION = [
   'NAMES utf8mb4',
@@ -98,7 +102,10 @@ const EVERY_SESSION = [
   "default_storage_engine = 'InnoDB'",
 ]
 
-/** The service ends its statements by itself, and nobody else may end a COMMIT half-way. Each server has its own name for it, and skips the other's. */
+/**
+ * The service ends its statements by itself, and nobody else may end a COMMIT half-way. Each server has its own name
+ * for it, and skips the other's.
+ */
 const NO_LIMIT_ON_TIME = '/*M!100101 , max_statement_time = 0 */ /*!80000 , max_execution_time = 0 */'
 
 /** How long a session waits for its client, between statements and within one, and for locks. */

@@ -6,8 +6,8 @@ import Database from 'libsql'
 const OWNER_ALONE = 0o600
 
 /**
- * libsql's database for TypeORM, as a file that nobody else may read, and that is whole when it is closed: what lies in the -wal file
- * is brought over, so that a copy of the one file is a copy of everything.
+ * libsql's database for TypeORM, as a file that nobody else may read, and that is whole when it is closed: what lies in
+ * the -wal file is brought over, so that a copy of the one file is a copy of everything.
  */
 export class SqliteFile extends Database {
   private readonly logger = new Logger('Database')

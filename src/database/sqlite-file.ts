@@ -7,8 +7,9 @@ const OWNER_ALONE = 0o600
 const BUSY_TIMEOUT_MS = 5_000
 
 /**
- * Makes the folder of a SQLite file where it is missing, and looks whether this process may write what SQLite writes: the file, and beside it
- * its `-wal` and `-shm`. SQLite itself opens a file that it may only read, and would fail at the first write instead of at the start.
+ * Makes the folder of a SQLite file where it is missing, and looks whether this process may write what SQLite writes:
+ * the file, and beside it its `-wal` and `-shm`. SQLite itself opens a file that it may only read, and would fail at
+ * the first write instead of at the start.
  * @throws Error which says what is in the way, for whom, and what to do
  */
 export function ensureWritable(path: string): void {
@@ -26,7 +27,8 @@ export function ensureWritable(path: string): void {
 }
 
 /**
- * Copies a SQLite file as it is at one moment, while others may go on writing it. The copy is there as a whole or not at all, and needs no `-wal`.
+ * Copies a SQLite file as it is at one moment, while others may go on writing it. The copy is there as a whole or not
+ * at all, and needs no `-wal`.
  * @param path the file
  * @param copy the new file; its folder must exist
  * @throws Error where there is no such file, or where the copy cannot be made or is there already

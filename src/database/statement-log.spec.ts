@@ -7,7 +7,7 @@ import { DataSource } from 'typeorm'
 import { dataSourceOptions } from './data-source-options.js'
 
 describe('a slow statement', () => {
-  let told: { level: string; message: string; context: string }[]
+  let reported: { level: string; message: string; context: string }[]
   let dataSource: DataSource
   let folder: string
 
@@ -15,16 +15,16 @@ describe('a slow statement', () => {
     const at =
       (level: string) =>
       (message: string, context: string): void => {
-        told.push({ level, message, context })
+        reported.push({ level, message, context })
       }
     const log: LoggerService = { log: at('log'), error: at('error'), warn: at('warn'), debug: at('debug') }
-    told = []
+    reported = []
     Logger.overrideLogger(log)
     folder = mkdtempSync(join(tmpdir(), 'quota-log-'))
     const options = dataSourceOptions({ kind: 'sqlite', path: join(folder, 'quota.db') }, [], 'service')
     // Slower than this is every statement, also one that takes less than a whole millisecond.
     dataSource = await new DataSource({ ...options, maxQueryExecutionTime: -1 }).initialize()
-    told = []
+    reported = []
   })
 
   afterEach(async () => {
@@ -42,10 +42,10 @@ describe('a slow statement', () => {
     expect(rows).toMatchObject([{ answer: 'a secret key' }])
     await expect(dataSource.query('SELECT ? FROM nothing', ['a secret key'])).rejects.toThrow('nothing')
 
-    expect(told).toMatchObject([{ level: 'warn', context: 'Database' }])
-    expect(told[0]?.message).toMatch(/^a statement took \d+ ms: SELECT \? AS answer, 1 AS one, /)
-    expect(told[0]?.message.length).toBeLessThan(250)
-    expect(JSON.stringify(told)).not.toContain('secret')
+    expect(reported).toMatchObject([{ level: 'warn', context: 'Database' }])
+    expect(reported[0]?.message).toMatch(/^a statement took \d+ ms: SELECT \? AS answer, 1 AS one, /)
+    expect(reported[0]?.message.length).toBeLessThan(250)
+    expect(JSON.stringify(reported)).not.toContain('secret')
     for (const written of [...terminal, ...consoles]) expect(written).not.toHaveBeenCalled()
   })
 })

@@ -2,18 +2,19 @@ import { Logger } from '@nestjs/common'
 import type { Logger as TypeOrmLogger } from 'typeorm'
 
 /** So much of a statement is told; the rest is lists of columns and placeholders. */
-const LONGEST_TOLD = 200
+const MAX_STATEMENT_LENGTH = 200
 
 /**
- * What TypeORM has to tell, on the service's own log. Its own logger writes to the terminal past that, and writes parameters: idempotency keys, names of callers
- * and answers are among them. Statements have placeholders alone, so they may be told; their errors are told by whoever gets them.
+ * What TypeORM has to tell, on the service's own log. Its own logger writes to the terminal past that, and writes
+ * parameters: idempotency keys, names of callers and answers are among them. Statements have placeholders alone, so
+ * they may be told; their errors are told by whoever gets them.
  */
 export class StatementLog implements TypeOrmLogger {
   private readonly logger = new Logger('Database')
 
   logQuerySlow(milliseconds: number, statement: string): void {
-    const told = statement.replace(/\s+/g, ' ').slice(0, LONGEST_TOLD)
-    this.logger.warn(`a statement took ${Math.round(milliseconds)} ms: ${told}`)
+    const reported = statement.replace(/\s+/g, ' ').slice(0, MAX_STATEMENT_LENGTH)
+    this.logger.warn(`a statement took ${Math.round(milliseconds)} ms: ${reported}`)
   }
 
   log(level: 'log' | 'info' | 'warn', message: unknown): void {

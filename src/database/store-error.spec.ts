@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import Database from 'libsql'
-import { type Fault, faultName, faultOf, isLockTimeout, poisons } from './store-error.js'
+import { type Fault, faultName, faultOf, isLockTimeout, leavesUnusable } from './store-error.js'
 
 /** As TypeORM hands on what the driver threw. */
 function wrapped(driverError: object): Error {
@@ -96,9 +96,9 @@ describe('a fault', () => {
 
   it('makes a connection unfit where the server hangs up, an answer is outstanding or COMMIT is unknown', () => {
     const unfit = [{ errno: 1180 }, { errno: 1153 }, { errno: 4031 }, { code: 'PROTOCOL_SEQUENCE_TIMEOUT' }]
-    expect(unfit.map(poisons)).toEqual([true, true, true, true])
+    expect(unfit.map(leavesUnusable)).toEqual([true, true, true, true])
     const fit = [{ errno: 1205 }, { errno: 1213 }, { errno: 1062 }, { errno: 1114 }, { errno: 1064 }]
-    expect(fit.map(poisons)).toEqual([false, false, false, false, false])
+    expect(fit.map(leavesUnusable)).toEqual([false, false, false, false, false])
   })
 })
 

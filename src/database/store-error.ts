@@ -6,16 +6,27 @@ export type Fault =
   | 'conflict'
   /** Another transaction committed the same unique key first: a rerun will find it. */
   | 'duplicate'
-  /** The database is there and has no room for this now, or will not let us in: too many connections, no memory, no disk. It may later. */
+  /**
+   * The database is there and has no room for this now, or will not let us in: too many connections, no memory, no
+   * disk. It may later.
+   */
   | 'busy'
-  /** The connection, the server or its cluster is away, or takes no writes; a fresh connection may find it again. Everybody's trouble, perhaps. */
+  /**
+   * The connection, the server or its cluster is away, or takes no writes; a fresh connection may find it again.
+   * Everybody's trouble, perhaps.
+   */
   | 'away'
   /** The statement itself is at fault; the same again would fail again. */
   | 'broken'
 
-/** A unit did not get through within its deadline; nothing of it took effect, or it is unknown whether its COMMIT did. */
+/**
+ * A unit did not get through within its deadline; nothing of it took effect, or it is unknown whether its COMMIT did.
+ */
 export class StoreUnavailable extends ServiceError {
-  /** @param fault why the last try failed: `away` is everybody's trouble, `conflict` that of the rows which the unit locks */
+  /**
+   * @param fault why the last try failed: `away` is everybody's trouble, `conflict` that of the rows which the unit
+   *   locks
+   */
   constructor(
     readonly fault: Fault,
     cause: unknown,
@@ -42,8 +53,9 @@ interface DriverError {
 const LOCK_WAIT_TIMEOUT = 1205
 const COMMIT_FAILED = 1180
 
-// Numbers and not names, which differ between MySQL and MariaDB (shared error numbers: mysqld_error.h). Above 1900 each has some of its own;
-// where both use one, the meaning counts that a statement of this service can meet. 8001 to 9011 are TiDB's.
+// Numbers and not names, which differ between MySQL and MariaDB (shared error numbers: mysqld_error.h). Above 1900 each
+// has some of its own; where both use one, the meaning counts that a statement of this service can meet. 8001 to 9011
+// are TiDB's.
 const SERVER_FAULTS: Readonly<Record<Exclude<Fault, 'broken'>, readonly number[]>> = {
   duplicate: [
     1062, // duplicate entry
@@ -248,8 +260,11 @@ export function faultName(error: unknown): string {
   return String(errno !== undefined && errno > 0 ? errno : (code ?? 'unknown'))
 }
 
-/** Is the connection that reported this unfit for another statement? A timed-out one still has the old answer in its pipe. */
-export function poisons(error: unknown): boolean {
+/**
+ * Is the connection that reported this unfit for another statement? A timed-out one still has the old answer in its
+ * pipe.
+ */
+export function leavesUnusable(error: unknown): boolean {
   const { errno, fatal } = rootOf(error)
   return fatal === true || errno === COMMIT_FAILED || errno === PACKET_TOO_LARGE || faultOf(error) === 'away'
 }

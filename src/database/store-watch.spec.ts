@@ -60,7 +60,7 @@ describe('StoreWatch', () => {
   }
 
   it('believes the probe and not the fault that was reported', async () => {
-    await Promise.all([watch.settled('read', soon()), watch.settled('write', soon())])
+    await Promise.all([watch.probed('read', soon()), watch.probed('write', soon())])
     expect([probes, watch.reach, refused('read'), refused('write'), lines]).toEqual([1, 'all', false, false, []])
   })
 
@@ -83,7 +83,7 @@ describe('StoreWatch', () => {
 
   it('lets reads through while the store takes no writes', async () => {
     findings = [READ_ONLY]
-    await watch.settled('read', soon())
+    await watch.probed('read', soon())
     expect([watch.reach, refused('read'), refused('write')]).toEqual(['reads', false, true])
     expect(lines).toEqual([expect.stringMatching(/takes no writes.*1290/)])
   })
@@ -92,21 +92,21 @@ describe('StoreWatch', () => {
     findings = [AWAY, AWAY, READ_ONLY, READ_ONLY, HERE]
     const order: string[] = []
     await Promise.all([
-      watch.settled('write', soon()).then(() => order.push(`write, ${watch.reach}`)),
-      watch.settled('read', soon()).then(() => order.push(`read, ${watch.reach}`)),
+      watch.probed('write', soon()).then(() => order.push(`write, ${watch.reach}`)),
+      watch.probed('read', soon()).then(() => order.push(`read, ${watch.reach}`)),
     ])
     expect(order).toEqual(['read, reads', 'write, all'])
   })
 
   it('lets nobody wait beyond the deadline, or for a watch that has ended', async () => {
     findings = [AWAY]
-    await watch.settled('write', performance.now() + 20)
+    await watch.probed('write', performance.now() + 20)
     expect(watch.reach).toBe('none')
-    const waiting = watch.settled('write', soon())
+    const waiting = watch.probed('write', soon())
     watch.stop()
     await waiting
     const count = probes
-    await watch.settled('write', soon())
+    await watch.probed('write', soon())
     for (let n = 0; n < 20; n += 1) await turn()
     expect(probes).toBeLessThanOrEqual(count + 1)
   })

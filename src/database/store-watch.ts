@@ -26,10 +26,11 @@ interface Waiting {
 /**
  * Knows whether the store is away, so that nobody has to find out by waiting.
  *
- * A fault by itself proves nothing: one connection may have been killed, one account may have too many. So whoever meets a fault of the kind
- * `away` reports it, and a probe aside, on a connection of its own, says what is true. Only what it finds counts. From then on requests are
- * refused at once, and the probe goes on, one at a time, until the store is back. Who was in hand when it went waits for that, up to its own
- * deadline: a fail-over of a few seconds costs them time alone.
+ * A fault by itself proves nothing: one connection may have been killed, one account may have too many. So whoever
+ * meets a fault of the kind `away` reports it, and a probe aside, on a connection of its own, says what is true. Only
+ * what it finds counts. From then on requests are refused at once, and the probe goes on, one at a time, until the
+ * store is back. Who was in hand when it went waits for that, up to its own deadline: a fail-over of a few seconds
+ * costs them time alone.
  */
 export class StoreWatch {
   private found: Found = { reach: 'all' }
@@ -39,7 +40,7 @@ export class StoreWatch {
   private stopped = false
   private timer: NodeJS.Timeout | undefined
   private readonly waiting = new Set<Waiting>()
-  private readonly told = new Map<string, number>()
+  private readonly reported = new Map<string, number>()
   private readonly logger = new Logger('Database')
 
   /**
@@ -65,14 +66,14 @@ export class StoreWatch {
   suspect(): void {
     if (this.probing || this.stopped) return
     this.probing = true
-    void this.look()
+    void this.probeNow()
   }
 
   /**
    * Asks the probe, and waits until it says that the store can be used so.
    * @param deadline by `performance.now()`, when to wait no longer
    */
-  async settled(use: Use, deadline: number): Promise<void> {
+  async probed(use: Use, deadline: number): Promise<void> {
     this.suspect()
     if (this.stopped) return
     await new Promise<void>((resolve) => {
@@ -92,8 +93,8 @@ export class StoreWatch {
   busy(error: unknown): void {
     const name = faultName(error)
     const now = performance.now()
-    if (now - (this.told.get(name) ?? -Infinity) < TOLD_AGAIN_MS) return
-    this.told.set(name, now)
+    if (now - (this.reported.get(name) ?? -Infinity) < TOLD_AGAIN_MS) return
+    this.reported.set(name, now)
     this.logger.warn(`the database has no room for us: ${reasonOf(error)}`)
   }
 
@@ -104,7 +105,7 @@ export class StoreWatch {
     for (const { resolve } of [...this.waiting]) resolve()
   }
 
-  private async look(): Promise<void> {
+  private async probeNow(): Promise<void> {
     const found = await this.probe()
     if (this.stopped) return
     if (found.reach !== this.found.reach) this.change(found)
@@ -113,7 +114,7 @@ export class StoreWatch {
       this.probing = false
       return
     }
-    this.timer = setTimeout(() => void this.look(), this.everyMs)
+    this.timer = setTimeout(() => void this.probeNow(), this.everyMs)
     // A process that has nothing else to do need not stay for this.
     this.timer.unref()
   }
@@ -140,7 +141,10 @@ function reasonOf(error: unknown): string {
   return `${faultName(error)}, ${error instanceof Error ? error.message : String(error)}`
 }
 
-/** What a failed probe means: with another fault than `away` the store has answered, and requests will find out for themselves. */
+/**
+ * What a failed probe means: with another fault than `away` the store has answered, and requests will find out for
+ * themselves.
+ */
 export function foundBy(error: unknown, reach: 'reads' | 'none'): Found {
   return faultOf(error) === 'away' ? { reach, cause: error } : { reach: 'all' }
 }

@@ -8,10 +8,10 @@ import { type ConnectionCounts, Pools } from './pools.js'
 import type { Dialect } from './row-codec.js'
 import { probeServer } from './server-probe.js'
 import { FileSession, ServerSession, type Session, type Transaction } from './session.js'
-import { type Fault, faultName, faultOf, isLockTimeout, poisons, StoreUnavailable } from './store-error.js'
+import { type Fault, faultName, faultOf, isLockTimeout, leavesUnusable, StoreUnavailable } from './store-error.js'
 import { type Found, foundBy, type Reach, StoreWatch, type Use } from './store-watch.js'
 
-export type { Statement, Transaction, Written } from './session.js'
+export type { Statement, Transaction, WriteResult } from './session.js'
 export { StoreUnavailable } from './store-error.js'
 
 /** Tells what the unit of work went through; for metrics and logs. */
@@ -24,20 +24,27 @@ export interface UnitOfWorkObserver {
 
 /** Tries go on for this long before the caller hears `unavailable`; a node's fail-over takes up to seven seconds. */
 const DEADLINE_MS = 6_000
-/** What must be free on the disk of a SQLite file that was full before it is written to again: a large batch, with its share of the -wal file. */
+/**
+ * What must be free on the disk of a SQLite file that was full before it is written to again: a large batch, with its
+ * share of the -wal file.
+ */
 const ROOM_FOR_UNITS_BYTES = 1_048_576
 const FIRST_PAUSE_MS = 5
-const LONGEST_PAUSE_MS = 250
+const MAX_PAUSE_MS = 250
 
 /**
- * Opens, settles and retries every transaction; nothing else in the service knows BEGIN, COMMIT, an error number or a retry.
+ * Opens, settles and retries every transaction; nothing else in the service knows BEGIN, COMMIT, an error number or a
+ * retry.
  *
- * - A unit is one function. It is run again as a whole, on a fresh connection, with jitter and a deadline, after a deadlock, a lock timeout, a duplicate
- *   key, a lost connection or a COMMIT whose answer was lost. It must therefore be written so that a rerun finds its own earlier effect, if
- *   there is one, under the locks that it takes first.
- * - After any failed statement the rest is rolled back, or the connection is destroyed, which makes the server roll back.
- * - While the store is known to be away, units are refused before they begin; those in hand wait for its return, up to their deadline (StoreWatch).
- * - MySQL/MariaDB: READ COMMITTED, one pooled connection per unit; what need not be waited for goes in one packet with what must be (ServerSession). SQLite: one connection for all, so every unit and every read waits its turn, and a
+ * - A unit is one function. It is run again as a whole, on a fresh connection, with jitter and a deadline, after a
+ *   deadlock, a lock timeout, a duplicate key, a lost connection or a COMMIT whose answer was lost. It must therefore
+ *   be written so that a rerun finds its own earlier effect, if there is one, under the locks that it takes first.
+ * - After any failed statement the rest is rolled back, or the connection is destroyed, which makes the server roll
+ *   back.
+ * - While the store is known to be away, units are refused before they begin; those in hand wait for its return, up to
+ *   their deadline (StoreWatch).
+ * - MySQL/MariaDB: READ COMMITTED, one pooled connection per unit; what need not be waited for goes in one packet with
+ *   what must be (ServerSession). SQLite: one connection for all, so every unit and every read waits its turn, and a
  *   transaction begins IMMEDIATE. A turn is one try: the pause before the next one is the others' turn.
  */
 export class UnitOfWork implements OnApplicationShutdown {
@@ -86,7 +93,7 @@ export class UnitOfWork implements OnApplicationShutdown {
    * @param observer is told of the tries and of COMMIT
    */
   async write<T>(unit: (transaction: Transaction) => Promise<T>, observer?: UnitOfWorkObserver): Promise<T> {
-    return this.persistently(
+    return this.withRetries(
       'write',
       async (how) => this.inTurn(async () => this.transact(unit, observer, how)),
       observer,
@@ -95,14 +102,10 @@ export class UnitOfWork implements OnApplicationShutdown {
 
   /** Runs statements that only read, outside a transaction: each sees what is committed when it starts. */
   async read<T>(unit: (transaction: Transaction) => Promise<T>): Promise<T> {
-    return this.persistently('read', async (how) => this.inTurn(async () => this.look(unit, how)))
+    return this.withRetries('read', async (how) => this.inTurn(async () => this.readOnce(unit, how)))
   }
 
-  private async persistently<T>(
-    use: Use,
-    tryOnce: (how: Try) => Promise<T>,
-    observer?: UnitOfWorkObserver,
-  ): Promise<T> {
+  private async withRetries<T>(use: Use, tryOnce: (how: Try) => Promise<T>, observer?: UnitOfWorkObserver): Promise<T> {
     this.watch.require(use)
     const deadline = performance.now() + this.deadlineMs
     let pause = FIRST_PAUSE_MS
@@ -117,37 +120,42 @@ export class UnitOfWork implements OnApplicationShutdown {
         observer?.retried(fault, faultName(error))
         afterLockTimeout = isLockTimeout(error)
         if (fault === 'busy') this.watch.busy(error)
-        if (fault === 'away') await this.watch.settled(use, deadline)
+        if (fault === 'away') await this.watch.probed(use, deadline)
         const wait = fault === 'duplicate' ? 0 : pause * (0.5 + Math.random())
         if (performance.now() + wait > deadline) throw this.givenUp(fault, error)
         if (wait > 0) await sleep(wait)
-        pause = Math.min(pause * 2, LONGEST_PAUSE_MS)
+        pause = Math.min(pause * 2, MAX_PAUSE_MS)
       }
     }
   }
 
   private givenUp(fault: Fault, error: unknown): StoreUnavailable {
     if (this.dialect === 'mysql' || fault !== 'conflict') return new StoreUnavailable(fault, error)
-    // SQLite has one lock for all writes: another process has kept it all the time, and whoever comes next would wait as long.
+    // SQLite has one lock for all writes: another process has kept it all the time, and whoever comes next would wait
+    // as long.
     this.watch.suspect()
     return new StoreUnavailable('away', error)
   }
 
-  /** SQLite's one queue: two units on the shared connection would be one transaction. A server has a connection for each. */
+  /**
+   * SQLite's one queue: two units on the shared connection would be one transaction. A server has a connection for
+   * each.
+   */
   private async inTurn<T>(work: () => Promise<T>): Promise<T> {
     if (this.dialect === 'mysql') return work()
     const mine = this.turn.then(work)
-    // A try that failed may have held the event loop while it waited for a lock: the next one must not do so in the same breath.
+    // A try that failed may have held the event loop while it waited for a lock: the next one must not do so in the
+    // same breath.
     this.turn = mine.catch(async () => new Promise(setImmediate))
     return mine
   }
 
-  private async look<T>(unit: (transaction: Transaction) => Promise<T>, how: Try): Promise<T> {
+  private async readOnce<T>(unit: (transaction: Transaction) => Promise<T>, how: Try): Promise<T> {
     const session = await this.open('read', how)
     try {
       return await unit(session)
     } catch (error) {
-      if (poisons(error)) session.destroy()
+      if (leavesUnusable(error)) session.destroy()
       throw error
     } finally {
       await session.release()
@@ -168,8 +176,9 @@ export class UnitOfWork implements OnApplicationShutdown {
       observer?.committed((performance.now() - start) / 1000)
       return result
     } catch (error) {
-      if (this.dialect === 'mysql' && poisons(error)) session.destroy()
-      // A lock timeout (1205) takes back one statement only: the rest must go before anything else happens on this connection.
+      if (this.dialect === 'mysql' && leavesUnusable(error)) session.destroy()
+      // A lock timeout (1205) takes back one statement only: the rest must go before anything else happens on this
+      // connection.
       else await session.rollback().catch(() => session.destroy())
       throw error
     } finally {

@@ -1,4 +1,7 @@
-/** Every error code a caller can meet, stable on the wire (contract, §2). Closed: a new code without a status does not compile. */
+/**
+ * Every error code a caller can meet, stable on the wire (contract, §2). Closed: a new code without a status does not
+ * compile.
+ */
 export type ErrorCode =
   | 'validation_failed'
   | 'malformed_json'
@@ -45,8 +48,9 @@ export interface ErrorOptions {
 }
 
 /**
- * A refusal or fault that a caller is told about. Knows no HTTP: src/http maps the code to a status. A refusal is an answer like any other
- * and has no stack: taking one costs more than finding out that there is something to refuse. A fault (`internal_error`) has one.
+ * A refusal or fault that a caller is told about. Knows no HTTP: src/http maps the code to a status. A refusal is an
+ * answer like any other and has no stack: taking one costs more than finding out that there is something to refuse. A
+ * fault (`internal_error`) has one.
  */
 export class ServiceError extends Error {
   readonly extra: Record<string, unknown> | undefined

@@ -3,7 +3,10 @@ import { Injectable } from '@nestjs/common'
 import { Config } from '../config/config.js'
 import { ServiceError } from '../error/service-error.js'
 
-/** How long a request waits to be let in, in milliseconds; well below the time in which a request must have arrived whole. */
+/**
+ * How long a request waits to be let in, in milliseconds; well below the time in which a request must have arrived
+ * whole.
+ */
 const PATIENCE_MS = 10_000
 
 /** A request that waits to be let in. */
@@ -33,9 +36,9 @@ export interface InHand {
 }
 
 /**
- * Bounds what of one principal's requests is worked on at the same time, in requests and in bytes of their bodies. What is beyond waits with its body
- * unread: whoever sends more than the service can do is slowed down by its own sockets, costs nothing while it waits, and leaves the others their
- * part of the processor and of the queues behind.
+ * Bounds what of one principal's requests is worked on at the same time, in requests and in bytes of their bodies. What
+ * is beyond waits with its body unread: whoever sends more than the service can do is slowed down by its own sockets,
+ * costs nothing while it waits, and leaves the others their part of the processor and of the queues behind.
  */
 @Injectable()
 export class Admission {
@@ -45,7 +48,8 @@ export class Admission {
 
   /**
    * Lets a request in.
-   * @param bytes that its body has at most, after decompression; one that is larger than all that a principal may have in hand goes alone
+   * @param bytes that its body has at most, after decompression; one that is larger than all that a principal may have
+   *   in hand goes alone
    * @param response whose `close` says that the request is over
    * @returns undefined where it may go on at once, else a promise of its turn
    * @throws ServiceError unavailable, where its turn does not come in time

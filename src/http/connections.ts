@@ -8,7 +8,10 @@ import { endLingering } from './linger.js'
 import { answerProblem, rawProblem } from './problem-answer.js'
 import { requestIdOf } from './request-id.js'
 
-/** How long an idle connection is kept, in milliseconds: longer than balancers in front keep theirs (60 s), so that they never meet a closing one. */
+/**
+ * How long an idle connection is kept, in milliseconds: longer than balancers in front keep theirs (60 s), so that they
+ * never meet a closing one.
+ */
 const KEEP_ALIVE_MS = 65_000
 
 /** Between two looks for requests that do not arrive, in milliseconds. */
@@ -17,7 +20,10 @@ const LOOK_EVERY_MS = 1_000
 /** Why what came over a connection was not taken for a request, and the connection ended. */
 export type Unfit = 'not_http' | 'too_large' | 'late' | 'connect' | 'ahead'
 
-/** What became of a connection when there were too many: it was not taken, or closed for another as the one that was idle longest. */
+/**
+ * What became of a connection when there were too many: it was not taken, or closed for another as the one that was
+ * idle longest.
+ */
 export type Shed = 'refused' | 'evicted'
 
 /** Is told of what no request log can know. */
@@ -46,19 +52,23 @@ const UNFIT: Readonly<Record<string, Unfit>> = { HPE_HEADER_OVERFLOW: 'too_large
 const STOP = -1
 
 /**
- * How many requests are kept that were sent ahead of the answers to those before them, on all connections together. Parsing them takes tens
- * of milliseconds, and one connection may send more than half of them with a single packet.
+ * How many requests are kept that were sent ahead of the answers to those before them, on all connections together.
+ * Parsing them takes tens of milliseconds, and one connection may send more than half of them with a single packet.
  */
-const MOST_AHEAD = 4_000
+const MAX_AHEAD = 4_000
 
 /**
- * How many requests are begun in one turn of the event loop, where more want to be: few, so that what has been begun goes on between them.
- * Node takes one new connection in a turn; as long as there comes one in each, turns are as short as can be, for whoever waits behind it.
+ * How many requests are begun in one turn of the event loop, where more want to be: few, so that what has been begun
+ * goes on between them. Node takes one new connection in a turn; as long as there comes one in each, turns are as short
+ * as can be, for whoever waits behind it.
  */
 const BEGUN_IN_A_TURN = 4
 const BEGUN_WHILE_CONNECTING = 1
 
-/** Takes turns with the principals: connections whose first request this is, and those that nobody known has used. No token has such a name. */
+/**
+ * Takes turns with the principals: connections whose first request this is, and those that nobody known has used. No
+ * token has such a name.
+ */
 const FIRST = ' first'
 const UNKNOWN = ' unknown'
 
@@ -68,7 +78,10 @@ type Exchange = readonly [IncomingMessage, ServerResponse]
 interface Line {
   readonly socket: Socket
   readonly address: string | undefined
-  /** Requests that have arrived and are not answered, in order. The first one is worked; while there are others, nothing more is read. */
+  /**
+   * Requests that have arrived and are not answered, in order. The first one is worked; while there are others, nothing
+   * more is read.
+   */
   readonly asked: Exchange[]
   /** Is the first one of them begun? */
   begun: boolean
@@ -83,10 +96,11 @@ interface Line {
 /**
  * The connections of callers: how many there are, and what each may ask for at a time.
  *
- * The requests of one connection are worked one after the other; what was sent ahead (pipelining) waits, unread where it is much. Where more
- * want to be begun than can be at once, principals take turns, and the connections of each among themselves; those that nobody known has used
- * count as one principal, so that a flood without a token leaves the others their part. Where there are as many connections as may be, the one that has been idle longest makes room,
- * so that nobody can lock others out by holding connections. Only where all are busy is a new one refused.
+ * The requests of one connection are worked one after the other; what was sent ahead (pipelining) waits, unread where
+ * it is much. Where more want to be begun than can be at once, principals take turns, and the connections of each among
+ * themselves; those that nobody known has used count as one principal, so that a flood without a token leaves the
+ * others their part. Where there are as many connections as may be, the one that has been idle longest makes room, so
+ * that nobody can lock others out by holding connections. Only where all are busy is a new one refused.
  */
 @Injectable()
 export class Connections {
@@ -135,7 +149,8 @@ export class Connections {
     server.requestTimeout = requestTimeoutSeconds * 1000
     server.headersTimeout = requestTimeoutSeconds * 500
     server.connectionsCheckingInterval = LOOK_EVERY_MS
-    // Node would drop what comes behind the thousandth, a body's length for example; the size of a head has a limit anyway.
+    // Node would drop what comes behind the thousandth, a body's length for example; the size of a head has a limit
+    // anyway.
     server.maxHeadersCount = 0
     // Node would answer a request without Host by itself, in a form of its own.
     server.requireHostHeader = false
@@ -145,7 +160,8 @@ export class Connections {
     server.on('request', take)
     // The body is asked for where it is read, if it is.
     server.on('checkContinue', take)
-    // An expectation that is not known may be ignored (RFC 9110, section 10.1.1); Node would answer 417 in a form of its own.
+    // An expectation that is not known may be ignored (RFC 9110, section 10.1.1); Node would answer 417 in a form of
+    // its own.
     server.on('checkExpectation', take)
     server.on('connection', (socket: Socket) => this.enter(socket))
     server.on('drop', (dropped?: { remoteAddress?: string }) => this.observer?.shed('refused', dropped?.remoteAddress))
@@ -191,15 +207,15 @@ export class Connections {
   }
 
   /**
-   * Ends parsing where too much was sent ahead. Node parses a whole packet at once, and there is no public way to stop it; the callback by
-   * which it hands over each request is as old as its parser.
+   * Ends parsing where too much was sent ahead. Node parses a whole packet at once, and there is no public way to stop
+   * it; the callback by which it hands over each request is as old as its parser.
    */
   private stopAhead(line: Line): void {
     const { parser } = line.socket as { parser?: { onIncoming?: (...head: unknown[]) => number } | null }
     const handOver = parser?.onIncoming
     if (parser == null || handOver === undefined) return
     parser.onIncoming = (...head) =>
-      this.ahead >= MOST_AHEAD && line.asked.length > 0 ? STOP : handOver.apply(parser, head)
+      this.ahead >= MAX_AHEAD && line.asked.length > 0 ? STOP : handOver.apply(parser, head)
   }
 
   private leave(line: Line): void {

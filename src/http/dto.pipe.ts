@@ -3,7 +3,10 @@ import { Clock } from '../clock/clock.js'
 import { validationFailed } from '../error/service-error.js'
 import { checkDto, type Checked, type DtoClass, type FieldsTogether } from './dto.js'
 
-/** The one global pipe: reads every body and query as its DTO class, or refuses it naming everything that is wrong, unless the DTO holds its errors for the handler. */
+/**
+ * The one global pipe: reads every body and query as its DTO class, or refuses it naming everything that is wrong,
+ * unless the DTO holds its errors for the handler.
+ */
 @Injectable()
 export class DtoPipe implements PipeTransform {
   constructor(private readonly clock: Clock) {}

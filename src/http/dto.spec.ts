@@ -57,14 +57,14 @@ class Together {
   @TotalField()
   total!: number
 
-  brokenRules(): FieldError[] {
+  violations(): FieldError[] {
     return [
       { field: 'total', message: 'second' },
       ...(this.total > 5 ? [{ field: 'body', message: 'too much' }] : []),
     ].slice(this.total > 5 ? 1 : this.total === 5 ? 2 : 0)
   }
 
-  brokenNow(now: number): FieldError[] {
+  violationsAt(now: number): FieldError[] {
     return [{ field: 'now', message: String(now) }]
   }
 }
@@ -72,7 +72,7 @@ class Together {
 const now = () => 1234
 const body = (source: unknown) => checkDto(Dto, source, { from: 'body', now })
 const query = (source: unknown) => checkDto(Dto, source, { from: 'query', now })
-const broken = (source: object) => (body({ account_id: 7, ...source }).errors ?? []).map(({ field }) => field)
+const violations = (source: object) => (body({ account_id: 7, ...source }).errors ?? []).map(({ field }) => field)
 
 describe('a body', () => {
   it('becomes its class', () => {
@@ -99,7 +99,7 @@ describe('a body', () => {
     ['items', [[], [1, 2, 3], {}, 'ab', null]],
   ])('has %s refused where it is broken', (field, values) => {
     for (const value of values)
-      expect({ value, fields: broken({ [field]: value }) }).toEqual({ value, fields: [field] })
+      expect({ value, fields: violations({ [field]: value }) }).toEqual({ value, fields: [field] })
   })
 
   it.each([
@@ -114,7 +114,7 @@ describe('a body', () => {
     { used: { deep: [1] } },
     { used: null },
   ])('may hold %j', (source) => {
-    expect(broken(source)).toEqual([])
+    expect(violations(source)).toEqual([])
   })
 
   it('brings values to their one form', () => {

@@ -9,12 +9,14 @@ export type DtoClass<T extends object = object> = new () => T
 /** What a DTO may say about its fields together, beside each field's own rule. */
 export interface FieldsTogether {
   /** What is wrong between the fields. Broken fields hold what was sent. */
-  brokenRules?(): FieldError[]
-  /** What else is wrong at this time; asked only where something is wrong already, so that everything is told at once. */
-  brokenNow?(now: Instant): FieldError[]
+  violations?(): FieldError[]
   /**
-   * Where a DTO declares it, a broken body reaches the handler: with what is wrong with it here, and without its broken fields. The handler adds what only the
-   * record tells, and refuses.
+   * What else is wrong at this time; asked only where something is wrong already, so that everything is told at once.
+   */
+  violationsAt?(now: Instant): FieldError[]
+  /**
+   * Where a DTO declares it, a broken body reaches the handler: with what is wrong with it here, and without its broken
+   * fields. The handler adds what only the record tells, and refuses.
    */
   errors?: readonly FieldError[] | undefined
 }
@@ -27,8 +29,8 @@ export type Checked<T> =
   { readonly value: T; readonly errors?: never } | { readonly value?: T; readonly errors: FieldError[] }
 
 /** Unknown names that one answer lists; more would make the answer larger than the request. */
-const MOST_UNKNOWN = 50
-const LONGEST_SHOWN_NAME = 64
+const MAX_UNKNOWN = 50
+const MAX_SHOWN_NAME_LENGTH = 64
 
 interface Form {
   readonly fields: ReadonlyMap<string, FieldReader | undefined>
@@ -74,7 +76,8 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /**
- * Reads a value as a DTO: known names only, each by its rule, then the fields together. Every mistake is found, not the first alone.
+ * Reads a value as a DTO: known names only, each by its rule, then the fields together. Every mistake is found, not the
+ * first alone.
  * @param prefix comes before each field's name: `items[3].`
  * @param now the present, for rules that depend on it
  */
@@ -97,7 +100,7 @@ export function checkDto<T extends object>(
     const reader = form.fields.get(name)
     if (reader === undefined && !form.fields.has(name)) {
       unknown += 1
-      if (unknown <= MOST_UNKNOWN) errors.push(unknownName(form, name, prefix, from))
+      if (unknown <= MAX_UNKNOWN) errors.push(unknownName(form, name, prefix, from))
       continue
     }
     const sent = source[name]
@@ -114,9 +117,9 @@ export function checkDto<T extends object>(
     const message = Object.values(constraints ?? {})[0]
     if (message !== undefined && !repeated.has(property)) errors.push({ field: prefix + property, message })
   }
-  errors.push(...(value.brokenRules?.() ?? []).map((error) => prefixed(error, prefix)))
+  errors.push(...(value.violations?.() ?? []).map((error) => prefixed(error, prefix)))
   if (errors.length > 0) {
-    errors.push(...(value.brokenNow?.(now()) ?? []).map((error) => prefixed(error, prefix)))
+    errors.push(...(value.violationsAt?.(now()) ?? []).map((error) => prefixed(error, prefix)))
     for (const { field } of errors) Reflect.deleteProperty(value, field.slice(prefix.length))
     return { value, errors: firstOfEach(errors) }
   }
@@ -144,7 +147,7 @@ function firstOfEach(errors: readonly FieldError[]): FieldError[] {
 
 function unknownName(form: Form, name: string, prefix: string, from: Source): FieldError {
   const meant = form.similar.get(bare(name))
-  const shown = name.length > LONGEST_SHOWN_NAME ? `${name.slice(0, LONGEST_SHOWN_NAME)}…` : name
+  const shown = name.length > MAX_SHOWN_NAME_LENGTH ? `${name.slice(0, MAX_SHOWN_NAME_LENGTH)}…` : name
   const what = from === 'query' ? 'is no parameter of this route' : 'is no field of this request'
   return { field: prefix + shown, message: meant === undefined ? what : `did you mean ${meant}?` }
 }

@@ -12,9 +12,10 @@ export type Listener = (request: Request, response: Response) => void
 /**
  * Nest's adapter for Express, with three things done another way, each for the time that every request takes:
  *
- * - Requests and answers are born with Express's prototypes. Express changes the prototype of each instead, which makes V8 give up what it knows of
- *   its shape.
- * - Handlers are kept by route for whoever takes the requests (`Frame`), which finds a route once: what was found allowed is then what is served.
+ * - Requests and answers are born with Express's prototypes. Express changes the prototype of each instead, which makes
+ *   V8 give up what it knows of its shape.
+ * - Handlers are kept by route for whoever takes the requests (`RequestPipeline`), which finds a route once: what was
+ *   found allowed is then what is served.
  * - Answers are written in one go (`reply`).
  */
 export class NativeExpressAdapter extends ExpressAdapter {

@@ -3,8 +3,8 @@ import { ApiExtraModels, ApiProperty, type ApiPropertyOptions, getSchemaPath } f
 import { Allow, ValidateBy, ValidateIf } from 'class-validator'
 import { isTimeZone } from '../quota/cycle.js'
 import { parseInstant } from '../quota/instant.js'
-import { isLabel, LONGEST_LABEL } from '../quota/label.js'
-import { LARGEST_AMOUNT } from '../quota/quota.js'
+import { isLabel, MAX_LABEL_LENGTH } from '../quota/label.js'
+import { MAX_AMOUNT } from '../quota/quota.js'
 import { EXAMPLE_UUID } from './example.js'
 import { isOperationId, isWireInteger, MAX_ID } from './wire.js'
 
@@ -50,7 +50,10 @@ export type FieldTest = (value: unknown) => boolean
 
 const FIELD_TEST = Symbol('field test')
 
-/** The test that a field decorator left on `property` of a DTO class, or of one it extends: what it lets through, `class-validator` finds nothing wrong with. */
+/**
+ * The test that a field decorator left on `property` of a DTO class, or of one it extends: what it lets through,
+ * `class-validator` finds nothing wrong with.
+ */
 export function testOf(dto: { prototype: object }, property: string): FieldTest | undefined {
   return Reflect.getMetadata(FIELD_TEST, dto.prototype, property) as FieldTest | undefined
 }
@@ -77,7 +80,9 @@ function documented(options: FieldOptions): ApiPropertyOptions {
   }
 }
 
-/** One rule with one sentence per field: the caller sees what would be right, not the first of five checks that failed. */
+/**
+ * One rule with one sentence per field: the caller sees what would be right, not the first of five checks that failed.
+ */
 function field(rule: Rule, options: FieldOptions): PropertyDecorator {
   const { optional, nullable } = options
   const decorators: PropertyDecorator[] = [
@@ -112,7 +117,10 @@ function field(rule: Rule, options: FieldOptions): PropertyDecorator {
   return applyDecorators(...(decorators as MethodDecorator[]))
 }
 
-/** Digits become their number. A number's sign, point, exponent and leading zeros are left to be refused (contract, §2 and §7). */
+/**
+ * Digits become their number. A number's sign, point, exponent and leading zeros are left to be refused (contract, §2
+ * and §7).
+ */
 const DIGITS: FieldReader = {
   fromText: (text) => (isWireInteger(text) ? Number(text) : text),
   // JSON can write -0, which is 0.
@@ -141,12 +149,12 @@ export function IdField(options: FieldOptions = {}): PropertyDecorator {
 
 /** The units of a quota, 0 … 10^12. */
 export function TotalField(options: FieldOptions = {}): PropertyDecorator {
-  return IntegerField({ example: 1000, ...options, min: 0, max: LARGEST_AMOUNT })
+  return IntegerField({ example: 1000, ...options, min: 0, max: MAX_AMOUNT })
 }
 
 /** The units of one use, 1 … 10^12. */
 export function AmountField(options: FieldOptions = {}): PropertyDecorator {
-  return IntegerField({ example: 5, ...options, min: 1, max: LARGEST_AMOUNT })
+  return IntegerField({ example: 5, ...options, min: 1, max: MAX_AMOUNT })
 }
 
 /** An instant as RFC 3339 text with an offset; the DTO keeps the text, `parseInstant` reads it. */
@@ -218,8 +226,8 @@ export function OperationIdField(options: FieldOptions = {}): PropertyDecorator 
 }
 
 /**
- * An array of `min` … `max` items. What the items are is not looked at here: the handler checks each by itself, since a broken
- * item has an answer of its own.
+ * An array of `min` … `max` items. What the items are is not looked at here: the handler checks each by itself, since a
+ * broken item has an answer of its own.
  */
 export function ItemsField(
   item: () => new () => object,
@@ -237,14 +245,16 @@ export function ItemsField(
   )
 }
 
-/** What people call a quota, or with `beginning` the beginning of it: 1 … 120 code points without control characters. */
+/**
+ * What people call a quota, or with `beginning` the beginning of it: 1 … 120 code points without control characters.
+ */
 export function LabelField(options: FieldOptions & { beginning?: true } = {}): PropertyDecorator {
   return field(
     {
       name: 'label',
       accepts: (value) => typeof value === 'string' && isLabel(value),
-      expected: `1 to ${LONGEST_LABEL} Unicode characters without control characters and lone surrogates`,
-      schema: { type: 'string', minLength: 1, maxLength: LONGEST_LABEL, pattern: '^[^\\p{Cc}\\p{Cs}]+$' },
+      expected: `1 to ${MAX_LABEL_LENGTH} Unicode characters without control characters and lone surrogates`,
+      schema: { type: 'string', minLength: 1, maxLength: MAX_LABEL_LENGTH, pattern: '^[^\\p{Cc}\\p{Cs}]+$' },
     },
     { example: options.beginning === true ? 'Spring' : 'Spring campaign', ...options },
   )
@@ -301,8 +311,8 @@ export function IgnoredField(options: Pick<FieldOptions, 'description'> = {}): P
 }
 
 /**
- * Is this an idempotency key: 1 … 255 printable ASCII characters, no blank at either end? HTTP takes such blanks off a header (RFC 9110, section 5.5), so a
- * key that had them could be sent in one place and not in the other.
+ * Is this an idempotency key: 1 … 255 printable ASCII characters, no blank at either end? HTTP takes such blanks off a
+ * header (RFC 9110, section 5.5), so a key that had them could be sent in one place and not in the other.
  */
 export function isKey(value: unknown): value is string {
   return typeof value === 'string' && value.length <= MAX_KEY_LENGTH && KEY.test(value)
@@ -311,7 +321,7 @@ export function isKey(value: unknown): value is string {
 const KEY = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/
 
 /** What the decorators of answered properties take. */
-export interface ShownOptions {
+export interface ResponseFieldOptions {
   nullable?: true
   /** The property may be missing from an answer. */
   optional?: true
@@ -319,49 +329,57 @@ export interface ShownOptions {
   example?: unknown
 }
 
-function shown(schema: object, options: ShownOptions): PropertyDecorator {
+function shown(schema: object, options: ResponseFieldOptions): PropertyDecorator {
   return ApiProperty({ ...schema, ...documented(options) })
 }
 
 /** An integer in an answer. */
-export function ShownInteger(options: ShownOptions & { min?: number; max?: number } = {}): PropertyDecorator {
+export function ResponseInteger(
+  options: ResponseFieldOptions & { min?: number; max?: number } = {},
+): PropertyDecorator {
   const { min = 0, max = Number.MAX_SAFE_INTEGER } = options
   return shown({ type: 'integer', minimum: min, maximum: max }, options)
 }
 
 /** An identifier in an answer. */
-export function ShownId(options: ShownOptions = {}): PropertyDecorator {
-  return ShownInteger({ example: 7, ...options, min: 1, max: MAX_ID })
+export function ResponseId(options: ResponseFieldOptions = {}): PropertyDecorator {
+  return ResponseInteger({ example: 7, ...options, min: 1, max: MAX_ID })
 }
 
 /** An instant in an answer: UTC with milliseconds. */
-export function ShownInstant(options: ShownOptions = {}): PropertyDecorator {
+export function ResponseInstant(options: ResponseFieldOptions = {}): PropertyDecorator {
   return shown({ type: 'string', format: 'date-time' }, { example: '2026-12-01T00:00:00.000Z', ...options })
 }
 
 /** One of the given values, in an answer. */
-export function ShownChoice(values: readonly (string | number)[], options: ShownOptions = {}): PropertyDecorator {
+export function ResponseChoice(
+  values: readonly (string | number)[],
+  options: ResponseFieldOptions = {},
+): PropertyDecorator {
   const type = values.every((value) => typeof value === 'number') ? 'integer' : 'string'
   return shown({ type, enum: [...values] }, { example: values[0], ...options })
 }
 
 /** Text in an answer. */
-export function ShownText(options: ShownOptions & { format?: string } = {}): PropertyDecorator {
+export function ResponseText(options: ResponseFieldOptions & { format?: string } = {}): PropertyDecorator {
   return shown({ type: 'string', ...(options.format === undefined ? {} : { format: options.format }) }, options)
 }
 
 /** True or false in an answer. */
-export function ShownFlag(options: ShownOptions = {}): PropertyDecorator {
+export function ResponseFlag(options: ResponseFieldOptions = {}): PropertyDecorator {
   return shown({ type: 'boolean' }, { example: true, ...options })
 }
 
 /** What a schema of its own describes, in an answer. */
-export function ShownSchema(schema: object, options: ShownOptions = {}): PropertyDecorator {
+export function ResponseSchema(schema: object, options: ResponseFieldOptions = {}): PropertyDecorator {
   return shown(schema, options)
 }
 
 /** An array in an answer, each of whose items has one of these forms. */
-export function ShownForms(forms: readonly (new () => object)[], options: ShownOptions = {}): PropertyDecorator {
+export function ResponseForms(
+  forms: readonly (new () => object)[],
+  options: ResponseFieldOptions = {},
+): PropertyDecorator {
   const items = { oneOf: forms.map((form) => ({ $ref: getSchemaPath(form) })) }
   return (target, property) => {
     // The document looks for them at the class.
@@ -371,9 +389,9 @@ export function ShownForms(forms: readonly (new () => object)[], options: ShownO
 }
 
 /** Another answered object, or an array of them. */
-export function ShownObject(
+export function ResponseObject(
   type: () => new () => object,
-  options: ShownOptions & { isArray?: true } = {},
+  options: ResponseFieldOptions & { isArray?: true } = {},
 ): PropertyDecorator {
   // The document calls a function named `type` for the class, and takes any other for the class itself.
   return shown(options.isArray === true ? { type: () => [type()] } : { type: () => type() }, options)

@@ -5,8 +5,8 @@ import { validationFailed } from '../error/service-error.js'
 const HOST = /^(?:[\w.~!$&'()*+,;=%-]+|\[[\da-f:.]+\])(?::\d{0,5})?$/i
 
 /**
- * Refuses a request of which two servers might think differently (RFC 9112, sections 3.2 and 6.1): without exactly one Host that is one, or
- * with a body in a coding that is not known here.
+ * Refuses a request of which two servers might think differently (RFC 9112, sections 3.2 and 6.1): without exactly one
+ * Host that is one, or with a body in a coding that is not known here.
  */
 export function soundHead(request: Request): void {
   const { headers, httpVersion } = request

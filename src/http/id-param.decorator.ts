@@ -20,7 +20,8 @@ function described(name: string, schema: object, example: unknown): ParameterDec
   }
 }
 
-// These throw while the argument is taken from the request, before any pipe has run: a broken identifier is told before a broken body.
+// These throw while the argument is taken from the request, before any pipe has run: a broken identifier is told before
+// a broken body.
 const id = (name: string) =>
   createParamDecorator(
     (_data: unknown, context: ExecutionContext): number => {

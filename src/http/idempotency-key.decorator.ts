@@ -5,7 +5,10 @@ import { ServiceError } from '../error/service-error.js'
 import { isKey, KEY_PATTERN, MAX_KEY_LENGTH } from './field.decorator.js'
 import { Problems } from './problem.decorator.js'
 
-/** Every value that the request sent for the header, unmerged: Node joins repeated ones with a comma, which is itself a fine key. */
+/**
+ * Every value that the request sent for the header, unmerged: Node joins repeated ones with a comma, which is itself a
+ * fine key.
+ */
 function keysSent(context: ExecutionContext): string[] {
   const { headers, rawHeaders } = context.switchToHttp().getRequest<Request>()
   const merged = headers['idempotency-key']
@@ -30,9 +33,9 @@ function keyOf(sent: readonly string[]): string | undefined {
 }
 
 /**
- * Refuses a key only after the other parameters had their turn: Nest runs the pipes of all parameters side by side and answers the first refusal, and
- * that of a broken body or query is to come first (contract, §7). Their pipe is synchronous, so one turn of the event loop is enough; a good
- * key waits for nothing.
+ * Refuses a key only after the other parameters had their turn: Nest runs the pipes of all parameters side by side and
+ * answers the first refusal, and that of a broken body or query is to come first (contract, §7). Their pipe is
+ * synchronous, so one turn of the event loop is enough; a good key waits for nothing.
  */
 async function lastInLine(refusal: unknown): Promise<never> {
   await new Promise(setImmediate)
@@ -97,12 +100,18 @@ const optional = createParamDecorator(
   [described(false)],
 )
 
-/** The request's Idempotency-Key, `string`; `idempotency_key_missing` or `idempotency_key_invalid` without a good one. Lists these problems, and that of a reused key, for the route. */
+/**
+ * The request's Idempotency-Key, `string`; `idempotency_key_missing` or `idempotency_key_invalid` without a good one.
+ * Lists these problems, and that of a reused key, for the route.
+ */
 export function IdempotencyKey(): ParameterDecorator {
   return required(RequiredKeyPipe)
 }
 
-/** The request's Idempotency-Key, `string | undefined`; `idempotency_key_invalid` where a bad one was sent. Lists its problems for the route. */
+/**
+ * The request's Idempotency-Key, `string | undefined`; `idempotency_key_invalid` where a bad one was sent. Lists its
+ * problems for the route.
+ */
 export function OptionalIdempotencyKey(): ParameterDecorator {
   return optional(OptionalKeyPipe)
 }

@@ -4,10 +4,10 @@ import { ServiceError, validationFailed } from '../error/service-error.js'
 const HARMLESS = 100_000
 
 /** Deeper than anything that is looked at in a body. */
-const DEEPEST = 16
+const MAX_DEPTH = 16
 
 /** Names of members, at most: several times those of the largest good body. */
-const MOST_NAMES = 20_000
+const MAX_NAMES = 20_000
 
 const [QUOTE, BACKSLASH, COLON, BLANK, ZERO] = [0x22, 0x5c, 0x3a, 0x20, 0x30]
 const [BRACE, BRACE_END, BRACKET, BRACKET_END] = [0x7b, 0x7d, 0x5b, 0x5d]
@@ -29,8 +29,8 @@ export function parseJson(bytes: Buffer): unknown {
 }
 
 /**
- * Takes out of a large body what would hold the process for a tenth of a second and is of no use: whatever is nested so deep that no rule
- * looks at it gives way to a zero and blanks.
+ * Takes out of a large body what would hold the process for a tenth of a second and is of no use: whatever is nested so
+ * deep that no rule looks at it gives way to a zero and blanks.
  */
 function lighten(bytes: Buffer): void {
   let depth = 0
@@ -38,7 +38,7 @@ function lighten(bytes: Buffer): void {
   let quoted = false
   for (let at = 0; at < bytes.length; at += 1) {
     const byte = bytes[at]
-    let outside = depth <= DEEPEST
+    let outside = depth <= MAX_DEPTH
     if (byte === QUOTE) quoted = !quoted
     else if (quoted) {
       if (byte === BACKSLASH) {
@@ -47,7 +47,7 @@ function lighten(bytes: Buffer): void {
       }
     } else if (byte === BRACE || byte === BRACKET) {
       depth += 1
-      if (depth === DEEPEST + 1) {
+      if (depth === MAX_DEPTH + 1) {
         bytes[at] = ZERO
         outside = true
       }
@@ -55,7 +55,7 @@ function lighten(bytes: Buffer): void {
     else if (byte === COLON) names += 1
     if (!outside) bytes[at] = BLANK
   }
-  if (names > MOST_NAMES) {
-    throw validationFailed([{ field: 'body', message: `may have ${MOST_NAMES} names of members, in all its objects` }])
+  if (names > MAX_NAMES) {
+    throw validationFailed([{ field: 'body', message: `may have ${MAX_NAMES} names of members, in all its objects` }])
   }
 }

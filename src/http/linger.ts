@@ -6,8 +6,8 @@ import { addHeader } from './reply.js'
 const LINGER_MS = 2_000
 
 /**
- * Ends a connection whose caller may still be sending. Closing it outright would answer what is on its way with a reset, and the caller
- * might lose the answer before having read it (RFC 9112, section 9.6).
+ * Ends a connection whose caller may still be sending. Closing it outright would answer what is on its way with a
+ * reset, and the caller might lose the answer before having read it (RFC 9112, section 9.6).
  */
 export function endLingering(socket: Socket): void {
   socket.end()

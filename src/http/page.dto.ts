@@ -2,7 +2,7 @@ import type { FieldError } from '../error/service-error.js'
 import { DEFAULT_PAGE_SIZE, IdField, IntegerField, PageSizeField } from './field.decorator.js'
 
 /** How deep a page may reach into a list, in rows; what lies beyond is walked with `before_id` (contract, §2). */
-export const DEEPEST_ROW = 100_000
+export const MAX_ROW = 100_000
 
 /** The page that a request asks for. */
 export class PageQuery {
@@ -15,35 +15,35 @@ export class PageQuery {
   page_size?: number
 
   /** How deep a page may reach. Asked by the pipe. */
-  brokenRules(): FieldError[] {
+  violations(): FieldError[] {
     const { page, page_size: pageSize = DEFAULT_PAGE_SIZE } = this
     // What is no number has been refused as such.
-    if (typeof page !== 'number' || typeof pageSize !== 'number' || page * pageSize <= DEEPEST_ROW) return []
-    return [{ field: 'page', message: `reaches beyond row ${DEEPEST_ROW}${this.wayOn()}` }]
+    if (typeof page !== 'number' || typeof pageSize !== 'number' || page * pageSize <= MAX_ROW) return []
+    return [{ field: 'page', message: `reaches beyond row ${MAX_ROW}${this.hintBeyond()}` }]
   }
 
   /** What to do instead of asking for so deep a page. */
-  protected wayOn(): string {
+  protected hintBeyond(): string {
     return ', where pages end'
   }
 }
 
 /** A page that may also be asked for by the row after which it begins. */
-export class WalkQuery extends PageQuery {
+export class CursorPageQuery extends PageQuery {
   /** Only rows with a smaller id: the way to walk a list of any length. Not together with `page`. */
   @IdField({ optional: true, example: 4711 })
   before_id?: number
 
   /** The two ways to move through a list exclude each other. Asked by the pipe. */
-  override brokenRules(): FieldError[] {
+  override violations(): FieldError[] {
     const both = this.before_id !== undefined && this.page !== undefined
     const walking = both
       ? [{ field: 'before_id', message: 'may not be combined with page; page_size alone goes with it' }]
       : []
-    return [...super.brokenRules(), ...walking]
+    return [...super.violations(), ...walking]
   }
 
-  protected override wayOn(): string {
+  protected override hintBeyond(): string {
     return '; walk on with before_id, the smallest id of the page before'
   }
 }
@@ -59,7 +59,7 @@ export interface Paging {
 }
 
 /** Reads a page's place from a valid query. */
-export function pagingOf(query: PageQuery | WalkQuery): Paging {
+export function pagingOf(query: PageQuery | CursorPageQuery): Paging {
   const { page = 1, page_size: pageSize = DEFAULT_PAGE_SIZE } = query
   const beforeId = 'before_id' in query ? query.before_id : undefined
   return beforeId === undefined ? { page, pageSize } : { page, pageSize, beforeId }

@@ -5,8 +5,8 @@ export const NO_TEXT = '\ud800'
 const REPLACEMENT = /\ufffd/g
 
 /**
- * Decodes a name or a value of a query. What is no UTF-8 comes out as a lone surrogate, which every rule for text refuses, and not as the
- * replacement character, which a caller may mean.
+ * Decodes a name or a value of a query. What is no UTF-8 comes out as a lone surrogate, which every rule for text
+ * refuses, and not as the replacement character, which a caller may mean.
  */
 export function decodeParameter(text: string): string {
   try {

@@ -4,8 +4,8 @@ import type { ErrorCode } from '../error/service-error.js'
 export const PROBLEM_CODES = 'quota:problems'
 
 /**
- * Lists the problems that a route may answer beside those that follow from its declaration: from its access rule, its parameters and its
- * body. The API document shows each with its status and an example.
+ * Lists the problems that a route may answer beside those that follow from its declaration: from its access rule, its
+ * parameters and its body. The API document shows each with its status and an example.
  */
 export function Problems(...codes: ErrorCode[]): MethodDecorator {
   return (_target, _method, descriptor) => {

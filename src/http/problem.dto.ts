@@ -1,42 +1,42 @@
-import { LARGEST_AMOUNT } from '../quota/quota.js'
-import { ShownInstant, ShownId, ShownInteger, ShownText } from './field.decorator.js'
+import { MAX_AMOUNT } from '../quota/quota.js'
+import { ResponseInstant, ResponseId, ResponseInteger, ResponseText } from './field.decorator.js'
 
 /** One broken field of a request. */
 export class FieldErrorDto {
   /** The field's name on the wire, `items[3].amount` inside a batch, `body` for the body as a whole. */
-  @ShownText({ example: 'cycle_unit' })
+  @ResponseText({ example: 'cycle_unit' })
   field!: string
 
   /** What is wrong with it, or what would be right. */
-  @ShownText({ example: 'must be one of hour, day, week, month, year' })
+  @ResponseText({ example: 'must be one of hour, day, week, month, year' })
   message!: string
 }
 
-const amount = { max: LARGEST_AMOUNT } as const
+const amount = { max: MAX_AMOUNT } as const
 
 /** What one quota had left when a request was refused. */
 export class RefusingQuotaDto {
   /** The quota. */
-  @ShownId({ example: 12 })
+  @ResponseId({ example: 12 })
   id!: number
 
   /** Its allowance. */
-  @ShownInteger({ ...amount, example: 1000 })
+  @ResponseInteger({ ...amount, example: 1000 })
   total!: number
 
   /** Units spent. */
-  @ShownInteger({ ...amount, example: 997 })
+  @ResponseInteger({ ...amount, example: 997 })
   used!: number
 
   /** Units held. */
-  @ShownInteger({ ...amount, example: 0 })
+  @ResponseInteger({ ...amount, example: 0 })
   reserved!: number
 
   /** What is left of it. */
-  @ShownInteger({ ...amount, example: 3 })
+  @ResponseInteger({ ...amount, example: 3 })
   remaining!: number
 
   /** Its next reset before its end; null where there is none. */
-  @ShownInstant({ nullable: true })
+  @ResponseInstant({ nullable: true })
   refills_at!: string | null
 }

@@ -3,7 +3,9 @@ import type { Request, Response } from 'express'
 import { ServiceError } from '../error/service-error.js'
 import { answerProblem } from './problem-answer.js'
 
-/** The one global filter: every error leaves as problem+json, and what is no `ServiceError` tells nothing of the inside. */
+/**
+ * The one global filter: every error leaves as problem+json, and what is no `ServiceError` tells nothing of the inside.
+ */
 @Catch()
 @Injectable()
 export class ProblemFilter implements ExceptionFilter {

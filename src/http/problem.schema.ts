@@ -1,13 +1,13 @@
 import { getSchemaPath } from '@nestjs/swagger'
 import type { ErrorCode } from '../error/service-error.js'
-import { LARGEST_AMOUNT, MOST_LIVE_QUOTAS } from '../quota/quota.js'
+import { MAX_AMOUNT, MAX_LIVE_QUOTAS } from '../quota/quota.js'
 import { FieldErrorDto, RefusingQuotaDto } from './problem.dto.js'
 import { statusOf, titleOf, typeOf } from './problem.js'
 
 /** A schema of the API document. */
 type Schema = Record<string, unknown>
 
-const MOST_QUOTAS_SHOWN = 20
+const MAX_QUOTAS_SHOWN = 20
 
 const integer = (description: string, minimum: number, maximum: number = Number.MAX_SAFE_INTEGER): Schema => ({
   type: 'integer',
@@ -29,7 +29,7 @@ function membersOf(code: ErrorCode): Record<string, Schema> {
       }
     case 'quota_exceeded':
       return {
-        requested: integer('Units asked for.', 1, LARGEST_AMOUNT),
+        requested: integer('Units asked for.', 1, MAX_AMOUNT),
         remaining: integer('What the active quotas could pay together.', 0),
         refills_at: {
           type: ['string', 'null'],
@@ -40,7 +40,7 @@ function membersOf(code: ErrorCode): Record<string, Schema> {
         quotas: {
           type: 'array',
           items: { $ref: getSchemaPath(RefusingQuotaDto) },
-          maxItems: Math.min(MOST_QUOTAS_SHOWN, MOST_LIVE_QUOTAS),
+          maxItems: Math.min(MAX_QUOTAS_SHOWN, MAX_LIVE_QUOTAS),
           description: 'The first quotas in the order in which they would pay.',
         },
       }
@@ -55,9 +55,9 @@ function membersOf(code: ErrorCode): Record<string, Schema> {
         },
       }
     case 'commit_exceeds_hold':
-      return { held: integer('What the hold holds.', 1, LARGEST_AMOUNT) }
+      return { held: integer('What the hold holds.', 1, MAX_AMOUNT) }
     case 'refund_exceeds_charge':
-      return { refundable: integer('What is left to refund.', 0, LARGEST_AMOUNT) }
+      return { refundable: integer('What is left to refund.', 0, MAX_AMOUNT) }
     case 'method_not_allowed':
       return { allow: { type: 'array', items: { type: 'string' }, description: 'The methods that the path takes.' } }
     default:
@@ -71,7 +71,9 @@ export function problemSchemaName(code: ErrorCode): string {
   return `${words.join('')}Problem`
 }
 
-/** The schema of problems of these codes: told apart by `code`, so that a generated client knows each one's own members. */
+/**
+ * The schema of problems of these codes: told apart by `code`, so that a generated client knows each one's own members.
+ */
 export function problemSchema(codes: readonly ErrorCode[]): Schema {
   const refs = codes.map((code) => ({ $ref: `#/components/schemas/${problemSchemaName(code)}` }))
   const [only, ...others] = refs

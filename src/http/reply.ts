@@ -12,8 +12,9 @@ declare module 'node:http' {
 export const JSON_MEDIA_TYPE = 'application/json; charset=utf-8'
 
 /**
- * Headers that every answer has, names and values in turn: nothing is kept in a cache, and a browser does with it nothing that it is not for. Helmet
- * says which these are, once: they are the same for every answer. The policy leaves room for the pages of Swagger UI alone.
+ * Headers that every answer has, names and values in turn: nothing is kept in a cache, and a browser does with it
+ * nothing that it is not for. Helmet says which these are, once: they are the same for every answer. The policy leaves
+ * room for the pages of Swagger UI alone.
  */
 const EVERY_ANSWER: readonly string[] = ['Cache-Control', 'no-store', ...securityHeaders()]
 
@@ -27,8 +28,8 @@ export function addHeader(response: ServerResponse, name: string, value: string)
 }
 
 /**
- * Answers a request: the one place where heads are written. All headers go out in one list, which Node writes as it is; each `setHeader` would cost as
- * much as the list.
+ * Answers a request: the one place where heads are written. All headers go out in one list, which Node writes as it is;
+ * each `setHeader` would cost as much as the list.
  * @param body undefined where there is none
  * @param mediaType of the body
  */
@@ -47,7 +48,8 @@ export function reply(
 }
 
 /**
- * Answers a request with a file, whose caching and policy are its own; both, its media type and whatever else it needs are to be added first.
+ * Answers a request with a file, whose caching and policy are its own; both, its media type and whatever else it needs
+ * are to be added first.
  * @param body undefined where the caller has it already
  */
 export function replyFile(response: ServerResponse, status: 200 | 304, body: Buffer | undefined): void {

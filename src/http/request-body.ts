@@ -39,7 +39,8 @@ export function codingOf({ headers }: Request): Coding | undefined {
 export async function readBody(request: Request, response: Response, limit: number): Promise<void> {
   const coding = codingOf(request)
   const { headers } = request
-  // Whoever asks before sending (RFC 9110, section 10.1.1) is told to go on here, where nothing more stands against the body.
+  // Whoever asks before sending (RFC 9110, section 10.1.1) is told to go on here, where nothing more stands against the
+  // body.
   if (headers.expect?.toLowerCase() === '100-continue') response.writeContinue()
   let bytes: Buffer
   try {

@@ -6,8 +6,8 @@ import { bringsBody, codingOf, readBody } from './request-body.js'
 import type { Route } from './route-table.js'
 
 /**
- * Brings a request into form between access and validation: parses the body, and refuses a body or a query parameter to a handler that takes none. What a
- * handler takes is told by its own parameters, so no route can go without.
+ * Brings a request into form between access and validation: parses the body, and refuses a body or a query parameter to
+ * a handler that takes none. What a handler takes is told by its own parameters, so no route can go without.
  */
 @Injectable()
 export class RequestForm {
@@ -58,7 +58,10 @@ function bytesOf({ headers }: Request, limit: number): number {
   return Math.min(Number(headers['content-length'] ?? 0), limit)
 }
 
-/** Can it be called by somebody who is not known, be it by configuration? Then not a byte of a body is read that it has no use for. */
+/**
+ * Can it be called by somebody who is not known, be it by configuration? Then not a byte of a body is read that it has
+ * no use for.
+ */
 function isOpen({ access, openedBy }: Route): boolean {
   return access === 'public' || openedBy !== undefined
 }

@@ -55,8 +55,8 @@ const listed = (value: unknown): string[] =>
   Array.isArray(value) ? (value as string[]) : [typeof value === 'string' ? value : '']
 
 /**
- * Every route of the service, read from the controllers. Knows which methods a path takes, where a fixed word wins over a parameter in
- * the same place (contract, §7), and what a handler takes from a request.
+ * Every route of the service, read from the controllers. Knows which methods a path takes, where a fixed word wins over
+ * a parameter in the same place (contract, §7), and what a handler takes from a request.
  */
 export class RouteTable {
   readonly routes: readonly Route[]
@@ -64,8 +64,8 @@ export class RouteTable {
 
   /**
    * @param controllers classes, in any order
-   * @throws Error for what would be unsafe to serve: two handlers of one route, a body or query without validation, a path that is more
-   *   than words and parameters
+   * @throws Error for what would be unsafe to serve: two handlers of one route, a body or query without validation, a
+   *   path that is more than words and parameters
    */
   constructor(controllers: readonly Type[]) {
     this.routes = controllers.flatMap(routesOf)
@@ -77,8 +77,8 @@ export class RouteTable {
   }
 
   /**
-   * The route that a path and a method lead to, if any, and what stands in the places of its parameters; read from the path as it was sent,
-   * percent-encoding and all.
+   * The route that a path and a method lead to, if any, and what stands in the places of its parameters; read from the
+   * path as it was sent, percent-encoding and all.
    */
   find(method: string, path: string): { readonly route: Route; readonly values: readonly string[] } | undefined {
     const values: string[] = []
@@ -99,7 +99,8 @@ export class RouteTable {
     return new ServiceError('method_not_allowed', `this path takes ${allow.join(', ')}`, { allow })
   }
 
-  // A word is never given up for a parameter once it matched: `usage` is no identifier, wherever the path leads from there.
+  // A word is never given up for a parameter once it matched: `usage` is no identifier, wherever the path leads from
+  // there.
   private placeOf(path: string, values: string[] = []): Place | undefined {
     let place = this.root
     for (const segment of segmentsOf(path)) {

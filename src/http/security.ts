@@ -1,6 +1,6 @@
 import cors from 'cors'
 import type { Request, Response } from 'express'
-import type { Gate } from './frame.js'
+import type { Gate } from './request-pipeline.js'
 import { leaveBody } from './linger.js'
 import { addHeader, reply } from './reply.js'
 import { bringsBody } from './request-body.js'
@@ -19,8 +19,8 @@ const PREFLIGHT: cors.CorsOptions = {
 }
 
 /**
- * Lets the pages of some origins call; every other origin's requests are answered without a word of CORS, so that browsers keep the
- * answers from their pages. What is said to an origin does not change: `cors` is asked once.
+ * Lets the pages of some origins call; every other origin's requests are answered without a word of CORS, so that
+ * browsers keep the answers from their pages. What is said to an origin does not change: `cors` is asked once.
  * @param origins as browsers write them; compared exactly
  */
 export function crossOrigin(origins: readonly string[]): Gate {

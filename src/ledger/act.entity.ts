@@ -28,13 +28,17 @@ export const OPERATION_ACTS = [
 export type OperationAct = (typeof OPERATION_ACTS)[number]
 
 /**
- * One recorded change with its caller, key and answer. Immutable: a replay is answered from here, never from rows that change.
+ * One recorded change with its caller, key and answer. Immutable: a replay is answered from here, never from rows that
+ * change.
  *
- * A plain consume (`plain-consume.ts`) has no other row: what its operation, its allocation and its answer would say is in the last four columns, which
- * are null in every other act.
+ * A plain consume (`plain-consume.ts`) has no other row: what its operation, its allocation and its answer would say is
+ * in the last four columns, which are null in every other act.
  */
 export abstract class ActRow {
-  /** UUIDv7, made when the request came in, so that a rerun recognises its own act. A consume's or reserve's act and operation share it. */
+  /**
+   * UUIDv7, made when the request came in, so that a rerun recognises its own act. A consume's or reserve's act and
+   * operation share it.
+   */
   @PrimaryColumn(ascii(36))
   id!: string
 
@@ -59,16 +63,20 @@ export abstract class ActRow {
   idempotencyKey!: string | null
 
   /**
-   * What may happen once only, as 128 bits of SHA-256 in hex: a caller's key with its caller, or the settling of a hold. A digest compares by
-   * bytes under any collation and is short. Null where nothing forbids a second such act.
+   * The column `once`: what may happen once only, as 128 bits of SHA-256 in hex: a caller's key with its caller, or the
+   * settling of a hold. A hash compares by bytes under any collation and is short. Null where nothing forbids a second
+   * such act.
    */
   @Index({ unique: true })
   @Column({ ...ascii(32), name: 'once', nullable: true })
-  once!: string | null
+  deduplicationKey!: string | null
 
-  /** Digest of what was asked, its amount left out; empty in a plain consume, where the owner says it. */
-  @Column(ascii(32))
-  request!: string
+  /**
+   * The column `request`: hash of what was asked, its amount left out; empty in a plain consume, where the owner says
+   * it.
+   */
+  @Column({ ...ascii(32), name: 'request' })
+  requestHash!: string
 
   /** The units that the act moved; null for acts on settings. */
   @Column({ ...INTEGER, nullable: true })

@@ -2,7 +2,10 @@ import { Column, PrimaryColumn } from 'typeorm'
 import { ascii, INTEGER } from '../database/column.js'
 import type { Allocation } from '../quota/draw-down.js'
 
-/** What one quota paid of an operation. Immutable: what an operation keeps is always a prefix of its allocations (see `cut`). */
+/**
+ * What one quota paid of an operation. Immutable: what an operation keeps is always a prefix of its allocations (see
+ * `cut`).
+ */
 export abstract class AllocationRow implements Allocation {
   @PrimaryColumn({ ...ascii(36), name: 'operation_id' })
   operationId!: string

@@ -26,13 +26,13 @@ export interface ChangesPage {
 }
 
 /** So many changes of a period are sorted, which lie together by their time and not by their id. */
-const MOST_SORTED = 10_000
+const MAX_SORTED = 10_000
 
 /**
- * How far apart the clocks of instances may be for a page of a long period to be right, in milliseconds. Ids rise with time but for that; a period of
- * up to MOST_SORTED changes does not depend on it.
+ * How far apart the clocks of instances may be for a page of a long period to be right, in milliseconds. Ids rise with
+ * time but for that; a period of up to MAX_SORTED changes does not depend on it.
  */
-const MOST_SKEW_MS = 10 * 60_000
+const MAX_SKEW_MS = 10 * 60_000
 
 type Equal = 'requestId' | 'quotaId' | 'ownerId' | 'actor' | 'action'
 
@@ -117,7 +117,10 @@ export class ChangeReader<Q extends QuotaRow> {
     return rows.map((row) => changeView(this.channel, change.decode(row), Number(row['owner_of_quota'])))
   }
 
-  /** The way to the rows that reads the fewest: by the condition that fewest changes meet, as far as a bounded count tells. */
+  /**
+   * The way to the rows that reads the fewest: by the condition that fewest changes meet, as far as a bounded count
+   * tells.
+   */
   private async paths(transaction: Transaction, filter: ChangeFilter): Promise<Path[]> {
     const equals = EQUALS.filter((property) => filter[property] !== undefined)
     const timed = filter.from !== undefined || filter.to !== undefined
@@ -126,11 +129,11 @@ export class ChangeReader<Q extends QuotaRow> {
     let best: { property: Equal | 'at'; count: number } | undefined
     for (const property of [...equals, ...(timed ? (['at'] as const) : [])]) {
       const path = property === 'at' ? this.byTime(filter) : this.byEqual(property, { [property]: filter[property] })[0]
-      const count = path === undefined ? 0 : await this.count(transaction, path, best?.count ?? MOST_SORTED + 1)
+      const count = path === undefined ? 0 : await this.count(transaction, path, best?.count ?? MAX_SORTED + 1)
       if (best === undefined || count < best.count) best = { property, count }
     }
     if (best?.property !== 'at') return this.byEqual(best?.property, filter)
-    return best.count <= MOST_SORTED ? [this.byTime(filter)] : [await this.byWindow(transaction, filter)]
+    return best.count <= MAX_SORTED ? [this.byTime(filter)] : [await this.byWindow(transaction, filter)]
   }
 
   private byEqual(property: Equal | undefined, filter: ChangeFilter): Path[] {
@@ -165,8 +168,8 @@ export class ChangeReader<Q extends QuotaRow> {
       )
       return rows[0] === undefined ? undefined : Number(rows[0]['id'])
     }
-    const first = filter.from === undefined ? undefined : await edge('<', 'DESC', filter.from - MOST_SKEW_MS)
-    const last = filter.to === undefined ? undefined : await edge('>', 'ASC', filter.to + MOST_SKEW_MS)
+    const first = filter.from === undefined ? undefined : await edge('<', 'DESC', filter.from - MAX_SKEW_MS)
+    const last = filter.to === undefined ? undefined : await edge('>', 'ASC', filter.to + MAX_SKEW_MS)
     return {
       from: this.byId(),
       conditions: [
@@ -203,7 +206,10 @@ export class ChangeReader<Q extends QuotaRow> {
     ]
   }
 
-  /** A store's collation may take `Boss` for `boss` and drop trailing spaces; names and ids of requests compare by bytes. */
+  /**
+   * A store's collation may take `Boss` for `boss` and drop trailing spaces; names and ids of requests compare by
+   * bytes.
+   */
   private equal(property: Equal, value: string | number): Condition {
     const column = `c.${this.store.change.column(property)}`
     if (typeof value === 'number' || this.work.dialect === 'sqlite') return { sql: `${column} = ?`, values: [value] }

@@ -11,7 +11,8 @@ import type { RefusalRow } from './refusal.entity.js'
 export type EntityClass<T> = new () => T
 
 /**
- * All that tells one channel from another, as data: its name, its entities, and whom a quota names on the wire. Everything else the channels share.
+ * All that tells one channel from another, as data: its name, its entities, and whom a quota names on the wire.
+ * Everything else the channels share.
  */
 export interface Channel<Q extends QuotaRow = QuotaRow> {
   /** For logs and metrics. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import type { NewSettings } from '../quota/settings.js'
-import { type Command, digestOf } from './command.js'
+import { type Command, hashRequest } from './command.js'
 
 const QUOTA = 12
 const OPERATION = '01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d'
@@ -47,13 +47,13 @@ const STORED: [Command, string][] = [
   [{ kind: 'sweep' }, ''],
 ]
 
-describe('the digest of a request', () => {
+describe('the hash of a request', () => {
   it.each(STORED)('%j is the one that was stored', (command, stored) => {
-    expect(digestOf(command, 7)).toBe(stored)
+    expect(hashRequest(command, 7)).toBe(stored)
   })
 
   const create = (settings: NewSettings, people: Record<string, number | null> = MAIL): string =>
-    digestOf({ kind: 'create', people, settings }, 7)
+    hashRequest({ kind: 'create', people, settings }, 7)
 
   it('differs with each setting of a create', () => {
     const others: NewSettings[] = [
@@ -73,6 +73,6 @@ describe('the digest of a request', () => {
   it('is the same whatever the order of the members, and whatever the amount', () => {
     const turned = Object.fromEntries(Object.entries(cycle).reverse()) as unknown as NewSettings
     expect(create(turned)).toBe(create(cycle))
-    expect(digestOf({ kind: 'consume', amount: 1 }, 7)).toBe(digestOf({ amount: 2, kind: 'consume' }, 7))
+    expect(hashRequest({ kind: 'consume', amount: 1 }, 7)).toBe(hashRequest({ amount: 2, kind: 'consume' }, 7))
   })
 })

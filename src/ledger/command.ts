@@ -37,9 +37,9 @@ export interface Request {
   readonly requestId: string
   readonly key: string | null
   /** What may happen once only; see ActRow. */
-  readonly once: string | null
-  /** Digest of what was asked, amount left out. */
-  readonly digest: string
+  readonly deduplicationKey: string | null
+  /** Hash of what was asked, amount left out. */
+  readonly requestHash: string
   readonly command: Command
 }
 
@@ -53,21 +53,21 @@ export interface Outcome {
   readonly subject: number | string
 }
 
-function digest(...parts: readonly unknown[]): string {
+function shortHash(...parts: readonly unknown[]): string {
   return hash('sha256', JSON.stringify(parts)).slice(0, 32)
 }
 
 /** What a caller's key stands for: a key belongs to the caller that sent it, and to the channel by its table. */
-export function onceForKey(caller: string, key: string): string {
-  return digest('key', caller, key)
+export function deduplicationKeyFor(caller: string, key: string): string {
+  return shortHash('key', caller, key)
 }
 
 /** A hold is settled once, whoever asks and however. */
-export function onceForSettling(operationId: string): string {
-  return digest('settle', operationId)
+export function deduplicationKeyForSettling(operationId: string): string {
+  return shortHash('settle', operationId)
 }
 
-/** What a value adds to a digest. */
+/** What a value adds to a hash. */
 type Part<V> = (value: V) => readonly unknown[]
 type Parts<T> = { readonly [M in keyof T]-?: Part<T[M]> }
 
@@ -84,12 +84,15 @@ const SETTINGS: Parts<NewSettings> = {
   cycleUnit: itself,
   cycleResetAt: itself,
   cycleTimeZone: itself,
-  // Without one the digest is that of a release that knew no labels. What comes next and may be absent must name itself, as `[{ note }]`, lest it
-  // be taken for a label.
+  // Without one the hash is that of a release that knew no labels. What comes next and may be absent must name itself,
+  // as `[{ note }]`, lest it be taken for a label.
   label: (label) => (label === null ? [] : [label]),
 }
 
-/** What each member adds, so that none is forgotten: two requests that differ in one of them alone must not replay each other's answer. */
+/**
+ * What each member adds, so that none is forgotten: two requests that differ in one of them alone must not replay each
+ * other's answer.
+ */
 const PARTS: { readonly [K in Command['kind']]: Parts<Omit<Extract<Command, { kind: K }>, 'kind'>> } = {
   create: { people: (people) => [Object.entries(people)], settings: (settings) => partsOf(SETTINGS, settings) },
   update: { quotaId: itself, patch: leftOut, version: leftOut },
@@ -110,14 +113,15 @@ function partsOf<T extends object>(parts: Parts<T>, value: T): unknown[] {
 }
 
 /**
- * What of a request must be equal for it to be the same one. Requests compare by meaning (contract, §7): absent members stand for their
- * defaults, times for their instants. The amount is compared apart, since an absent one stands for what was there at the time.
+ * What of a request must be equal for it to be the same one. Requests compare by meaning (contract, §7): absent members
+ * stand for their defaults, times for their instants. The amount is compared apart, since an absent one stands for what
+ * was there at the time.
  */
-export function digestOf(command: Command, ownerId: number): string {
+export function hashRequest(command: Command, ownerId: number): string {
   const { kind } = command
   if (kind === 'sweep') return ''
   const owner = kind === 'consume' || kind === 'reserve' ? [ownerId] : []
-  return digest(kind, ...owner, ...partsOf<object>(PARTS[kind], command))
+  return shortHash(kind, ...owner, ...partsOf<object>(PARTS[kind], command))
 }
 
 /** The amount a command names; null where it names none or there is none. */

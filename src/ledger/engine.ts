@@ -7,10 +7,10 @@ import {
   type UnitOfWorkObserver,
 } from '../database/unit-of-work.js'
 import { ServiceError } from '../error/service-error.js'
-import { Book } from './book.js'
+import { WorkingSet } from './working-set.js'
 import type { Channel } from './channel.js'
 import type { Outcome, Request } from './command.js'
-import { loadHolds, sweepHolds } from './holds.js'
+import { loadHolds, expireDueHolds } from './holds.js'
 import { Judge, type Verdict } from './judge.js'
 import { Lane, type Waiting } from './lane.js'
 import type { QuotaRow } from './quota.entity.js'
@@ -18,7 +18,7 @@ import type { Found, LedgerStore, Wanted } from './store.js'
 
 /** What happened in the engine, for metrics. Every time is in seconds. */
 export interface EngineObserver extends UnitOfWorkObserver {
-  /** A batch was settled: its size, how long its first request had waited, how long it took. */
+  /** A batch was answered: its size, how long its first request had waited, how long it took. */
   batch(size: number, waitedSeconds: number, tookSeconds: number): void
   /** A request was answered: how, or with which error code. */
   answered(kind: string, result: 'done' | 'replayed' | ServiceError['code']): void
@@ -35,18 +35,18 @@ export interface EngineOptions {
 }
 
 /** Owners whose lock row is known to exist; forgetting them costs one upsert. */
-const MOST_KNOWN_OWNERS = 100_000
+const MAX_KNOWN_OWNERS = 100_000
 
 /** How long a request is tried whose owner somebody else keeps locked, in milliseconds. */
 const LOCKED_OUT_PATIENCE_MS = 6_000
 /** Between two tries to get the locks of owners that somebody else kept locked, in milliseconds. */
 const LOCKED_OUT_PAUSE_MS = 50
 /** Requests that may wait for one such owner: as many as one batch may find there. */
-const MOST_LOCKED_OUT_OF_ONE = 500
+const MAX_LOCKED_OUT_OF_ONE = 500
 /** Tries that may end in waiting for a row, before the batch is taken apart. */
-const MOST_LOCK_TIMEOUTS = 2
+const MAX_LOCK_TIMEOUTS = 2
 /** Times that lock rows which a batch found missing are made for it; more says that something takes them away again. */
-const MOST_MENDS = 3
+const MAX_MENDS = 3
 
 type Decision = { outcome: Outcome } | { refusal: ServiceError } | 'locked out'
 
@@ -61,13 +61,14 @@ class LockRowsMissing extends Error {
 class RowsLocked extends Error {}
 
 /**
- * Group commit: while one transaction is at the database, requests gather; the next transaction takes them together. One owner's requests in hand are all in the
- * same lane, so those of one caller keep their order.
+ * Group commit: while one transaction is at the database, requests gather; the next transaction takes them together.
+ * One owner's requests in hand are all in the same lane, so those of one caller keep their order.
  *
  * Locks are taken in one order everywhere: owners by id, then the act's unique index, then rows by id.
  *
- * Who waits for whom is bounded. Callers take turns in a lane, and a lane has its share of the queue. An owner whose row somebody else keeps
- * locked is waited for once; from then on its requests have a lane of their own, until the lock was had again.
+ * Who waits for whom is bounded. Callers take turns in a lane, and a lane has its share of the queue. An owner whose
+ * row somebody else keeps locked is waited for once; from then on its requests have a lane of their own, until the lock
+ * was had again.
  */
 export class Engine<Q extends QuotaRow> {
   private readonly lanes: readonly Lane[]
@@ -111,7 +112,8 @@ export class Engine<Q extends QuotaRow> {
   }
 
   /**
-   * Is there room for so many more requests of a caller? Asked before anything is done for them, so that a refusal costs nothing.
+   * Is there room for so many more requests of a caller? Asked before anything is done for them, so that a refusal
+   * costs nothing.
    * @throws ServiceError unavailable
    */
   assureRoom(caller: string, count: number): void {
@@ -129,7 +131,7 @@ export class Engine<Q extends QuotaRow> {
     const lockedOut = this.lockedOwners.get(ownerId)
     const lane = lockedOut === undefined ? this.laneOf(ownerId) : this.lockedOut
     if (lane.isFullFor(caller)) throw tooMany()
-    if (lockedOut !== undefined && lockedOut >= MOST_LOCKED_OUT_OF_ONE) throw ownerLocked()
+    if (lockedOut !== undefined && lockedOut >= MAX_LOCKED_OUT_OF_ONE) throw ownerLocked()
     return new Promise((resolve, reject) => {
       const waiting: Waiting = {
         request,
@@ -152,9 +154,9 @@ export class Engine<Q extends QuotaRow> {
   }
 
   /**
-   * The lane for an owner's next request: that of its others, so that they keep their order; else the first that is not congested. As long as one
-   * lane keeps up there is one, since the larger its batches the less each request costs; others help where the queue is deep, the disk slow
-   * or somebody's lock in the way.
+   * The lane for an owner's next request: that of its others, so that they keep their order; else the first that is not
+   * congested. As long as one lane keeps up there is one, since the larger its batches the less each request costs;
+   * others help where the queue is deep, the disk slow or somebody's lock in the way.
    */
   private laneOf(ownerId: number): Lane {
     const inHand = this.inLane.get(ownerId)
@@ -179,20 +181,20 @@ export class Engine<Q extends QuotaRow> {
 
   private async run(batch: readonly Waiting[], lane: Lane): Promise<void> {
     const start = performance.now()
-    const away = await this.settle(batch, lane === this.lockedOut)
+    const unreachable = await this.answerBatch(batch, lane === this.lockedOut)
     // Who waited behind a batch that found no database would only wait as long again.
-    if (away !== undefined) for (const waiting of lane.clear()) this.refuse(waiting, away)
+    if (unreachable !== undefined) for (const waiting of lane.clear()) this.refuse(waiting, unreachable)
     const waited = start - (batch[0]?.since ?? start)
     this.observer?.batch(batch.length, waited / 1000, (performance.now() - start) / 1000)
   }
 
   /**
-   * Answers every request of a batch, or puts it aside where somebody else keeps its owner locked. A batch that is itself at fault is halved until
-   * the one request that breaks it stands alone.
+   * Answers every request of a batch, or puts it aside where somebody else keeps its owner locked. A batch that is
+   * itself at fault is halved until the one request that breaks it stands alone.
    * @param lockedOut take those locks alone that are free
    * @returns what every request was refused with, where the database was away
    */
-  private async settle(batch: readonly Waiting[], lockedOut: boolean): Promise<StoreUnavailable | undefined> {
+  private async answerBatch(batch: readonly Waiting[], lockedOut: boolean): Promise<StoreUnavailable | undefined> {
     let decisions: Decision[]
     try {
       decisions = await this.decide(
@@ -206,8 +208,8 @@ export class Engine<Q extends QuotaRow> {
         return error instanceof StoreUnavailable && error.fault === 'away' ? error : undefined
       }
       const half = Math.ceil(batch.length / 2)
-      const first = await this.settle(batch.slice(0, half), lockedOut)
-      const second = await this.settle(batch.slice(half), lockedOut)
+      const first = await this.answerBatch(batch.slice(0, half), lockedOut)
+      const second = await this.answerBatch(batch.slice(half), lockedOut)
       return first ?? second
     }
     batch.forEach((waiting, place) => {
@@ -222,7 +224,10 @@ export class Engine<Q extends QuotaRow> {
     return undefined
   }
 
-  /** Some row of a batch stays locked, and nothing tells whose it is: each owner's requests are tried by themselves, off the others' lane. */
+  /**
+   * Some row of a batch stays locked, and nothing tells whose it is: each owner's requests are tried by themselves, off
+   * the others' lane.
+   */
   private async separate(batch: readonly Waiting[], lockedOut: boolean): Promise<StoreUnavailable | undefined> {
     const byOwner = new Map<number, Waiting[]>()
     for (const waiting of batch) {
@@ -233,12 +238,14 @@ export class Engine<Q extends QuotaRow> {
       for (const waiting of batch) this.putAside(waiting)
       return undefined
     }
-    let away: StoreUnavailable | undefined
-    for (const part of byOwner.values()) away = (await this.settle(part, lockedOut)) ?? away
-    return away
+    let unreachable: StoreUnavailable | undefined
+    for (const part of byOwner.values()) unreachable = (await this.answerBatch(part, lockedOut)) ?? unreachable
+    return unreachable
   }
 
-  /** Tries a request again later, in the lane of those whose owner is locked, unless that has gone on for long enough. */
+  /**
+   * Tries a request again later, in the lane of those whose owner is locked, unless that has gone on for long enough.
+   */
   private putAside(waiting: Waiting): void {
     const now = performance.now()
     const { ownerId } = waiting.request
@@ -248,7 +255,7 @@ export class Engine<Q extends QuotaRow> {
       this.lockedOwners.set(ownerId, (this.lockedOwners.get(ownerId) ?? 0) + 1)
     }
     const others = (this.lockedOwners.get(ownerId) ?? 0) - 1
-    if (now < waiting.lockedOutUntil && others < MOST_LOCKED_OUT_OF_ONE) this.lockedOut.push(waiting)
+    if (now < waiting.lockedOutUntil && others < MAX_LOCKED_OUT_OF_ONE) this.lockedOut.push(waiting)
     else this.refuse(waiting, ownerLocked())
   }
 
@@ -295,22 +302,25 @@ export class Engine<Q extends QuotaRow> {
       try {
         return await this.work.write(async (transaction) => {
           if (transaction.afterLockTimeout) lockTimeouts += 1
-          if (lockTimeouts === MOST_LOCK_TIMEOUTS) throw new RowsLocked()
+          if (lockTimeouts === MAX_LOCK_TIMEOUTS) throw new RowsLocked()
           return this.transact(transaction, requests, lockedOut || transaction.afterLockTimeout)
         }, this.observer)
       } catch (error) {
-        if (!(error instanceof LockRowsMissing) || mends === MOST_MENDS) throw error
+        if (!(error instanceof LockRowsMissing) || mends === MAX_MENDS) throw error
         await this.ensureOwners(error.ownerIds)
       }
     }
   }
 
-  /** Makes the owners' lock rows where there are none; in a transaction of its own, so that it holds no lock out of order. */
+  /**
+   * Makes the owners' lock rows where there are none; in a transaction of its own, so that it holds no lock out of
+   * order.
+   */
   private async ensureOwners(ownerIds: readonly number[]): Promise<void> {
     if (ownerIds.length === 0) return
     const unique = [...new Set(ownerIds)]
     await this.work.write((transaction) => this.store.ensureOwners(transaction, unique))
-    if (this.knownOwners.size > MOST_KNOWN_OWNERS) this.knownOwners.clear()
+    if (this.knownOwners.size > MAX_KNOWN_OWNERS) this.knownOwners.clear()
     for (const ownerId of unique) this.knownOwners.add(ownerId)
   }
 
@@ -334,13 +344,14 @@ export class Engine<Q extends QuotaRow> {
     const elsewhere = await this.lockedElsewhere(transaction, requests, ownerIds, lockedIds, skipLocked)
     const judged = requests.filter(({ ownerId }) => !elsewhere.has(ownerId))
     // The present is what it is once the locks are had.
-    const book = new Book<Q>(this.clock.now())
-    await this.load(transaction, book, judged, found)
+    const workingSet = new WorkingSet<Q>(this.clock.now())
+    await this.load(transaction, workingSet, judged, found)
 
-    const judge = new Judge(this.channel, book)
+    const judge = new Judge(this.channel, workingSet)
     const slice = new TimeSlice()
     const decisions: Decision[] = []
-    // Quotas that are to be made, and whose answers need their ids. They are made together, as long as what follows does not depend on them.
+    // Quotas that are to be made, and whose answers need their ids. They are made together, as long as what follows
+    // does not depend on them.
     let creating: Creating<Q>[] = []
     const create = async (): Promise<void> => {
       const ids = await this.store.insertQuotas(
@@ -370,20 +381,24 @@ export class Engine<Q extends QuotaRow> {
     }
     if (creating.length > 0) await create()
 
-    await sweepHolds(transaction, this.store, book, async (ids) => this.loadMissing(transaction, book, ids))
-    await this.store.write(transaction, book)
-    const edited = book.changes
-      .map(({ quotaId }) => book.quota(quotaId)?.ownerId)
+    await expireDueHolds(transaction, this.store, workingSet, async (ids) =>
+      this.loadMissing(transaction, workingSet, ids),
+    )
+    await this.store.write(transaction, workingSet)
+    const edited = workingSet.changes
+      .map(({ quotaId }) => workingSet.quota(quotaId)?.ownerId)
       .filter((ownerId) => ownerId !== undefined)
-    // On a cluster another node may change what was only read here, and no lock is in its way: whatever writes must collide.
-    const touched = transaction.clustered && book.changed ? lockedIds : [...new Set(edited)]
+    // On a cluster another node may change what was only read here, and no lock is in its way: whatever writes must
+    // collide.
+    const touched = transaction.clustered && workingSet.changed ? lockedIds : [...new Set(edited)]
     if (touched.length > 0) await this.store.touchOwners(transaction, touched)
     return decisions
   }
 
   /**
-   * Sorts out the owners whose lock was not had: somebody else keeps it, or there is no row to lock. The latter is right for whoever has no quota and gets
-   * none. For others a row is missing that was there or thought to be there, as after a backup was put back: nothing may be decided without the lock.
+   * Sorts out the owners whose lock was not had: somebody else keeps it, or there is no row to lock. The latter is
+   * right for whoever has no quota and gets none. For others a row is missing that was there or thought to be there, as
+   * after a backup was put back: nothing may be decided without the lock.
    * @returns the owners that somebody else keeps locked
    * @throws LockRowsMissing
    */
@@ -410,7 +425,7 @@ export class Engine<Q extends QuotaRow> {
 
   private async load(
     transaction: Transaction,
-    book: Book<Q>,
+    workingSet: WorkingSet<Q>,
     requests: readonly Request[],
     { lockedIds, quotas, acts, operations }: Found<Q>,
   ): Promise<void> {
@@ -418,20 +433,24 @@ export class Engine<Q extends QuotaRow> {
     const named = new Set(namedBy(requests).quotaIds)
     const paid = new Set<number>()
     // A quota that is neither locked nor named is somebody's whose lock was not had.
-    for (const quota of quotas) if (locked.has(quota.ownerId) || named.has(quota.id)) book.addQuota(quota)
-    for (const act of acts) book.addAct(act)
+    for (const quota of quotas) if (locked.has(quota.ownerId) || named.has(quota.id)) workingSet.addQuota(quota)
+    for (const act of acts) workingSet.addAct(act)
     for (const entry of operations) {
-      book.addOperation(entry)
+      workingSet.addOperation(entry)
       for (const { quotaId } of entry.allocations) paid.add(quotaId)
     }
     // Before the holds: a due one may lie on a quota that is deleted or over, and that an edit is about to bring back.
-    await this.loadMissing(transaction, book, paid)
-    await loadHolds(transaction, this.store, book, requests, lockedIds)
+    await this.loadMissing(transaction, workingSet, paid)
+    await loadHolds(transaction, this.store, workingSet, requests, lockedIds)
   }
 
-  private async loadMissing(transaction: Transaction, book: Book<Q>, quotaIds: ReadonlySet<number>): Promise<void> {
-    const missing = [...quotaIds].filter((id) => book.quota(id) === undefined)
-    for (const quota of await this.store.quotasById(transaction, missing)) book.addQuota(quota)
+  private async loadMissing(
+    transaction: Transaction,
+    workingSet: WorkingSet<Q>,
+    quotaIds: ReadonlySet<number>,
+  ): Promise<void> {
+    const missing = [...quotaIds].filter((id) => workingSet.quota(id) === undefined)
+    for (const quota of await this.store.quotasById(transaction, missing)) workingSet.addQuota(quota)
   }
 }
 
@@ -447,25 +466,28 @@ interface Creating<Q> {
 function dependsOn<Q>(request: Request, creating: readonly Creating<Q>[]): boolean {
   if (request.command.kind !== 'create') return true
   return creating.some(
-    ({ request: { ownerId, once } }) => ownerId === request.ownerId || (once !== null && once === request.once),
+    ({ request: { ownerId, deduplicationKey } }) =>
+      ownerId === request.ownerId || (deduplicationKey !== null && deduplicationKey === request.deduplicationKey),
   )
 }
 
 /** What requests name, without doubles. */
-function namedBy(requests: readonly Request[]): Pick<Wanted, 'once' | 'actIds' | 'operationIds' | 'quotaIds'> {
+function namedBy(
+  requests: readonly Request[],
+): Pick<Wanted, 'deduplicationKeys' | 'actIds' | 'operationIds' | 'quotaIds'> {
   const quotaIds = new Set<number>()
   const operationIds = new Set<string>()
-  const once = new Set<string>()
+  const deduplicationKeys = new Set<string>()
   const actIds: string[] = []
   for (const request of requests) {
     const { command } = request
     if ('quotaId' in command) quotaIds.add(command.quotaId)
     if ('operationId' in command) operationIds.add(command.operationId)
-    if (request.once !== null) once.add(request.once)
+    if (request.deduplicationKey !== null) deduplicationKeys.add(request.deduplicationKey)
     // An edit without a key may have been committed by an earlier try whose answer was lost: it is known by its own id.
     else if (command.kind !== 'sweep') actIds.push(request.id)
   }
-  return { once: [...once], actIds, operationIds: [...operationIds], quotaIds: [...quotaIds] }
+  return { deduplicationKeys: [...deduplicationKeys], actIds, operationIds: [...operationIds], quotaIds: [...quotaIds] }
 }
 
 function countDown<K>(counts: Map<K, number>, key: K): void {

@@ -2,7 +2,7 @@ import type { DataSource } from 'typeorm'
 import type { Clock } from '../clock/clock.js'
 import type { Scalar } from '../database/row-codec.js'
 import type { UnitOfWork } from '../database/unit-of-work.js'
-import { type Instant, LATEST } from '../quota/instant.js'
+import { type Instant, MAX_INSTANT } from '../quota/instant.js'
 import { roll } from '../quota/quota.js'
 import type { Channel } from './channel.js'
 import type { QuotaRow } from './quota.entity.js'
@@ -29,7 +29,7 @@ const CURSOR = /^(0|[1-9][0-9]{0,14})\.([1-9][0-9]{0,15})$/
 export function parseCursor(text: string): ExpiringCursor | undefined {
   const [, expireAt, id] = CURSOR.exec(text) ?? []
   const cursor = { expireAt: Number(expireAt), id: Number(id) }
-  return cursor.expireAt <= LATEST && Number.isSafeInteger(cursor.id) ? cursor : undefined
+  return cursor.expireAt <= MAX_INSTANT && Number.isSafeInteger(cursor.id) ? cursor : undefined
 }
 
 /** Milliseconds and id: nothing in it has to be encoded in a query. */
@@ -75,7 +75,7 @@ export class ExpiringReader<Q extends QuotaRow> {
         `SELECT ${quota.columns} FROM ${quota.readBy(this.work.dialect, ['deletedAt', 'state', 'expireAt'])} ` +
         `WHERE ${quota.column('deletedAt')} IS NULL AND ${quota.column('state')} = 'active' AND ${expireAt} > ? AND ${expireAt} <= ? ` +
         `${after.sql}ORDER BY ${expireAt}, ${id} LIMIT ${size + 1}`,
-      values: [bind(now), bind(Math.min(now + days * DAY_MS, LATEST)), ...after.values],
+      values: [bind(now), bind(Math.min(now + days * DAY_MS, MAX_INSTANT)), ...after.values],
       order: `page.${expireAt}, page.${id}`,
     })
     const quotas = found.slice(0, size)

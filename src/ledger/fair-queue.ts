@@ -6,11 +6,11 @@ interface Line<T> {
 }
 
 /** Taken items are dropped from a line once there are this many of them. */
-const MOST_TAKEN_KEPT = 1_000
+const MAX_TAKEN_KEPT = 1_000
 
 /**
- * A queue in which parties take turns, one item each: however much one of them puts in, another one's item is among the next taken. What one
- * party puts in keeps its order.
+ * A queue in which parties take turns, one item each: however much one of them puts in, another one's item is among the
+ * next taken. What one party puts in keeps its order.
  */
 export class FairQueue<T> {
   /** Lines that are not empty, the next one's turn first. */
@@ -48,7 +48,8 @@ export class FairQueue<T> {
   take(most: number, mostOfOne: number = most): T[] {
     const taken: T[] = []
     const rounds = new Map<string, number>()
-    // Whoever had a turn stands last, in this round as in the next call: the loop comes by again while anything is left.
+    // Whoever had a turn stands last, in this round as in the next call: the loop comes by again while anything is
+    // left.
     for (const [party, line] of this.lines) {
       const round = rounds.get(party) ?? 0
       if (taken.length === most || round === mostOfOne) break
@@ -57,7 +58,7 @@ export class FairQueue<T> {
       line.next += 1
       this.lines.delete(party)
       if (line.next === line.items.length) continue
-      if (line.next === MOST_TAKEN_KEPT) {
+      if (line.next === MAX_TAKEN_KEPT) {
         line.items.splice(0, line.next)
         line.next = 0
       }

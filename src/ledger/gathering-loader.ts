@@ -2,41 +2,42 @@ import DataLoader from 'dataloader'
 import { ServiceError } from '../error/service-error.js'
 
 /** Keys that one read takes at most, unless the loader says less. */
-const LARGEST_READ = 500
+const MAX_READ_SIZE = 500
 /** Reads of one kind that are at the database together, at most; the others of its connections are for other kinds. */
-const MOST_AT_ONCE = 3
+const MAX_AT_ONCE = 3
 /** A read that takes longer holds nobody else up: another one is begun beside it. In milliseconds. */
 const SLOW_MS = 20
 
 /**
- * Group commit's idea for reads: while a read of a kind is at the database, keys gather, and the next one takes them together. Each read begins after every request
- * in it has come, so whoever has written reads what it wrote. Who ask for the same before it begins share it. A read that fails takes nobody down with it: it is halved until the key that breaks it stands alone.
- * What is found is shared by all who asked for it in the same read, and must not be changed.
+ * Group commit's idea for reads: while a read of a kind is at the database, keys gather, and the next one takes them
+ * together. Each read begins after every request in it has come, so whoever has written reads what it wrote. Who ask
+ * for the same before it begins share it. A read that fails takes nobody down with it: it is halved until the key that
+ * breaks it stands alone. What is found is shared by all who asked for it in the same read, and must not be changed.
  * @param read finds the values of keys that are all different
  * @param options.most keys that one read takes
  * @param options.keyOf what two keys that ask for the same have in common, where they are not the same value
  */
 export function gatheringLoader<K, V>(
   read: (keys: readonly K[]) => Promise<readonly V[]>,
-  { most = LARGEST_READ, keyOf = (key) => key }: { most?: number; keyOf?: (key: K) => unknown } = {},
+  { most = MAX_READ_SIZE, keyOf = (key) => key }: { most?: number; keyOf?: (key: K) => unknown } = {},
 ): DataLoader<K, V> {
   /** When the reads began that are at the database, on the clock of `performance.now()`. */
   const running = new Set<{ readonly since: number }>()
   const waiting: (() => void)[] = []
-  let looking: NodeJS.Timeout | undefined
+  let retryTimer: NodeJS.Timeout | undefined
 
   const mayBegin = (): boolean => {
     if (running.size === 0) return true
     const began = performance.now() - SLOW_MS
-    return running.size < MOST_AT_ONCE && [...running].every(({ since }) => since < began)
+    return running.size < MAX_AT_ONCE && [...running].every(({ since }) => since < began)
   }
-  const look = (): void => {
+  const beginReady = (): void => {
     while (waiting.length > 0 && mayBegin()) waiting.shift()?.()
     // The end of a read looks again; a slow one is not waited for.
-    if (waiting.length > 0 && running.size < MOST_AT_ONCE) {
-      looking ??= setTimeout(() => {
-        looking = undefined
-        look()
+    if (waiting.length > 0 && running.size < MAX_AT_ONCE) {
+      retryTimer ??= setTimeout(() => {
+        retryTimer = undefined
+        beginReady()
       }, SLOW_MS)
     }
   }
@@ -51,7 +52,7 @@ export function gatheringLoader<K, V>(
         return await halving(read, keys)
       } finally {
         running.delete(mine)
-        look()
+        beginReady()
       }
     },
     {
@@ -61,7 +62,7 @@ export function gatheringLoader<K, V>(
         // One turn of the event loop, so that what came in together goes together.
         setImmediate(() => {
           waiting.push(begin)
-          look()
+          beginReady()
         })
       },
     },

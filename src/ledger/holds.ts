@@ -1,75 +1,82 @@
 import type { Transaction } from '../database/unit-of-work.js'
 import { isActive, remaining } from '../quota/quota.js'
-import type { Book } from './book.js'
+import type { WorkingSet } from './working-set.js'
 import { amountOf, type Request } from './command.js'
 import type { QuotaRow } from './quota.entity.js'
 import type { LedgerStore } from './store.js'
 import { isDue } from './view.js'
 
-/** Due holds that a batch writes down as expired, unless it spends what more of them return. However many are due at once, nobody waits long for them. */
-export const SWEPT_AT_ONCE = 200
+/**
+ * Due holds that a batch writes down as expired, unless it spends what more of them return. However many are due at
+ * once, nobody waits long for them.
+ */
+export const MAX_EXPIRED_AT_ONCE = 200
 
 /** Where more of them are to be found, so many times as many are read. */
 const NEXT_LOOK = 10
 
 /**
- * Reads what a batch must know of holds, under the owners' locks: what the due ones still keep, which is subtracted whether or not anything has swept
- * them, and the open ones where a refusal has to say when they return.
- * @param ownerIds the owners that are locked; their quotas are in the book
+ * Reads what a batch must know of holds, under the owners' locks: what the due ones still keep, which is subtracted
+ * whether or not they are written down as expired, and the open ones where a refusal has to say when they return.
+ * @param ownerIds the owners that are locked; their quotas are in the working set
  */
 export async function loadHolds<Q extends QuotaRow>(
   transaction: Transaction,
   store: LedgerStore<Q>,
-  book: Book<Q>,
+  workingSet: WorkingSet<Q>,
   requests: readonly Request[],
   ownerIds: readonly number[],
 ): Promise<void> {
-  const due = ownersWithDueHolds(book, requests, ownerIds)
-  book.overdue(due, await store.dueUnits(transaction, due, book.now))
-  // Of what a request settles too late it is told that it has expired: then so it is, on an instance with a slower clock as well.
+  const due = ownersWithDueHolds(workingSet, requests, ownerIds)
+  workingSet.overdue(due, await store.dueUnits(transaction, due, workingSet.now))
+  // Of what a request settles too late it is told that it has expired: then so it is, on an instance with a slower
+  // clock as well.
   const locked = new Set(ownerIds)
-  book.sweep(
+  workingSet.expireHolds(
     requests.flatMap(({ command }) => {
-      const entry = 'operationId' in command ? book.operation(command.operationId) : undefined
-      if (entry === undefined || !locked.has(entry.row.ownerId) || !isDue(entry.row, book.now)) return []
+      const entry = 'operationId' in command ? workingSet.operation(command.operationId) : undefined
+      if (entry === undefined || !locked.has(entry.row.ownerId) || !isDue(entry.row, workingSet.now)) return []
       const { ownerId, id: operationId, expiresAt } = entry.row
-      return [{ ownerId, hold: { operationId, expiresAt: expiresAt ?? book.now, allocations: entry.allocations } }]
+      return [
+        { ownerId, hold: { operationId, expiresAt: expiresAt ?? workingSet.now, allocations: entry.allocations } },
+      ]
     }),
     true,
   )
   for (const { ownerId, hold } of await store.openHolds(
     transaction,
-    ownersThatMayBeRefused(book, requests, ownerIds),
-    book.now,
+    ownersThatMayBeRefused(workingSet, requests, ownerIds),
+    workingSet.now,
   )) {
-    book.owner(ownerId).holds.set(hold.operationId, hold)
+    workingSet.owner(ownerId).holds.set(hold.operationId, hold)
   }
 }
 
 /**
- * Writes due holds down as expired, once the batch is decided: as many as one batch may, the earliest first, and beyond these all that it leans on.
- * @param loadMissing takes quotas into the book that are not there yet
+ * Writes due holds down as expired, once the batch is decided: as many as one batch may, the earliest first, and beyond
+ * these all that it leans on.
+ * @param loadMissing takes quotas into the working set that are not there yet
  */
-export async function sweepHolds<Q extends QuotaRow>(
+export async function expireDueHolds<Q extends QuotaRow>(
   transaction: Transaction,
   store: LedgerStore<Q>,
-  book: Book<Q>,
+  workingSet: WorkingSet<Q>,
   loadMissing: (quotaIds: ReadonlySet<number>) => Promise<void>,
 ): Promise<void> {
-  const owners = [...book.dueOwners]
+  const owners = [...workingSet.dueOwners]
   if (owners.length === 0) return
-  for (let limit = SWEPT_AT_ONCE; ; limit *= NEXT_LOOK) {
-    const due = await store.dueHolds(transaction, owners, book.now, limit)
+  for (let limit = MAX_EXPIRED_AT_ONCE; ; limit *= NEXT_LOOK) {
+    const due = await store.dueHolds(transaction, owners, workingSet.now, limit)
     await loadMissing(new Set(due.flatMap(({ hold }) => hold.allocations.map(({ quotaId }) => quotaId))))
-    book.sweep(due, limit === SWEPT_AT_ONCE)
-    if (due.length < limit || !book.leans) break
+    workingSet.expireHolds(due, limit === MAX_EXPIRED_AT_ONCE)
+    if (due.length < limit || !workingSet.leans) break
   }
-  book.moveDueTimes(await store.nextDue(transaction, owners, book.now))
+  workingSet.moveDueTimes(await store.nextDue(transaction, owners, workingSet.now))
 }
 
 /** Where a quota's due time has come, and where a sweep was asked for. */
 function ownersWithDueHolds<Q extends QuotaRow>(
-  book: Book<Q>,
+  workingSet: WorkingSet<Q>,
   requests: readonly Request[],
   ownerIds: readonly number[],
 ): number[] {
@@ -77,16 +84,16 @@ function ownersWithDueHolds<Q extends QuotaRow>(
   return ownerIds.filter(
     (ownerId) =>
       asked.has(ownerId) ||
-      [...book.owner(ownerId).quotas].some(({ holdDueAt }) => holdDueAt !== null && holdDueAt <= book.now),
+      [...workingSet.owner(ownerId).quotas].some(({ holdDueAt }) => holdDueAt !== null && holdDueAt <= workingSet.now),
   )
 }
 
 /**
- * Owners whose open holds must be known, since a refusal would have to say when they return. Everybody else's are left alone, so that a busy owner with
- * a thousand of them does not read them for each batch.
+ * Owners whose open holds must be known, since a refusal would have to say when they return. Everybody else's are left
+ * alone, so that a busy owner with a thousand of them does not read them for each batch.
  */
 function ownersThatMayBeRefused<Q extends QuotaRow>(
-  book: Book<Q>,
+  workingSet: WorkingSet<Q>,
   requests: readonly Request[],
   ownerIds: readonly number[],
 ): number[] {
@@ -99,9 +106,9 @@ function ownersThatMayBeRefused<Q extends QuotaRow>(
   return ownerIds.filter((ownerId) => {
     let left = 0
     let reserved = false
-    for (const quota of book.owner(ownerId).quotas) {
+    for (const quota of workingSet.owner(ownerId).quotas) {
       if (quota.reserved > 0) reserved = true
-      if (isActive(quota, book.now)) left += remaining(quota)
+      if (isActive(quota, workingSet.now)) left += remaining(quota)
     }
     return reserved && (edited.has(ownerId) || (wanted.get(ownerId) ?? 0) > left)
   })

@@ -3,9 +3,12 @@ import type { Clock } from '../clock/clock.js'
 import { pooledRandom } from '../random/pooled-random.js'
 
 /** The largest counter that a UUIDv7 made by `uuid` carries beside its milliseconds. */
-const MOST_PER_MILLISECOND = 0x7fff_ffff
+const MAX_PER_MILLISECOND = 0x7fff_ffff
 
-/** Makes UUIDv7 ids from the injected clock, rising strictly within one process, so that sorting by id is sorting by arrival. */
+/**
+ * Makes UUIDv7 ids from the injected clock, rising strictly within one process, so that sorting by id is sorting by
+ * arrival.
+ */
 export class IdSource {
   private last = -Infinity
   private sequence = 0
@@ -20,7 +23,7 @@ export class IdSource {
     } else {
       // Also where the clock went back: the id then keeps the later time.
       this.sequence += 1
-      if (this.sequence > MOST_PER_MILLISECOND) {
+      if (this.sequence > MAX_PER_MILLISECOND) {
         this.last += 1
         this.sequence = 0
       }

@@ -2,15 +2,22 @@ import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { ServiceError } from '../error/service-error.js'
 import { formatInstant, type Instant } from '../quota/instant.js'
-import { MOST_LIVE_QUOTAS, roll } from '../quota/quota.js'
+import { MAX_LIVE_QUOTAS, roll } from '../quota/quota.js'
 import type { Allocation } from '../quota/draw-down.js'
 import type { Hold } from '../quota/refill.js'
 import type { NewSettings, SettingsPatch } from '../quota/settings.js'
 import type { Act } from './act.entity.js'
-import { Book, type HeldBy, type OperationEntry } from './book.js'
+import { WorkingSet, type HeldBy, type OperationEntry } from './working-set.js'
 import type { ChangeRow } from './change.entity.js'
 import type { Channel } from './channel.js'
-import { type Command, digestOf, onceForKey, onceForSettling, type Outcome, type Request } from './command.js'
+import {
+  type Command,
+  hashRequest,
+  deduplicationKeyFor,
+  deduplicationKeyForSettling,
+  type Outcome,
+  type Request,
+} from './command.js'
 import { Judge } from './judge.js'
 import type { QuotaRow } from './quota.entity.js'
 import type { OperationView } from './view.js'
@@ -55,27 +62,34 @@ class Tables {
       caller,
       requestId: 'request',
       key,
-      once: settling ? onceForSettling(command.operationId) : key === null ? null : onceForKey(caller, key),
-      digest: digestOf(command, OWNER),
+      deduplicationKey: settling
+        ? deduplicationKeyForSettling(command.operationId)
+        : key === null
+          ? null
+          : deduplicationKeyFor(caller, key),
+      requestHash: hashRequest(command, OWNER),
       command,
     }
   }
 
-  /** Decides requests in one batch, and writes what the book says is to be written. */
+  /** Decides requests in one batch, and writes what the working set says is to be written. */
   batch(now: Instant, requests: readonly Request[], lookAtHolds = false): Reply[] {
-    const book = new Book<QuotaRow>(now)
-    for (const quota of this.quotas.values()) book.addQuota({ ...quota })
-    for (const { id, once, command } of requests) {
-      for (const act of this.acts) if (act.id === id || (once !== null && act.once === once)) book.addAct({ ...act })
+    const workingSet = new WorkingSet<QuotaRow>(now)
+    for (const quota of this.quotas.values()) workingSet.addQuota({ ...quota })
+    for (const { id, deduplicationKey, command } of requests) {
+      for (const act of this.acts)
+        if (act.id === id || (deduplicationKey !== null && act.deduplicationKey === deduplicationKey))
+          workingSet.addAct({ ...act })
       const entry = 'operationId' in command ? this.operations.get(command.operationId) : undefined
-      if (entry !== undefined && book.operation(entry.row.id) === undefined)
-        book.addOperation({ row: { ...entry.row }, allocations: entry.allocations })
+      if (entry !== undefined && workingSet.operation(entry.row.id) === undefined)
+        workingSet.addOperation({ row: { ...entry.row }, allocations: entry.allocations })
     }
-    // As in `loadHolds`: due holds need a look only where a quota's time for it has come, and open ones only where a refusal has to name them.
+    // As in `loadHolds`: due holds need a look only where a quota's time for it has come, and open ones only where a
+    // refusal has to name them.
     const held = [...this.holds.values()].map((hold) => ({ ownerId: OWNER, hold }))
     const isDue = ({ hold }: HeldBy): boolean => hold.expiresAt <= now
     const due = held.filter(isDue).sort((a, b) => a.hold.expiresAt - b.hold.expiresAt)
-    const looksAtDue = [...this.quotas.keys()].some((id) => (book.quota(id)!.holdDueAt ?? Infinity) <= now)
+    const looksAtDue = [...this.quotas.keys()].some((id) => (workingSet.quota(id)!.holdDueAt ?? Infinity) <= now)
     if (looksAtDue) {
       const units = new Map<string, Allocation>()
       for (const { hold } of due) {
@@ -84,26 +98,27 @@ class Tables {
           units.set(`${quotaId} ${cycleSeq}`, { quotaId, cycleSeq, amount: known + amount })
         }
       }
-      book.overdue([OWNER], [...units.values()])
+      workingSet.overdue([OWNER], [...units.values()])
     }
     const named = new Set(requests.map(({ command }) => ('operationId' in command ? command.operationId : '')))
-    book.sweep(
+    workingSet.expireHolds(
       due.filter(({ hold }) => named.has(hold.operationId)),
       true,
     )
     if (lookAtHolds) {
-      for (const { hold } of held.filter((one) => !isDue(one))) book.owner(OWNER).holds.set(hold.operationId, hold)
+      for (const { hold } of held.filter((one) => !isDue(one)))
+        workingSet.owner(OWNER).holds.set(hold.operationId, hold)
     }
-    const judge = new Judge(CHANNEL, book)
+    const judge = new Judge(CHANNEL, workingSet)
     const replies = requests.map((request) => this.decide(judge, request))
     // As in `sweepHolds`, but that one hold is as many as a batch sweeps of its own accord.
     if (looksAtDue) {
-      book.sweep(due.slice(0, 1), true)
-      while (book.leans) book.sweep(due, false)
+      workingSet.expireHolds(due.slice(0, 1), true)
+      while (workingSet.leans) workingSet.expireHolds(due, false)
       const open = held.filter((one) => !isDue(one)).map(({ hold }) => hold.expiresAt)
-      book.moveDueTimes(new Map(open.length === 0 ? [] : [[OWNER, Math.min(...open)]]))
+      workingSet.moveDueTimes(new Map(open.length === 0 ? [] : [[OWNER, Math.min(...open)]]))
     }
-    this.write(book)
+    this.write(workingSet)
     return replies
   }
 
@@ -132,23 +147,27 @@ class Tables {
     }
   }
 
-  private write(book: Book<QuotaRow>): void {
-    for (const act of book.newActs) {
-      if (act.once !== null && this.acts.some(({ once }) => once === act.once)) throw new Error('once, twice')
+  private write(workingSet: WorkingSet<QuotaRow>): void {
+    for (const act of workingSet.newActs) {
+      if (
+        act.deduplicationKey !== null &&
+        this.acts.some(({ deduplicationKey }) => deduplicationKey === act.deduplicationKey)
+      )
+        throw new Error('once, twice')
       this.acts.push(structuredClone(act))
     }
-    for (const { row, allocations } of book.newOperations)
+    for (const { row, allocations } of workingSet.newOperations)
       this.operations.set(row.id, structuredClone({ row, allocations }))
-    for (const { hold } of book.newHolds.values()) this.holds.set(hold.operationId, structuredClone(hold))
-    for (const id of book.expiredOperations) this.operations.get(id)!.row.state = 'expired'
-    for (const id of book.closedHolds) if (!this.holds.delete(id)) throw new Error('a hold closed twice')
-    for (const { row } of book.changedOperations.values()) {
+    for (const { hold } of workingSet.newHolds.values()) this.holds.set(hold.operationId, structuredClone(hold))
+    for (const id of workingSet.expiredOperations) this.operations.get(id)!.row.state = 'expired'
+    for (const id of workingSet.closedHolds) if (!this.holds.delete(id)) throw new Error('a hold closed twice')
+    for (const { row } of workingSet.changedOperations.values()) {
       const { id, state, charged, refunded, ownerRemaining } = row
       Object.assign(this.operations.get(id)!.row, { state, charged, refunded, ownerRemaining })
     }
-    for (const quota of book.editedQuotas.values()) this.quotas.set(quota.id, book.stored(quota))
-    for (const { id, values } of book.movedCounters()) Object.assign(this.quotas.get(id)!, values)
-    this.changes.push(...book.changes)
+    for (const quota of workingSet.editedQuotas.values()) this.quotas.set(quota.id, workingSet.stored(quota))
+    for (const { id, values } of workingSet.changedCounters()) Object.assign(this.quotas.get(id)!, values)
+    this.changes.push(...workingSet.changes)
   }
 }
 
@@ -311,7 +330,7 @@ describe('a hold', () => {
     ])
   })
 
-  it('counts no more from the instant it is due, although nothing has swept it', () => {
+  it('counts no more from the instant it is due, although that is not written down', () => {
     const tables = tablesWith({})
     tables.ask(NOW, reserve(10, 1), { id: 'hold' })
     expect(tables.ask(NOW + SECOND - 1, consume(1)).code).toBe('quota_exceeded')
@@ -721,13 +740,13 @@ describe('settings', () => {
 
 describe('the limit of live quotas', () => {
   it('holds for a create, a restore and a reviving update, and for nothing else', () => {
-    const tables = tablesWith(...Array.from({ length: MOST_LIVE_QUOTAS + 2 }, (_, n) => ({ expireAt: NOW + 1 + n })))
+    const tables = tablesWith(...Array.from({ length: MAX_LIVE_QUOTAS + 2 }, (_, n) => ({ expireAt: NOW + 1 + n })))
     // They expire one by one; the two that are over, and one deleted, make room for one more.
     const now = NOW + 2
-    expect(tables.quotas.size).toBe(MOST_LIVE_QUOTAS)
-    tables.ask(now, remove(MOST_LIVE_QUOTAS))
+    expect(tables.quotas.size).toBe(MAX_LIVE_QUOTAS)
+    tables.ask(now, remove(MAX_LIVE_QUOTAS))
     for (let n = 0; n < 3; n += 1) expect(tables.create(now, {}).code).toBeUndefined()
-    for (const command of [creation({}), restore(MOST_LIVE_QUOTAS), update(1, { expireAt: NOW + DAY })])
+    for (const command of [creation({}), restore(MAX_LIVE_QUOTAS), update(1, { expireAt: NOW + DAY })])
       expect(tables.ask(now, command).code).toBe('too_many_quotas')
 
     tables.ask(now, update(3, { status: 'disabled' }))
@@ -744,8 +763,9 @@ describe('the limit of live quotas', () => {
 })
 
 /**
- * The ledger once more, told unit by unit: each unit of an operation remembers its quota and which of the quota's cycles it came from. Nothing is
- * counted up or down: what a quota has used is the number of units that operations keep of its running cycle.
+ * The ledger once more, told unit by unit: each unit of an operation remembers its quota and which of the quota's
+ * cycles it came from. Nothing is counted up or down: what a quota has used is the number of units that operations keep
+ * of its running cycle.
  */
 interface ModelQuota {
   id: number

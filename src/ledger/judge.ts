@@ -1,18 +1,18 @@
 import { ServiceError, validationFailed } from '../error/service-error.js'
 import { cut, draw } from '../quota/draw-down.js'
-import { formatInstant, LATEST } from '../quota/instant.js'
-import { isLive, MOST_LIVE_QUOTAS, type QuotaState, remaining } from '../quota/quota.js'
+import { formatInstant, MAX_INSTANT } from '../quota/instant.js'
+import { isLive, MAX_LIVE_QUOTAS, type QuotaState, remaining } from '../quota/quota.js'
 import { nextRefill } from '../quota/refill.js'
 import {
   applyPatch,
-  brokenByTime,
-  brokenForType,
+  timeViolations,
+  foreignViolations,
   newQuota,
   type SettingsChange,
-  shownSettings,
+  settingsView,
 } from '../quota/settings.js'
 import type { Act } from './act.entity.js'
-import type { Book, OperationEntry } from './book.js'
+import type { WorkingSet, OperationEntry } from './working-set.js'
 import type { ChangeAction } from './change.entity.js'
 import type { Channel } from './channel.js'
 import { amountOf, type Command, type Outcome, type RecordedCommand, type Request } from './command.js'
@@ -24,19 +24,22 @@ import { isDue, operationView, quotaView } from './view.js'
 type Of<K extends Command['kind']> = Extract<Command, { kind: K }>
 
 /** A quota refusal names at most this many quotas. */
-const MOST_QUOTAS_SHOWN = 20
+const MAX_QUOTAS_SHOWN = 20
 
-/** What is decided of a request: its answer, or a new quota that must get its id from the database before it can be answered. */
+/**
+ * What is decided of a request: its answer, or a new quota that must get its id from the database before it can be
+ * answered.
+ */
 export type Verdict<Q> = { outcome: Outcome } | { insert: Omit<Q, 'id'>; admit: (id: number) => Outcome }
 
 /**
- * Decides requests one by one, in order of arrival, against the working set, and records there what they did. Pure: no database, no clock but the book's.
- * A refusal is a ServiceError and leaves the book as it was.
+ * Decides requests one by one, in order of arrival, against the working set, and records there what they did. Pure: no
+ * database, no clock but the working set's. A refusal is a ServiceError and leaves the working set as it was.
  */
 export class Judge<Q extends QuotaRow> {
   constructor(
     private readonly channel: Channel<Q>,
-    private readonly book: Book<Q>,
+    private readonly workingSet: WorkingSet<Q>,
   ) {}
 
   /** @throws ServiceError where the request is refused */
@@ -69,35 +72,41 @@ export class Judge<Q extends QuotaRow> {
   }
 
   /** Has this taken effect before: this very request in a try whose answer was lost, or the same one sent again? */
-  private earlier({ id, once, digest, command }: Request): Outcome | undefined {
-    const act = this.book.actById(id) ?? (once === null ? undefined : this.book.actByOnce(once))
+  private earlier({ id, deduplicationKey, requestHash, command }: Request): Outcome | undefined {
+    const act =
+      this.workingSet.actById(id) ??
+      (deduplicationKey === null ? undefined : this.workingSet.actByDeduplicationKey(deduplicationKey))
     if (act === undefined) return undefined
     const subject = act.operationId ?? act.quotaId ?? 0
     if (act.id === id) return { body: act.answer, replayed: false, subject }
-    const same = act.request === digest && (amountOf(command) ?? act.defaultAmount) === act.amount
+    const same = act.requestHash === requestHash && (amountOf(command) ?? act.defaultAmount) === act.amount
     if (same) return { body: act.answer, replayed: true, subject }
     if (command.kind === 'commit' || command.kind === 'release')
       throw alreadySettled(act.kind === 'commit' ? 'committed' : 'released')
     if (command.kind === 'create') {
-      const broken = brokenByTime(command.settings, this.book.now)
-      if (broken.length > 0) throw validationFailed(broken)
+      const violations = timeViolations(command.settings, this.workingSet.now)
+      if (violations.length > 0) throw validationFailed(violations)
     }
     throw keyReused()
   }
 
   private create(request: Request, { settings, people }: Of<'create'>): Verdict<Q> {
-    const { book } = this
-    const broken = brokenByTime(settings, book.now)
-    if (broken.length > 0) throw validationFailed(broken)
-    if (book.liveCount(request.ownerId) >= MOST_LIVE_QUOTAS) throw this.tooManyQuotas()
-    const row: Omit<QuotaRow, 'id' | 'ownerId'> = { ...newQuota(settings, book.now), version: 1, updatedAt: book.now }
+    const { workingSet } = this
+    const violations = timeViolations(settings, workingSet.now)
+    if (violations.length > 0) throw validationFailed(violations)
+    if (workingSet.liveCount(request.ownerId) >= MAX_LIVE_QUOTAS) throw this.tooManyQuotas()
+    const row: Omit<QuotaRow, 'id' | 'ownerId'> = {
+      ...newQuota(settings, workingSet.now),
+      version: 1,
+      updatedAt: workingSet.now,
+    }
     const draft = { ...row, ...people } as unknown as Omit<Q, 'id'>
     return {
       insert: draft,
       admit: (id) => {
         const quota = { id, ...draft } as Q
-        book.addQuota(quota)
-        this.changed(request, quota, 'create', { before: {}, after: shownSettings(quota) })
+        workingSet.addQuota(quota)
+        this.changed(request, quota, 'create', { before: {}, after: settingsView(quota) })
         return this.answerQuota(request, quota)
       },
     }
@@ -105,16 +114,20 @@ export class Judge<Q extends QuotaRow> {
 
   private update(request: Request, { quotaId, patch, version }: Of<'update'>): Outcome {
     const quota = this.present(quotaId)
-    const { book } = this
+    const { workingSet } = this
     const patched = { ...quota }
-    const foreign = brokenForType(quota, patch)
-    const applied = applyPatch(patched, patch, book.now)
-    if (foreign.length > 0) throw validationFailed([...foreign, ...(applied.broken ?? [])])
+    const foreign = foreignViolations(quota, patch)
+    const applied = applyPatch(patched, patch, workingSet.now)
+    if (foreign.length > 0) throw validationFailed([...foreign, ...(applied.violations ?? [])])
     // What depends on the quota's present state is asked last: a stale record is told to be stale, not to be wrong.
     this.checkVersion(quota, version)
-    if (applied.broken !== undefined) throw validationFailed(applied.broken)
+    if (applied.violations !== undefined) throw validationFailed(applied.violations)
     if (applied.change === undefined) return this.show(quota)
-    if (!isLive(quota, book.now) && isLive(patched, book.now) && book.liveCount(quota.ownerId) >= MOST_LIVE_QUOTAS)
+    if (
+      !isLive(quota, workingSet.now) &&
+      isLive(patched, workingSet.now) &&
+      workingSet.liveCount(quota.ownerId) >= MAX_LIVE_QUOTAS
+    )
       throw this.tooManyQuotas()
     Object.assign(quota, patched)
     return this.edit(request, quota, 'update', applied.change)
@@ -123,7 +136,7 @@ export class Judge<Q extends QuotaRow> {
   private remove(request: Request, { quotaId, version }: Of<'delete'>): Outcome {
     const quota = this.present(quotaId)
     this.checkVersion(quota, version)
-    quota.deletedAt = this.book.now
+    quota.deletedAt = this.workingSet.now
     return this.edit(request, quota, 'delete', {
       before: { deleted_at: null },
       after: { deleted_at: formatInstant(quota.deletedAt) },
@@ -131,47 +144,51 @@ export class Judge<Q extends QuotaRow> {
   }
 
   private restore(request: Request, { quotaId }: Of<'restore'>): Outcome {
-    const quota = this.book.quota(quotaId)
+    const quota = this.workingSet.quota(quotaId)
     if (quota === undefined) throw quotaNotFound(quotaId)
     if (quota.deletedAt === null) return this.show(quota)
     const deletedAt = formatInstant(quota.deletedAt)
-    if (isLive({ ...quota, deletedAt: null }, this.book.now) && this.book.liveCount(quota.ownerId) >= MOST_LIVE_QUOTAS)
+    if (
+      isLive({ ...quota, deletedAt: null }, this.workingSet.now) &&
+      this.workingSet.liveCount(quota.ownerId) >= MAX_LIVE_QUOTAS
+    )
       throw this.tooManyQuotas()
     quota.deletedAt = null
     return this.edit(request, quota, 'restore', { before: { deleted_at: deletedAt }, after: { deleted_at: null } })
   }
 
   /**
-   * A new count, as at the beginning of a cycle but without one: what was paid or held before is of another `cycleSeq`, so its settlement leaves
-   * the quota alone (contract, §8 Reset). No edit of settings: the version stays.
+   * A new count, as at the beginning of a cycle but without one: what was paid or held before is of another `cycleSeq`,
+   * so its settlement leaves the quota alone (contract, §8 Reset). No edit of settings: the version stays.
    */
   private reset(request: Request, { quotaId, version }: Of<'reset'>): Outcome {
     const quota = this.present(quotaId)
     this.checkVersion(quota, version)
     const { used, reserved } = quota
-    if (used === 0 && reserved === 0) return request.once === null ? this.show(quota) : this.answerQuota(request, quota)
+    if (used === 0 && reserved === 0)
+      return request.deduplicationKey === null ? this.show(quota) : this.answerQuota(request, quota)
     quota.used = 0
     quota.reserved = 0
     quota.holdDueAt = null
     quota.cycleSeq += 1
-    quota.updatedAt = this.book.now
+    quota.updatedAt = this.workingSet.now
     this.changed(request, quota, 'reset', { before: { used, reserved }, after: { used: 0, reserved: 0 } })
-    this.book.edited(quota)
+    this.workingSet.edited(quota)
     return this.answerQuota(request, quota)
   }
 
   private spend(request: Request, command: Of<'consume'> | Of<'reserve'>): Outcome {
-    const { book } = this
+    const { workingSet } = this
     const { amount } = command
-    const paying = book.paying(request.ownerId)
-    if (paying.length === 0)
+    const activeQuotas = workingSet.activeQuotas(request.ownerId)
+    if (activeQuotas.length === 0)
       throw new ServiceError('no_active_quota', `${this.nameOwner(request.ownerId)} has no active quota.`)
-    const allocations = draw(paying, amount)
-    if (allocations === undefined) throw this.exceeded(request.ownerId, amount, paying)
+    const allocations = draw(activeQuotas, amount)
+    if (allocations === undefined) throw this.exceeded(request.ownerId, amount, activeQuotas)
 
-    const hold = command.kind === 'reserve' ? Math.min(book.now + command.ttlSeconds * 1000, LATEST) : null
-    book.move(allocations, hold === null ? { used: 1 } : { reserved: 1 })
-    if (hold !== null) book.openHold(request.ownerId, { operationId: request.id, expiresAt: hold, allocations })
+    const hold = command.kind === 'reserve' ? Math.min(workingSet.now + command.ttlSeconds * 1000, MAX_INSTANT) : null
+    workingSet.applyAllocations(allocations, hold === null ? { used: 1 } : { reserved: 1 })
+    if (hold !== null) workingSet.openHold(request.ownerId, { operationId: request.id, expiresAt: hold, allocations })
     const row: OperationRow = {
       id: request.id,
       ownerId: request.ownerId,
@@ -180,31 +197,31 @@ export class Judge<Q extends QuotaRow> {
       amount,
       charged: hold === null ? amount : 0,
       refunded: 0,
-      ownerRemaining: book.ownerRemaining(request.ownerId),
+      ownerRemaining: workingSet.ownerRemaining(request.ownerId),
       expiresAt: hold,
-      createdAt: book.now,
+      createdAt: workingSet.now,
     }
     const entry = { row, allocations }
-    book.addOperation(entry)
-    book.newOperations.push(entry)
+    workingSet.addOperation(entry)
+    workingSet.newOperations.push(entry)
     return this.answerOperation(request, entry, amount, amount)
   }
 
   private settle(request: Request, command: Of<'commit'> | Of<'release'>): Outcome {
-    const { book } = this
+    const { workingSet } = this
     const entry = this.operation(command.operationId)
     const { row, allocations } = entry
-    if (row.state !== 'reserved' || isDue(row, book.now))
-      throw alreadySettled(isDue(row, book.now) ? 'expired' : row.state)
+    if (row.state !== 'reserved' || isDue(row, workingSet.now))
+      throw alreadySettled(isDue(row, workingSet.now) ? 'expired' : row.state)
     const charged = command.kind === 'release' ? 0 : (command.amount ?? row.amount)
     if (charged > row.amount) {
       throw new ServiceError('commit_exceeds_hold', `The hold keeps ${row.amount}; ${charged} cannot be committed.`, {
         extra: { held: row.amount },
       })
     }
-    book.move(allocations, { reserved: -1 })
-    book.move(cut(allocations, 0, charged), { used: 1 })
-    book.closeHold(row.ownerId, row.id)
+    workingSet.applyAllocations(allocations, { reserved: -1 })
+    workingSet.applyAllocations(cut(allocations, 0, charged), { used: 1 })
+    workingSet.closeHold(row.ownerId, row.id)
     row.state = command.kind === 'commit' ? 'committed' : 'released'
     row.charged = charged
     return this.answerOperation(request, entry, command.kind === 'commit' ? charged : row.amount, row.amount)
@@ -224,7 +241,7 @@ export class Judge<Q extends QuotaRow> {
         },
       )
     }
-    this.book.move(cut(allocations, left - back, left), { used: -1 })
+    this.workingSet.applyAllocations(cut(allocations, left - back, left), { used: -1 })
     row.refunded += back
     return this.answerOperation(request, entry, back, left)
   }
@@ -237,9 +254,9 @@ export class Judge<Q extends QuotaRow> {
     change: SettingsChange | { before: object; after: object },
   ): Outcome {
     quota.version += 1
-    quota.updatedAt = this.book.now
+    quota.updatedAt = this.workingSet.now
     this.changed(request, quota, action, change)
-    this.book.edited(quota)
+    this.workingSet.edited(quota)
     return this.answerQuota(request, quota)
   }
 
@@ -249,25 +266,25 @@ export class Judge<Q extends QuotaRow> {
     action: ChangeAction,
     { before, after }: { before: object; after: object },
   ): void {
-    this.book.changes.push({
+    this.workingSet.changes.push({
       quotaId: quota.id,
       ownerId: quota.ownerId,
       action,
       actor: request.caller,
       requestId: request.requestId,
-      at: this.book.now,
+      at: this.workingSet.now,
       before: storedJson(before),
       after: storedJson(after),
     })
   }
 
   private show(quota: Q): Outcome {
-    return { body: storedJson(quotaView(this.channel, quota, this.book.now)), replayed: false, subject: quota.id }
+    return { body: storedJson(quotaView(this.channel, quota, this.workingSet.now)), replayed: false, subject: quota.id }
   }
 
   private answerQuota(request: Request, quota: Q): Outcome {
     const outcome = this.show(quota)
-    this.book.record(
+    this.workingSet.record(
       this.act(request, {
         quotaId: quota.id,
         operationId: null,
@@ -281,15 +298,17 @@ export class Judge<Q extends QuotaRow> {
 
   private answerOperation(request: Request, entry: OperationEntry, amount: number, defaultAmount: number): Outcome {
     const { row, allocations } = entry
-    row.ownerRemaining = this.book.ownerRemaining(row.ownerId)
-    if (row.id !== request.id) this.book.changedOperations.set(row.id, entry)
-    const body = storedJson(operationView(this.channel, row, allocations, this.book.now))
-    this.book.record(this.act(request, { quotaId: null, operationId: row.id, amount, defaultAmount, answer: body }))
+    row.ownerRemaining = this.workingSet.ownerRemaining(row.ownerId)
+    if (row.id !== request.id) this.workingSet.changedOperations.set(row.id, entry)
+    const body = storedJson(operationView(this.channel, row, allocations, this.workingSet.now))
+    this.workingSet.record(
+      this.act(request, { quotaId: null, operationId: row.id, amount, defaultAmount, answer: body }),
+    )
     return { body, replayed: false, subject: row.id }
   }
 
   private act(
-    { id, command, ownerId, caller, key, once, digest, requestId }: Request,
+    { id, command, ownerId, caller, key, deduplicationKey, requestHash, requestId }: Request,
     what: Pick<Act, 'quotaId' | 'operationId' | 'amount' | 'defaultAmount' | 'answer'>,
   ): Act {
     const { kind } = command as RecordedCommand
@@ -299,22 +318,22 @@ export class Judge<Q extends QuotaRow> {
       ownerId,
       caller,
       idempotencyKey: key,
-      once,
-      request: digest,
+      deduplicationKey,
+      requestHash: requestHash,
       requestId,
-      at: this.book.now,
+      at: this.workingSet.now,
       ...what,
     }
   }
 
   private present(quotaId: number): Q {
-    const quota = this.book.quota(quotaId)
+    const quota = this.workingSet.quota(quotaId)
     if (quota === undefined || quota.deletedAt !== null) throw quotaNotFound(quotaId)
     return quota
   }
 
   private operation(operationId: string): OperationEntry {
-    const entry = this.book.operation(operationId)
+    const entry = this.workingSet.operation(operationId)
     if (entry === undefined) throw operationNotFound(operationId)
     return entry
   }
@@ -333,7 +352,7 @@ export class Judge<Q extends QuotaRow> {
   private tooManyQuotas(): ServiceError {
     return new ServiceError(
       'too_many_quotas',
-      `An owner holds at most ${MOST_LIVE_QUOTAS} quotas that are neither deleted nor expired.`,
+      `An owner holds at most ${MAX_LIVE_QUOTAS} quotas that are neither deleted nor expired.`,
     )
   }
 
@@ -341,9 +360,9 @@ export class Judge<Q extends QuotaRow> {
     return `${this.channel.people[0].field} ${ownerId}`
   }
 
-  private exceeded(ownerId: number, requested: number, paying: readonly Q[]): ServiceError {
-    const left = paying.reduce((sum, quota) => sum + remaining(quota), 0)
-    const refill = this.book.refillsAt(ownerId, requested)
+  private exceeded(ownerId: number, requested: number, activeQuotas: readonly Q[]): ServiceError {
+    const left = activeQuotas.reduce((sum, quota) => sum + remaining(quota), 0)
+    const refill = this.workingSet.refillsAt(ownerId, requested)
     return new ServiceError(
       'quota_exceeded',
       `${requested} requested, ${left} remaining for ${this.nameOwner(ownerId)}.`,
@@ -352,7 +371,7 @@ export class Judge<Q extends QuotaRow> {
           requested,
           remaining: left,
           refills_at: refill === null ? null : formatInstant(refill),
-          quotas: paying.slice(0, MOST_QUOTAS_SHOWN).map(shortView),
+          quotas: activeQuotas.slice(0, MAX_QUOTAS_SHOWN).map(shortView),
         },
       },
     )

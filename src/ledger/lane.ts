@@ -16,17 +16,20 @@ export interface Waiting {
 }
 
 /** Requests that one transaction takes. */
-const LARGEST_BATCH = 500
+const MAX_BATCH_SIZE = 500
 /** A transaction that takes longer has met a slow disk or somebody's lock, in milliseconds. */
 const SLOW_BATCH_MS = 25
-/** Requests of one caller that a transaction takes while others use the lane: a long transaction is what the others wait for. */
-const LARGEST_PART = 100
+/**
+ * Requests of one caller that a transaction takes while others use the lane: a long transaction is what the others wait
+ * for.
+ */
+const MAX_BATCH_PART = 100
 /** For how long a caller is reckoned to use the lane after a request of its own, in milliseconds. */
 const USES_LANE_MS = 1_000
 
 /**
- * A queue with at most one transaction at the database. While that is under way requests gather, and the next one takes them together, each
- * caller's in turn with the others'. No timer: an idle lane takes the first request at once.
+ * A queue with at most one transaction at the database. While that is under way requests gather, and the next one takes
+ * them together, each caller's in turn with the others'. No timer: an idle lane takes the first request at once.
  */
 export class Lane {
   private readonly queue = new FairQueue<Waiting>()
@@ -38,17 +41,20 @@ export class Lane {
   private sharedUntil = 0
 
   /**
-   * @param settle answers every request of a batch, or puts it into a lane again; never throws
+   * @param answerBatch answers every request of a batch, or puts it into a lane again; never throws
    * @param limit requests that may wait
    * @param pauseMs between two batches; for a lane whose requests wait for somebody else's lock
    */
   constructor(
-    private readonly settle: (batch: readonly Waiting[]) => Promise<void>,
+    private readonly answerBatch: (batch: readonly Waiting[]) => Promise<void>,
     private readonly limit: number,
     private readonly pauseMs = 0,
   ) {}
 
-  /** Is there no room for another request of this caller? A full lane still has room for whoever holds less than an equal part of it. */
+  /**
+   * Is there no room for another request of this caller? A full lane still has room for whoever holds less than an
+   * equal part of it.
+   */
   isFullFor(caller: string): boolean {
     const { size, parties } = this.queue
     return size >= this.limit && this.queue.sizeOf(caller) * parties >= this.limit
@@ -57,7 +63,7 @@ export class Lane {
   /** Would a request wait here for longer than for the transaction that is just under way? */
   get congested(): boolean {
     return (
-      this.queue.size >= LARGEST_BATCH ||
+      this.queue.size >= MAX_BATCH_SIZE ||
       (this.busySince !== undefined && performance.now() - this.busySince > SLOW_BATCH_MS)
     )
   }
@@ -94,9 +100,9 @@ export class Lane {
     // One turn of the event loop, so that what came in together goes together.
     await new Promise(setImmediate)
     while (this.queue.size > 0) {
-      const part = performance.now() < this.sharedUntil ? LARGEST_PART : LARGEST_BATCH
+      const part = performance.now() < this.sharedUntil ? MAX_BATCH_PART : MAX_BATCH_SIZE
       this.busySince = performance.now()
-      await this.settle(this.queue.take(LARGEST_BATCH, part))
+      await this.answerBatch(this.queue.take(MAX_BATCH_SIZE, part))
       this.busySince = undefined
       if (this.pauseMs > 0) await sleep(this.pauseMs * (0.5 + Math.random()))
     }

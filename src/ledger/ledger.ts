@@ -6,7 +6,7 @@ import type { Transaction, UnitOfWork } from '../database/unit-of-work.js'
 import { ServiceError } from '../error/service-error.js'
 import type { NewSettings, SettingsPatch } from '../quota/settings.js'
 import type { Channel } from './channel.js'
-import { type Command, digestOf, onceForKey, onceForSettling, type Outcome } from './command.js'
+import { type Command, hashRequest, deduplicationKeyFor, deduplicationKeyForSettling, type Outcome } from './command.js'
 import { Engine, type EngineOptions } from './engine.js'
 import { gatheringLoader } from './gathering-loader.js'
 import { IdSource } from './id-source.js'
@@ -29,11 +29,11 @@ export interface LedgerOptions extends EngineOptions {
 }
 
 /** Owners of operations made or settled here lately; saves the look-up before a settlement. */
-const MOST_REMEMBERED = 50_000
+const MAX_REMEMBERED = 50_000
 
 /**
- * Every write of one channel: the settings of its quotas and their usage. Each method resolves when what it did is committed, and throws a ServiceError
- * where it is refused or the database stays away.
+ * Every write of one channel: the settings of its quotas and their usage. Each method resolves when what it did is
+ * committed, and throws a ServiceError where it is refused or the database stays away.
  */
 export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, BeforeApplicationShutdown {
   readonly engine: Engine<Q>
@@ -176,8 +176,12 @@ export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, Befor
       caller: caller.name,
       requestId: caller.requestId,
       key,
-      once: settling ? onceForSettling(command.operationId) : key === null ? null : onceForKey(caller.name, key),
-      digest: digestOf(command, ownerId),
+      deduplicationKey: settling
+        ? deduplicationKeyForSettling(command.operationId)
+        : key === null
+          ? null
+          : deduplicationKeyFor(caller.name, key),
+      requestHash: hashRequest(command, ownerId),
       command,
     })
     if (command.kind === 'reserve') this.remember(String(outcome.subject), ownerId)
@@ -185,7 +189,7 @@ export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, Befor
   }
 
   private remember(operationId: string, ownerId: number): void {
-    if (this.remembered.size >= MOST_REMEMBERED) this.remembered.clear()
+    if (this.remembered.size >= MAX_REMEMBERED) this.remembered.clear()
     this.remembered.set(operationId, ownerId)
   }
 
@@ -207,8 +211,10 @@ export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, Befor
       return await find()
     } catch (error) {
       if (key === null) throw error
-      const once = [onceForKey(caller.name, key)]
-      const acts = await this.work.read(async (transaction) => this.store.actsByOnce(transaction, once))
+      const deduplicationKeys = [deduplicationKeyFor(caller.name, key)]
+      const acts = await this.work.read(async (transaction) =>
+        this.store.actsByDeduplicationKey(transaction, deduplicationKeys),
+      )
       throw acts.length > 0 ? keyReused() : error
     }
   }

@@ -5,7 +5,15 @@ import { formatInstant, type Instant } from '../quota/instant.js'
 import { roll } from '../quota/quota.js'
 import type { Channel } from './channel.js'
 import { gatheringLoader } from './gathering-loader.js'
-import { ListSources, pageOf, type PageRequest, type QuotaFilter, type Where } from './list-sources.js'
+import {
+  beforeOf,
+  ListSources,
+  pageOf,
+  type PageRequest,
+  type QuotaFilter,
+  type Sources,
+  type Where,
+} from './list-sources.js'
 import type { QuotaRow } from './quota.entity.js'
 import {
   countedIn,
@@ -40,11 +48,20 @@ export class SharedPage {
   }
 }
 
-/** So many rows are sorted where no index has them in order of id. */
-const MOST_SORTED = 10_000
+/** So many rows are sorted without looking for a cheaper way, where no index has them in order of id. */
+const MAX_SORTED = 10_000
 
-/** Lists that one statement reads at most: with more of them a list costs no less, and each waits for more of the others. */
-const MOST_LISTS = 50
+/** So many rows of a list are walked at least, before those that a label finds are sorted instead. */
+const LEAST_WALKED = 5_000
+
+/** And so many for each that the page reaches: walking a row costs as much as sorting some. */
+const WALKED_FOR_EACH = 4
+
+/**
+ * Lists that one statement reads at most: with more of them a list costs no less, and each waits for more of the
+ * others.
+ */
+const MAX_LISTS = 50
 
 /** A page that reaches no further than this into its list is read with others: nobody waits for a deep one. */
 const SHALLOW_ROWS = 1_000
@@ -60,10 +77,11 @@ interface Ask<Q extends QuotaRow> {
 /**
  * Reads pages of quotas for all who ask for them.
  *
- * - Lists of one person gather, whoever it is: up to 50 of them go in one statement. Where the page shows the end of its list the total is known by that; where
- *   it does not, the page is read once more together with its count, with others of which that is true.
- * - A list of everybody, or by a label, and a deep page may cost many times as much, so each of them is a statement of its own, shared by those who ask for the
- *   very same.
+ * - Lists of one person gather, whoever it is: up to 50 of them go in one statement. Where the page shows the end of
+ *   its list the total is known by that; where it does not, the page is read once more together with its count, with
+ *   others of which that is true.
+ * - A list of everybody, or by a label, and a deep page may cost many times as much, so each of them is a statement of
+ *   its own, shared by those who ask for the very same.
  */
 export class ListReader<Q extends QuotaRow> {
   private readonly sources: ListSources<Q>
@@ -80,7 +98,7 @@ export class ListReader<Q extends QuotaRow> {
     private readonly counts: RecentCounts,
   ) {
     this.sources = new ListSources(channel, store.quota, work.dialect)
-    const options = { most: MOST_LISTS, keyOf: ({ key }: Ask<Q>): string => key }
+    const options = { most: MAX_LISTS, keyOf: ({ key }: Ask<Q>): string => key }
     this.ends = gatheringLoader(async (asks) => this.readEnds(asks), options)
     this.counted = gatheringLoader(async (asks) => this.readCounted(asks), options)
   }
@@ -118,25 +136,27 @@ export class ListReader<Q extends QuotaRow> {
     const now = this.clock.now()
     return this.read(
       now,
-      asks.map((ask) => ({ ask, sources: this.sources.of(ask.filter, now) })),
+      asks.map((ask) => ({ ask, sources: onlyWay(this.sources.of(ask.filter, now)) })),
     )
   }
 
   private async readAlone(ask: Ask<Q>): Promise<SharedPage> {
     const now = this.clock.now()
-    const [page] = await this.read(now, [{ ask, sources: await this.bestSources(ask.filter, now) }])
+    const [page] = await this.read(now, [{ ask, sources: await this.bestSources(ask.filter, now, ask.page) }])
     return page as Promise<SharedPage>
   }
 
   private async read(
     now: Instant,
-    lists: readonly { readonly ask: Ask<Q>; readonly sources: readonly Where[] }[],
+    lists: readonly { readonly ask: Ask<Q>; readonly sources: Sources }[],
   ): Promise<Promise<SharedPage>[]> {
     const found = await readLists(
       this.work,
       this.store,
       now,
-      lists.map(({ ask, sources }) => this.part(ask, sources, ask.page.pageSize, this.count(ask.filter, sources))),
+      lists.map(({ ask, sources }) =>
+        this.part(ask, sources.page, ask.page.pageSize, this.count(ask.filter, sources.total)),
+      ),
     )
     return lists.map(async ({ ask }, place) => this.counting(ask, found[place], now))
   }
@@ -144,7 +164,7 @@ export class ListReader<Q extends QuotaRow> {
   private async counting({ filter, page }: Ask<Q>, found: ListFound<Q> | undefined, now: Instant): Promise<SharedPage> {
     const total = await this.counts.total(nameOf(filter), found?.counted ?? 0, async () =>
       // Counted anew at a later time, the list is another one: its sources are made again.
-      this.countedBy(countOf(this.store.quota.table, await this.bestSources(filter, this.clock.now()))),
+      this.countedBy(countOf(this.store.quota.table, (await this.bestSources(filter, this.clock.now())).total)),
     )
     return this.shown(page, found?.quotas ?? [], now, total)
   }
@@ -169,23 +189,53 @@ export class ListReader<Q extends QuotaRow> {
   }
 
   /**
-   * Labels that begin alike lie together in their index, but not in order of id. A few are sorted; where many begin so, the list is walked in
-   * its own order instead and meets them soon.
+   * Labels that begin alike lie together in their index, but not in order of id. A few are sorted; where many begin so,
+   * the list is walked in its own order as long as it meets them soon, and else they are sorted all the same: reading
+   * them from their index costs less than walking past all the rows that are newer.
    */
-  private async bestSources(filter: QuotaFilter<Q>, now: Instant): Promise<Where[]> {
+  private async bestSources(filter: QuotaFilter<Q>, now: Instant, page?: PageRequest): Promise<Sources> {
     const sources = this.sources.of(filter, now)
-    const { people, label } = filter
-    if (label === undefined) return sources
+    const { people, status, deleted = false, label } = filter
+    if (label === undefined) return onlyWay(sources)
     const { table } = this.store.quota
-    const deleted = filter.deleted ?? false
-    const named = this.sources.byLabel({ people: {}, status: undefined, deleted, label }, now)
-    const count = await this.countedBy(countOf(table, [named], MOST_SORTED + 1))
-    if (count > MOST_SORTED) return sources
-    if (Object.values(people).some((id) => id !== undefined)) {
-      const theirs = this.sources.of({ people, status: undefined, deleted }, now)
-      if ((await this.countedBy(countOf(table, theirs, count + 1))) <= count) return sources
+    const alone = this.sources.byLabel({ people: {}, status: undefined, deleted, label }, now)
+    const count = await this.countedBy(countOf(table, [alone], MAX_SORTED + 1))
+    const others = this.sources.of({ people, status, deleted }, now)
+    const narrowed = status !== undefined || Object.values(people).some((id) => id !== undefined)
+    const most = Math.min(count, MAX_SORTED)
+    if (narrowed && (await this.countedBy(countOf(table, others, most + 1))) <= most) return onlyWay(sources)
+    const named = [this.sources.byLabel(filter, now)]
+    if (count <= MAX_SORTED || page === undefined || !(await this.isNear(sources[0], others[0], page))) {
+      return onlyWay(named)
     }
-    return [this.sources.byLabel(filter, now)]
+    // By the label alone its own index tells how many there are; of what is narrowed further, walking meets enough of
+    // them soon.
+    return { page: sources, total: narrowed ? sources : named }
+  }
+
+  /**
+   * Does a list meet the rows of a page soon, walked in its own order?
+   * @param wanted the rows that it looks for
+   * @param all those it meets on its way
+   */
+  private async isNear(wanted: Where | undefined, all: Where | undefined, page: PageRequest): Promise<boolean> {
+    if (wanted === undefined || all === undefined) return false
+    const reach = page.page * page.pageSize
+    const before = beforeOf(page.beforeId)
+    const offset = LEAST_WALKED + WALKED_FOR_EACH * reach
+    const end = await this.work.read((transaction) =>
+      transaction.rows(
+        `SELECT \`id\` FROM ${all.from} ${all.sql}${before.sql} ORDER BY \`id\` DESC LIMIT 1 OFFSET ${offset}`,
+        [...all.values, ...before.values],
+      ),
+    )
+    // As a value of its own: the planner finds no range in a subquery's.
+    const near = { sql: `${wanted.sql}${before.sql} AND \`id\` > ?`, values: [...wanted.values, ...before.values] }
+    const found = await this.countedBy({
+      sql: `SELECT COUNT(*) AS counted FROM (SELECT 1 AS one FROM ${wanted.from} ${near.sql} ORDER BY \`id\` DESC LIMIT ${reach}) near`,
+      values: [...near.values, Number(end[0]?.['id'] ?? 0)],
+    })
+    return found === reach
   }
 
   private async countedBy({ sql, values }: Statement): Promise<number> {
@@ -193,11 +243,18 @@ export class ListReader<Q extends QuotaRow> {
   }
 }
 
-/** Is it surely read within a moment: live quotas of one person, which an index has in order of id, from not far into the list? */
+/**
+ * Is it surely read within a moment: live quotas of one person, which an index has in order of id, from not far into
+ * the list?
+ */
 function gathers<Q extends QuotaRow>({ filter, page }: Ask<Q>): boolean {
   const { people, deleted, label } = filter
   const named = Object.values(people).filter((id) => id !== undefined).length
   return named === 1 && deleted !== true && label === undefined && page.page * page.pageSize <= SHALLOW_ROWS
+}
+
+function onlyWay(sources: readonly Where[]): Sources {
+  return { page: sources, total: sources }
 }
 
 /** Under this name the count of a long list is shared. */

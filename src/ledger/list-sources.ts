@@ -4,7 +4,7 @@ import { rangeOf } from '../quota/label.js'
 import type { Status } from '../quota/quota.js'
 import type { Channel } from './channel.js'
 import type { QuotaRow } from './quota.entity.js'
-import type { Statement } from './quota-rows.js'
+import type { Counted, Statement } from './quota-rows.js'
 
 /** Which quotas a list shows. */
 export interface QuotaFilter<Q extends QuotaRow> {
@@ -28,9 +28,17 @@ export interface PageRequest {
 }
 
 /** Rows of a list: those that a condition finds, by the index that holds them in order of id. */
-export interface Where extends Statement {
+export interface Where extends Counted {
   /** The table, by that index. */
   readonly from: string
+}
+
+/** Where a list's rows are found: two ways to the same ones. */
+export interface Sources {
+  /** In order of id, or few enough to be sorted. */
+  readonly page: readonly Where[]
+  /** By what an index covers, as far as there is one. */
+  readonly total: readonly Where[]
 }
 
 /** Where the rows of a list lie: the conditions of its filter, and the index by which they are read newest first. */
@@ -42,8 +50,9 @@ export class ListSources<Q extends QuotaRow> {
   ) {}
 
   /**
-   * A list's rows are those of one or two disjoint sources. `state` is stored, and `expired` in it may lag behind: quotas that are due but not
-   * yet marked are found by their time, left out of the active ones and added to the expired ones, so that the filter is exact at any instant.
+   * A list's rows are those of one or two disjoint sources. `state` is stored, and `expired` in it may lag behind:
+   * quotas that are due but not yet marked are found by their time, left out of the active ones and added to the
+   * expired ones, so that the filter is exact at any instant.
    */
   of({ people, status, deleted = false, label }: QuotaFilter<Q>, now: Instant): Where[] {
     const { quota } = this
@@ -111,8 +120,10 @@ export class ListSources<Q extends QuotaRow> {
       }),
       ...statusCondition(quota, status, now),
     ]
+    const from = quota.readBy(this.dialect, ['deleted', 'labelSearch', 'id'])
     return {
-      from: quota.readBy(this.dialect, ['deleted', 'labelSearch', 'id']),
+      from,
+      countedFrom: from,
       sql: `WHERE ${conditions.map(({ sql }) => sql).join(' AND ')}`,
       values: conditions.flatMap(({ values }) => values),
     }
@@ -127,7 +138,9 @@ function labelCondition<Q extends QuotaRow>(quota: RowCodec<Q>, label: string): 
     : { sql: `${column} >= ? AND ${column} < ?`, values: [from, to] }
 }
 
-/** What a quota of that status is stored like at `now`, whether or not it has been marked as expired; nothing for any. */
+/**
+ * What a quota of that status is stored like at `now`, whether or not it has been marked as expired; nothing for any.
+ */
 function statusCondition<Q extends QuotaRow>(
   quota: RowCodec<Q>,
   status: Status | undefined,
@@ -148,6 +161,11 @@ function statusCondition<Q extends QuotaRow>(
   }
 }
 
+/** The condition of a page that lists quotas with smaller ids alone; it follows others. */
+export function beforeOf(beforeId: number | undefined): Statement {
+  return beforeId === undefined ? { sql: '', values: [] } : { sql: ' AND `id` < ?', values: [beforeId] }
+}
+
 /**
  * What is told of each row of a page: its sources are read newest first and no further than the page reaches.
  * @param columns what is told: columns of the table, the id among them
@@ -160,11 +178,11 @@ export function pageOf(
   size: number,
   beforeId: number | undefined,
 ): Statement {
-  const before = beforeId === undefined ? '' : ' AND `id` < ?'
+  const before = beforeOf(beforeId)
   const window = `LIMIT ${size} OFFSET ${offset}`
   const rows = ({ from, sql }: Where, limit: string): string =>
-    `SELECT ${columns} FROM ${from} ${sql}${before} ORDER BY \`id\` DESC ${limit}`
-  const values = sources.flatMap((source) => (beforeId === undefined ? source.values : [...source.values, beforeId]))
+    `SELECT ${columns} FROM ${from} ${sql}${before.sql} ORDER BY \`id\` DESC ${limit}`
+  const values = sources.flatMap((source) => [...source.values, ...before.values])
   const [only, ...others] = sources
   if (only !== undefined && others.length === 0) return { sql: rows(only, window), values }
   const parts = sources.map(

@@ -8,7 +8,9 @@ export type OperationKind = (typeof OPERATION_KINDS)[number]
 export const OPERATION_STATES = ['consumed', 'reserved', 'committed', 'released', 'expired'] as const
 export type OperationState = (typeof OPERATION_STATES)[number]
 
-/** A consume or a reservation with what became of it through its acts: they write all that does not say `update: false`. */
+/**
+ * A consume or a reservation with what became of it through its acts: they write all that does not say `update: false`.
+ */
 export abstract class OperationRow {
   /** UUIDv7, so that newest first is by id. */
   @PrimaryColumn(ascii(36))

@@ -6,7 +6,10 @@ export abstract class OwnerRow {
   @PrimaryColumn({ ...INTEGER, name: 'owner_id' })
   ownerId!: number
 
-  /** Counts the batches that edited the owner's quotas, on a cluster all that wrote, so that two of different nodes collide. */
+  /**
+   * Counts the batches that edited the owner's quotas, on a cluster all that wrote, so that two of different nodes
+   * collide.
+   */
   @Column({ ...INTEGER, default: 0 })
   edits!: number
 }

@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import type { Act } from './act.entity.js'
-import type { OperationEntry } from './book.js'
+import type { OperationEntry } from './working-set.js'
 import type { AnyChannel } from './channel.js'
-import { digestOf } from './command.js'
+import { hashRequest } from './command.js'
 import { isPlain, plainOperation, plainRow, wholeAct } from './plain-consume.js'
 import { storedJson } from './stored-json.js'
 import { operationView } from './view.js'
@@ -55,8 +55,8 @@ function consume({ owner, quotaId, cycleSeq, amount, left, at }: Paid): { act: A
     operationId: ID,
     caller: 'mailer',
     idempotencyKey: 'key',
-    once: '0123456789abcdef0123456789abcdef',
-    request: digestOf({ kind: 'consume', amount }, owner),
+    deduplicationKey: '0123456789abcdef0123456789abcdef',
+    requestHash: hashRequest({ kind: 'consume', amount }, owner),
     amount,
     defaultAmount: amount,
     answer: storedJson(operationView(MAIL, entry.row, entry.allocations, at)),
@@ -74,7 +74,7 @@ describe('a plain consume', () => {
       fc.property(paid, (some) => {
         const { act, entry } = consume(some)
         const stored = plainRow(act, entry)
-        expect(stored).toMatchObject({ answer: '', request: '', operationId: null })
+        expect(stored).toMatchObject({ answer: '', requestHash: '', operationId: null })
         expect(wholeAct(MAIL, stored)).toMatchObject(act)
         expect(plainOperation(stored)).toEqual({ ...entry, plain: true })
       }),

@@ -1,16 +1,17 @@
 import type { Act, ActRow } from './act.entity.js'
-import type { OperationEntry } from './book.js'
+import type { OperationEntry } from './working-set.js'
 import type { AnyChannel } from './channel.js'
-import { digestOf } from './command.js'
+import { hashRequest } from './command.js'
 import { storedJson } from './stored-json.js'
 import { operationView } from './view.js'
 
 /**
- * A plain consume: one quota paid it all, and nothing came of it since. Most of a ledger is of this kind, so it is kept in one row, that of its act. What
- * else would be stored follows from that: the operation, its one allocation, the answer byte for byte, and the digest of the request.
+ * A plain consume: one quota paid it all, and nothing came of it since. Most of a ledger is of this kind, so it is kept
+ * in one row, that of its act. What else would be stored follows from that: the operation, its one allocation, the
+ * answer byte for byte, and the hash of the request.
  *
- * Once something comes of it (a refund), operation and allocation get rows of their own; the act stays as it is. Where such rows are there they count.
- * See docs/decisions/0050-one-row-a-consume.md.
+ * Once something comes of it (a refund), operation and allocation get rows of their own; the act stays as it is. Where
+ * such rows are there they count. See docs/decisions/0050-one-row-a-consume.md.
  */
 export function isPlain({ row, allocations }: OperationEntry): boolean {
   return row.kind === 'consume' && row.refunded === 0 && allocations.length === 1
@@ -22,7 +23,7 @@ export function plainRow(act: Act, { row, allocations: [paid] }: OperationEntry)
   return {
     ...act,
     operationId: null,
-    request: '',
+    requestHash: '',
     defaultAmount: null,
     answer: '',
     plainOwnerId: row.ownerId,
@@ -63,7 +64,7 @@ export function wholeAct(channel: AnyChannel, stored: ActRow): Act {
   return {
     ...stored,
     operationId: row.id,
-    request: digestOf({ kind: 'consume', amount: row.amount }, row.ownerId),
+    requestHash: hashRequest({ kind: 'consume', amount: row.amount }, row.ownerId),
     defaultAmount: row.amount,
     answer: storedJson(operationView(channel, row, allocations, row.createdAt)),
   }

@@ -8,7 +8,7 @@ import { byDrawDown } from '../quota/draw-down.js'
 import { formatInstant, type Instant } from '../quota/instant.js'
 import { isActive, remaining, roll, summarise } from '../quota/quota.js'
 import { Refills } from '../quota/refill.js'
-import { applyPatch, brokenForType, type BrokenRule, type SettingsPatch } from '../quota/settings.js'
+import { applyPatch, foreignViolations, type Violation, type SettingsPatch } from '../quota/settings.js'
 import type { Channel } from './channel.js'
 import { gatheringLoader } from './gathering-loader.js'
 import { quotaNotFound } from './judge.js'
@@ -47,9 +47,10 @@ interface OwnerNow<Q> {
 }
 
 /**
- * Reads quotas past the engine: every read shows what is committed, rolled to the present, with due holds taken off `reserved`. Reads that come while others of their kind are at the database
- * share the next statement. What must fit together comes from one statement, so that nothing moves in between: a list's page and its
- * total with all its sources, and quotas with the units of their due holds.
+ * Reads quotas past the engine: every read shows what is committed, rolled to the present, with due holds taken off
+ * `reserved`. Reads that come while others of their kind are at the database share the next statement. What must fit
+ * together comes from one statement, so that nothing moves in between: a list's page and its total with all its
+ * sources, and quotas with the units of their due holds.
  */
 export class QuotaReader<Q extends QuotaRow> {
   private readonly store: LedgerStore<Q>
@@ -98,14 +99,17 @@ export class QuotaReader<Q extends QuotaRow> {
     return this.view(quota, this.clock.now())
   }
 
-  /** The rules that a patch would break, as far as only the record tells; none where there is no such quota, or nobody can say. */
-  async brokenBy(id: number, patch: SettingsPatch): Promise<BrokenRule[]> {
+  /**
+   * The rules that a patch would break, as far as only the record tells; none where there is no such quota, or nobody
+   * can say.
+   */
+  async violationsBy(id: number, patch: SettingsPatch): Promise<Violation[]> {
     const quota = await this.one.load(id).catch((error: unknown) => {
       if (error instanceof ServiceError) return undefined
       throw error
     })
     if (quota === undefined || quota.deletedAt !== null) return []
-    return [...brokenForType(quota, patch), ...(applyPatch({ ...quota }, patch, this.clock.now()).broken ?? [])]
+    return [...foreignViolations(quota, patch), ...(applyPatch({ ...quota }, patch, this.clock.now()).violations ?? [])]
   }
 
   /** The sums of the owner's active quotas; zeros where there are none. */
@@ -128,7 +132,9 @@ export class QuotaReader<Q extends QuotaRow> {
     }
   }
 
-  /** Would `amount` fit now, and if not, when might it? Takes nothing, so the answer may be old by the time it arrives. */
+  /**
+   * Would `amount` fit now, and if not, when might it? Takes nothing, so the answer may be old by the time it arrives.
+   */
   async check(ownerId: number, amount: number): Promise<CheckView> {
     const now = this.clock.now()
     const owner = await this.rolled(ownerId, now)
@@ -153,7 +159,10 @@ export class QuotaReader<Q extends QuotaRow> {
     return (await this.lists.get(filter, page)).json
   }
 
-  /** A page of what was changed in a quota's settings, newest first; deleted quotas' too. @throws ServiceError quota_not_found where it never was */
+  /**
+   * A page of what was changed in a quota's settings, newest first; deleted quotas' too.
+   * @throws ServiceError quota_not_found where it never was
+   */
   async changes(quotaId: number, { page, pageSize }: PageRequest): Promise<Page<ChangeView>> {
     const { change, quota } = this.store
     const ofQuota = { sql: `WHERE ${change.column('quotaId')} = ?`, values: [quotaId] }

@@ -10,6 +10,12 @@ export interface Statement {
   readonly values: readonly Scalar[]
 }
 
+/** A condition whose rows are counted. */
+export interface Counted extends Statement {
+  /** The table, by the index that finds them, where the planner would not take it. */
+  readonly countedFrom?: string
+}
+
 /** A statement that selects rows to be shown. */
 interface Rows extends Statement {
   /** What they are ordered by, columns of `page`; where it is not said they come in any order. */
@@ -47,11 +53,12 @@ export interface ListFound<Q> {
 }
 
 /**
- * Pages of several lists in one statement, each as it would be read alone, with the count of the whole list beside it. One statement sees one moment: no quota
- * moves between a page and its count.
+ * Pages of several lists in one statement, each as it would be read alone, with the count of the whole list beside it.
+ * One statement sees one moment: no quota moves between a page and its count.
  *
- * Each list names the ids of its page by its own index, and no more of them than it shows; the rows are then read by their key. That costs the server a tenth of
- * as many statements, and an owner with many quotas does not make it read more than the page.
+ * Each list names the ids of its page by its own index, and no more of them than it shows; the rows are then read by
+ * their key. That costs the server a tenth of as many statements, and an owner with many quotas does not make it read
+ * more than the page.
  */
 export async function readLists<Q extends QuotaRow>(
   work: Pick<UnitOfWork, 'dialect' | 'read'>,
@@ -91,8 +98,8 @@ interface Read<Q> {
 }
 
 /**
- * Rows of quotas. Only where the time for due holds has come the rows are read once more, together with what the holds keep: in one statement, so that a sweep
- * between two cannot count a hold twice.
+ * Rows of quotas. Only where the time for due holds has come the rows are read once more, together with what the holds
+ * keep: in one statement, so that a sweep between two cannot count a hold twice.
  */
 async function readRows<Q extends QuotaRow>(
   work: Pick<UnitOfWork, 'dialect' | 'read'>,
@@ -112,8 +119,9 @@ async function readRows<Q extends QuotaRow>(
 }
 
 /**
- * Joins to a `page` of quotas what their due holds keep. The holds of those owners alone are read, once each, whatever the number of quotas: the order of
- * the join is fixed, since a planner that knows averages would rather walk through a quota's history for every quota.
+ * Joins to a `page` of quotas what their due holds keep. The holds of those owners alone are read, once each, whatever
+ * the number of quotas: the order of the join is fixed, since a planner that knows averages would rather walk through a
+ * quota's history for every quota.
  */
 function joinedDueUnits<Q extends QuotaRow>(
   { dialect }: Pick<UnitOfWork, 'dialect'>,
@@ -137,7 +145,8 @@ function joinedDueUnits<Q extends QuotaRow>(
 }
 
 /**
- * A page's rows, each with the count of the whole list; one row of the count alone where the page is empty. One statement sees one moment.
+ * A page's rows, each with the count of the whole list; one row of the count alone where the page is empty. One
+ * statement sees one moment.
  * @param joined what else is joined to `page`, with a column `due_units`
  */
 export function together(page: Rows, all: Statement | undefined, joined?: Statement): Statement {
@@ -154,26 +163,28 @@ export function together(page: Rows, all: Statement | undefined, joined?: Statem
 }
 
 /**
- * Counts the rows of a table that any of these conditions finds, which exclude each other. In one statement: a row that moves from one to the other is
- * counted once. No index is named here: nothing is ordered, and the planner finds the one that covers the condition.
+ * Counts the rows of a table that any of these conditions finds, which exclude each other. In one statement: a row that
+ * moves from one to the other is counted once. No index is named where the condition does not: nothing is ordered, and
+ * the planner finds the one that covers it.
  * @param limit none is counted further
  */
-export function countOf(table: string, conditions: readonly Statement[], limit?: number): Statement {
-  const counts = conditions.map(({ sql }, place) =>
-    limit === undefined ? `(SELECT COUNT(*) FROM ${table} ${sql})` : countedUpTo(limit, table, sql, place),
+export function countOf(table: string, conditions: readonly Counted[], limit?: number): Statement {
+  const counts = conditions.map(({ sql, countedFrom = table }, place) =>
+    limit === undefined ? `(SELECT COUNT(*) FROM ${countedFrom} ${sql})` : countedUpTo(limit, countedFrom, sql, place),
   )
   return { sql: `SELECT ${counts.join(' + ')} AS counted`, values: conditions.flatMap(({ values }) => values) }
 }
 
 /**
- * The same, for lists that were beyond the limit a moment ago: to look whether there is a row at the limit takes three quarters of the time that counting up to it
- * takes, since nothing is kept of the others. Where there is none any more they are counted after all, in the same statement.
+ * The same, for lists that were beyond the limit a moment ago: to look whether there is a row at the limit takes three
+ * quarters of the time that counting up to it takes, since nothing is kept of the others. Where there is none any more
+ * they are counted after all, in the same statement.
  */
-export function countOfLong(table: string, conditions: readonly Statement[], limit: number): Statement {
+export function countOfLong(table: string, conditions: readonly Counted[], limit: number): Statement {
   const counts = conditions.map(
-    ({ sql }, place) =>
-      `CASE WHEN EXISTS (SELECT 1 FROM ${table} ${sql} LIMIT 1 OFFSET ${limit - 1}) THEN ${limit} ` +
-      `ELSE ${countedUpTo(limit, table, sql, place)} END`,
+    ({ sql, countedFrom = table }, place) =>
+      `CASE WHEN EXISTS (SELECT 1 FROM ${countedFrom} ${sql} LIMIT 1 OFFSET ${limit - 1}) THEN ${limit} ` +
+      `ELSE ${countedUpTo(limit, countedFrom, sql, place)} END`,
   )
   return {
     sql: `SELECT ${counts.join(' + ')} AS counted`,

@@ -2,7 +2,7 @@ import { Check, Column, DeleteDateColumn, PrimaryGeneratedColumn } from 'typeorm
 import { ascii, INSTANT, INTEGER, unicode } from '../database/column.js'
 import type { CycleUnit } from '../quota/cycle.js'
 import type { Instant } from '../quota/instant.js'
-import { LONGEST_LABEL, LONGEST_STORED } from '../quota/label.js'
+import { MAX_LABEL_LENGTH, MAX_STORED_LENGTH } from '../quota/label.js'
 import type { QuotaState, QuotaType, Status } from '../quota/quota.js'
 
 /**
@@ -70,16 +70,16 @@ export abstract class QuotaRow implements QuotaState {
   @DeleteDateColumn({ ...INSTANT, name: 'deleted_at' })
   deletedAt!: Instant | null
 
-  @Column({ ...unicode(LONGEST_LABEL), nullable: true })
+  @Column({ ...unicode(MAX_LABEL_LENGTH), nullable: true })
   label!: string | null
 
   /** The label as the filter compares it (`storedForSearch`); for statements alone. */
-  @Column({ ...unicode(LONGEST_STORED), name: 'label_search', nullable: true, select: false })
+  @Column({ ...unicode(MAX_STORED_LENGTH), name: 'label_search', nullable: true, select: false })
   labelSearch?: string | null
 
   /**
-   * Is `deleted_at` set? Computed by the store, so that it is true of what instances of any version wrote: the deleted ones, too, are read
-   * newest first by an index.
+   * Is `deleted_at` set? Computed by the store, so that it is true of what instances of any version wrote: the deleted
+   * ones, too, are read newest first by an index.
    */
   @Column({
     type: 'tinyint',

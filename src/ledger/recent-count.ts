@@ -8,7 +8,7 @@ const OLDEST_MS = 60_000
 const REFRESH_MS = 30_000
 /** Counts nobody asked for within this time are forgotten. */
 const IDLE_MS = 300_000
-const MOST_COUNTS = 1_000
+const MAX_COUNTS = 1_000
 
 /** Up to here a list is counted exactly, on the request's path (contract, §2). */
 export const EXACT_UP_TO = 10_000
@@ -31,8 +31,8 @@ interface Counted {
 const PATIENCE_MS = 100
 
 /**
- * Shares the counts of long lists. The first request for a list starts its count and waits for it but shortly; from then on a timer keeps it young, off every
- * request's path, for as long as somebody asks.
+ * Shares the counts of long lists. The first request for a list starts its count and waits for it but shortly; from
+ * then on a timer keeps it young, off every request's path, for as long as somebody asks.
  */
 export class RecentCounts {
   private readonly counts = new Map<string, Counted>()
@@ -78,7 +78,7 @@ export class RecentCounts {
   }
 
   private start(name: string, count: () => Promise<number>, now: Instant): Counted {
-    if (this.counts.size >= MOST_COUNTS) this.counts.clear()
+    if (this.counts.size >= MAX_COUNTS) this.counts.clear()
     const started: Counted = { value: count(), at: now, askedAt: now, count }
     this.counts.set(name, started)
     started.value.catch(() => {

@@ -7,10 +7,13 @@ import type { QuotaRow } from './quota.entity.js'
 import { REFUSAL_CODES, type RefusalCode, type RefusalRow } from './refusal.entity.js'
 import type { LedgerStore } from './store.js'
 
-/** Counts are written this often, well within the five seconds for which an instance may keep them to itself (contract, §8). */
+/**
+ * Counts are written this often, well within the five seconds for which an instance may keep them to itself (contract,
+ * §8).
+ */
 const FLUSH_EVERY_MS = 2_000
 /** Counts kept at most, of an owner, a code and an hour each; a full table is written at once. */
-const MOST_COUNTS = 20_000
+const MAX_COUNTS = 20_000
 /** Counts that one transaction writes. */
 const STEP = 500
 
@@ -25,8 +28,9 @@ export interface RefusalObserver {
 }
 
 /**
- * Counts refused attempts in memory and writes the sums in the background, so that a refusal costs its request nothing. A crash loses the counts of
- * the last seconds; a write whose COMMIT was not answered may count twice. Bounded in memory by MOST_COUNTS, and in the table by owners who exist.
+ * Counts refused attempts in memory and writes the sums in the background, so that a refusal costs its request nothing.
+ * A crash loses the counts of the last seconds; a write whose COMMIT was not answered may count twice. Bounded in
+ * memory by MAX_COUNTS, and in the table by owners who exist.
  */
 export class RefusalCounter<Q extends QuotaRow> {
   private readonly logger: Logger
@@ -57,12 +61,12 @@ export class RefusalCounter<Q extends QuotaRow> {
       known.lastAt = Math.max(known.lastAt, now)
       return
     }
-    if (this.counts.size >= MOST_COUNTS) {
+    if (this.counts.size >= MAX_COUNTS) {
       this.observer?.dropped(1)
       return
     }
     this.counts.set(name, { hour, ownerId, code, count: 1, requested: amount, lastAt: now })
-    if (this.counts.size >= MOST_COUNTS) void this.flush()
+    if (this.counts.size >= MAX_COUNTS) void this.flush()
   }
 
   /** Begins to write regularly. */
@@ -152,7 +156,7 @@ export class RefusalCounter<Q extends QuotaRow> {
         known.count += row.count
         known.requested = saturated(known.requested + row.requested)
         known.lastAt = Math.max(known.lastAt, row.lastAt)
-      } else if (this.counts.size < MOST_COUNTS) this.counts.set(name, row)
+      } else if (this.counts.size < MAX_COUNTS) this.counts.set(name, row)
       else this.observer?.dropped(row.count)
     }
   }

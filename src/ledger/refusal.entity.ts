@@ -8,8 +8,8 @@ export const REFUSAL_CODES = ['quota_exceeded', 'no_active_quota'] as const sati
 export type RefusalCode = (typeof REFUSAL_CODES)[number]
 
 /**
- * How often an owner was refused within an hour, over all instances. In order of the hour, so that the newest hours lie together and the oldest are
- * dropped from one end.
+ * How often an owner was refused within an hour, over all instances. In order of the hour, so that the newest hours lie
+ * together and the oldest are dropped from one end.
  */
 export abstract class RefusalRow {
   /** The beginning of the UTC hour. */

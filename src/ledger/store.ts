@@ -8,7 +8,7 @@ import type { Instant } from '../quota/instant.js'
 import { storedForSearch } from '../quota/label.js'
 import type { Act, ActRow } from './act.entity.js'
 import type { AllocationRow } from './allocation.entity.js'
-import { allocationRows, type Book, type HeldBy, type OperationEntry } from './book.js'
+import { allocationRows, type WorkingSet, type HeldBy, type OperationEntry } from './working-set.js'
 import type { ChangeRow } from './change.entity.js'
 import type { Channel } from './channel.js'
 import type { HoldRow } from './hold.entity.js'
@@ -25,9 +25,12 @@ export const LIVE_OF_OWNER = ['ownerId', 'deletedAt', 'state', 'id'] as const
 export const HOLDS_OF_OWNER = ['ownerId', 'expiresAt'] as const
 
 /** Lists of ids in one statement are cut at this length. */
-const MOST_IDS = 10_000
+const MAX_IDS = 10_000
 
-/** The present is read once the locks are had, and may then be earlier than what was taken for it when they were asked for. */
+/**
+ * The present is read once the locks are had, and may then be earlier than what was taken for it when they were asked
+ * for.
+ */
 const CLOCK_MAY_STEP_BACK_MS = 60_000
 
 /** What a batch must know; lists without doubles. */
@@ -37,7 +40,7 @@ export interface Wanted {
   readonly skipLocked: boolean
   /** The present, or a little earlier. */
   readonly now: Instant
-  readonly once: readonly string[]
+  readonly deduplicationKeys: readonly string[]
   readonly actIds: readonly string[]
   readonly operationIds: readonly string[]
   readonly quotaIds: readonly number[]
@@ -46,7 +49,8 @@ export interface Wanted {
 /** What was found. */
 export interface Found<Q> {
   /**
-   * The owners that are locked. One without a row is not: its first create may be under way elsewhere, and what that makes must not be touched here.
+   * The owners that are locked. One without a row is not: its first create may be under way elsewhere, and what that
+   * makes must not be touched here.
    */
   readonly lockedIds: readonly number[]
   /** The owners' quotas that may be live, of those not locked as well, and those that were named, deleted or not. */
@@ -55,7 +59,10 @@ export interface Found<Q> {
   readonly operations: readonly OperationEntry[]
 }
 
-/** The statements of one channel's ledger. Knows tables, and nothing of what they are for; that plain consumes have one row is known here alone. */
+/**
+ * The statements of one channel's ledger. Knows tables, and nothing of what they are for; that plain consumes have one
+ * row is known here alone.
+ */
 export class LedgerStore<Q extends QuotaRow> {
   readonly quota: RowCodec<Q>
   readonly operation: RowCodec<OperationRow>
@@ -67,7 +74,8 @@ export class LedgerStore<Q extends QuotaRow> {
   readonly act: RowCodec<ActRow>
 
   /**
-   * @param plainConsumes may a plain consume be written as one row? Not beside an instance that cannot read it. Such rows are read in any case.
+   * @param plainConsumes may a plain consume be written as one row? Not beside an instance that cannot read it. Such
+   *   rows are read in any case.
    */
   constructor(
     dataSource: DataSource,
@@ -87,7 +95,8 @@ export class LedgerStore<Q extends QuotaRow> {
   /** Makes sure that the owners have the rows that serve as their locks. Harmless where nothing follows. */
   async ensureOwners(transaction: Transaction, ownerIds: readonly number[]): Promise<void> {
     const id = this.owner.column('ownerId')
-    // An upsert and not INSERT IGNORE, which would take a shared lock that two instances cannot both trade for an exclusive one.
+    // An upsert and not INSERT IGNORE, which would take a shared lock that two instances cannot both trade for an
+    // exclusive one.
     const conflict =
       transaction.dialect === 'mysql' ? `ON DUPLICATE KEY UPDATE ${id} = ${id}` : `ON CONFLICT (${id}) DO NOTHING`
     await transaction.execute(
@@ -97,12 +106,12 @@ export class LedgerStore<Q extends QuotaRow> {
   }
 
   /**
-   * Takes the owners' locks, in id order, and reads behind them what a batch must know: all that one packet can ask for. On SQLite the transaction holds
-   * the one write lock already.
+   * Takes the owners' locks, in id order, and reads behind them what a batch must know: all that one packet can ask
+   * for. On SQLite the transaction holds the one write lock already.
    */
   async lockAndRead(transaction: Transaction, wanted: Wanted): Promise<Found<Q>> {
     const { dialect } = transaction
-    const { ownerIds, skipLocked, once, actIds, operationIds, quotaIds } = wanted
+    const { ownerIds, skipLocked, deduplicationKeys, actIds, operationIds, quotaIds } = wanted
     const lock = dialect === 'sqlite' ? '' : skipLocked ? 'FOR UPDATE SKIP LOCKED' : 'FOR UPDATE'
     const [owners = [], live = [], named = [], keyed = [], own = [], operations = [], allocations = []] = await sent(
       transaction,
@@ -110,7 +119,7 @@ export class LedgerStore<Q extends QuotaRow> {
         this.ownerRows(dialect, ownerIds, lock),
         this.liveQuotas(dialect, ownerIds, wanted.now - CLOCK_MAY_STEP_BACK_MS),
         selectBy(this.quota, 'id', quotaIds),
-        selectBy(this.act, 'once', once),
+        selectBy(this.act, 'deduplicationKey', deduplicationKeys),
         selectBy(this.act, 'id', actIds),
         selectBy(this.operation, 'id', operationIds),
         selectBy(this.allocation, 'operationId', operationIds),
@@ -145,8 +154,8 @@ export class LedgerStore<Q extends QuotaRow> {
   }
 
   /**
-   * Counts a batch on the owners' rows. A cluster's other node does not see the locks of this one, but two batches that wrote the same row
-   * collide there: who holds the row's lock is thrown out, and who comes late to the commit too.
+   * Counts a batch on the owners' rows. A cluster's other node does not see the locks of this one, but two batches that
+   * wrote the same row collide there: who holds the row's lock is thrown out, and who comes late to the commit too.
    */
   async touchOwners(transaction: Transaction, ownerIds: readonly number[]): Promise<void> {
     const edits = this.owner.column('edits')
@@ -161,8 +170,10 @@ export class LedgerStore<Q extends QuotaRow> {
     return this.byIds(transaction, this.quota, 'id', ids)
   }
 
-  async actsByOnce(transaction: Transaction, once: readonly string[]): Promise<Act[]> {
-    return (await this.byIds(transaction, this.act, 'once', once)).map((act) => this.whole(act))
+  async actsByDeduplicationKey(transaction: Transaction, deduplicationKeys: readonly string[]): Promise<Act[]> {
+    return (await this.byIds(transaction, this.act, 'deduplicationKey', deduplicationKeys)).map((act) =>
+      this.whole(act),
+    )
   }
 
   /** The acts on an operation, the one that made it among them. */
@@ -257,8 +268,9 @@ export class LedgerStore<Q extends QuotaRow> {
   }
 
   /**
-   * Inserts quotas and answers their ids, in order. The ids of one INSERT are consecutive, as far apart as the server's setting says. On a cluster
-   * that setting changes with the number of nodes: there each quota has a statement of its own.
+   * Inserts quotas and answers their ids, in order. The ids of one INSERT are consecutive, as far apart as the server's
+   * setting says. On a cluster that setting changes with the number of nodes: there each quota has a statement of its
+   * own.
    */
   async insertQuotas(transaction: Transaction, quotas: readonly Omit<Q, 'id'>[]): Promise<number[]> {
     const rows = quotas.map((quota) => searchable(quota as Q))
@@ -273,26 +285,27 @@ export class LedgerStore<Q extends QuotaRow> {
   }
 
   /**
-   * Writes everything that a batch recorded. The acts go first: theirs is the one index on which two batches can meet. Rows go in order of their ids, which
-   * rise: pages of the table are then filled one after the other, and not split in the middle.
+   * Writes everything that a batch recorded. The acts go first: theirs is the one index on which two batches can meet.
+   * Rows go in order of their ids, which rise: pages of the table are then filled one after the other, and not split in
+   * the middle.
    */
-  async write(transaction: Transaction, book: Book<Q>): Promise<void> {
+  async write(transaction: Transaction, workingSet: WorkingSet<Q>): Promise<void> {
     const plain = new Map<string, OperationEntry>()
     const inRows: OperationEntry[] = []
-    for (const entry of book.newOperations) {
+    for (const entry of workingSet.newOperations) {
       if (this.plainConsumes && isPlain(entry)) plain.set(entry.row.id, entry)
       else inRows.push(entry)
     }
-    const changed = [...book.changedOperations.values()]
+    const changed = [...workingSet.changedOperations.values()]
     inRows.push(...changed.filter((entry) => entry.plain))
     inRows.sort((a, b) => compare(a.row.id, b.row.id))
-    const acts = book.newActs
+    const acts = workingSet.newActs
       .map((act) => {
         const entry = plain.get(act.id)
         return entry === undefined ? act : plainRow(act, entry)
       })
       .sort((a, b) => compare(a.id, b.id))
-    const holds = [...book.newHolds.values()].map(({ ownerId, hold }) => ({ ...hold, ownerId }))
+    const holds = [...workingSet.newHolds.values()].map(({ ownerId, hold }) => ({ ...hold, ownerId }))
     await this.insert(transaction, this.act, acts)
     await this.insert(
       transaction,
@@ -305,9 +318,9 @@ export class LedgerStore<Q extends QuotaRow> {
       inRows.flatMap(({ row, allocations }) => allocationRows(row.id, allocations)),
     )
     await this.insert(transaction, this.hold, holds)
-    await this.insert(transaction, this.change, book.changes)
-    await this.expire(transaction, [...book.expiredOperations])
-    await this.closeHolds(transaction, book.closedHolds)
+    await this.insert(transaction, this.change, workingSet.changes)
+    await this.expire(transaction, [...workingSet.expiredOperations])
+    await this.closeHolds(transaction, workingSet.closedHolds)
     await this.update(
       transaction,
       this.operation,
@@ -315,14 +328,14 @@ export class LedgerStore<Q extends QuotaRow> {
         .filter((entry) => !entry.plain)
         .map(({ row }) => ({ id: row.id, values: pick(row, this.operation.updated) })),
     )
-    const edited = [...book.editedQuotas.values()]
-    const moved = book.movedCounters().filter(({ id }) => !book.editedQuotas.has(id))
+    const edited = [...workingSet.editedQuotas.values()]
+    const counted = workingSet.changedCounters().filter(({ id }) => !workingSet.editedQuotas.has(id))
     await this.update(transaction, this.quota, [
       ...edited.map((quota) => ({
         id: quota.id,
-        values: pick(searchable(book.stored(quota)), this.quota.updated),
+        values: pick(searchable(workingSet.stored(quota)), this.quota.updated),
       })),
-      ...moved.map(({ id, values }) => ({ id, values: values as Partial<Q> })),
+      ...counted.map(({ id, values }) => ({ id, values: values as Partial<Q> })),
     ])
   }
 
@@ -455,7 +468,7 @@ export class LedgerStore<Q extends QuotaRow> {
   ): Promise<void> {
     for (const part of chunks(
       [...rows].sort((a, b) => compare(a.id, b.id)),
-      MOST_ROWS_UPDATED,
+      MAX_ROWS_UPDATED,
     )) {
       const id = codec.column('id')
       const properties = new Set(part.flatMap(({ values }) => Object.keys(values) as (keyof T & string)[]))
@@ -515,7 +528,7 @@ function withAllocations(rows: readonly OperationRow[], allocations: AllocationR
 }
 
 /** Each row may need two placeholders a column. */
-const MOST_ROWS_UPDATED = 1_000
+const MAX_ROWS_UPDATED = 1_000
 
 /** Rows as entities; 500 owners may have 100,000 of them, so that others get a turn in between. */
 async function decoded<T extends object>(codec: RowCodec<T>, rows: readonly RawRow[]): Promise<T[]> {
@@ -532,7 +545,7 @@ function unitsOf(row: RawRow): Allocation {
   return { quotaId: Number(row['quota_id']), cycleSeq: Number(row['cycle_seq']), amount: Number(row['amount']) }
 }
 
-function* chunks<T>(values: readonly T[], size: number = MOST_IDS): Generator<readonly T[]> {
+function* chunks<T>(values: readonly T[], size: number = MAX_IDS): Generator<readonly T[]> {
   for (let start = 0; start < values.length; start += size) yield values.slice(start, start + size)
 }
 

@@ -3,7 +3,7 @@ import type { Clock } from '../clock/clock.js'
 import { instantFromStore } from '../database/column.js'
 import { placeholders } from '../database/row-codec.js'
 import type { UnitOfWork } from '../database/unit-of-work.js'
-import { SWEPT_AT_ONCE } from './holds.js'
+import { MAX_EXPIRED_AT_ONCE } from './holds.js'
 import type { Ledger } from './ledger.js'
 import type { QuotaReader } from './quota-reader.js'
 import type { QuotaRow } from './quota.entity.js'
@@ -20,8 +20,9 @@ async function turn(): Promise<void> {
 }
 
 /**
- * Tidies up in the background: writes down that quotas and holds have expired, and keeps shared counts young. Nothing depends on it for being right, only for
- * staying fast. Safe on any number of instances: each step states its condition in the statement or runs under the owner's lock.
+ * Tidies up in the background: writes down that quotas and holds have expired, and keeps shared counts young. Nothing
+ * depends on it for being right, only for staying fast. Safe on any number of instances: each step states its condition
+ * in the statement or runs under the owner's lock.
  */
 export class Sweeper<Q extends QuotaRow> implements OnApplicationBootstrap, OnModuleDestroy {
   private readonly logger: Logger
@@ -60,11 +61,12 @@ export class Sweeper<Q extends QuotaRow> implements OnApplicationBootstrap, OnMo
   /** One round: everything that is due now, step by step. */
   async sweep(): Promise<void> {
     while ((await this.markExpired()) === STEP) await turn()
-    // Whoever is asked for in between goes in the same batches. A hold that is there still after its step will not go by asking again at once.
+    // Whoever is asked for in between goes in the same batches. A hold that is there still after its step will not go
+    // by asking again at once.
     let first: string | undefined
     for (;;) {
       const due = await this.sweepHolds()
-      if (due.length < SWEPT_AT_ONCE || due[0] === first) break
+      if (due.length < MAX_EXPIRED_AT_ONCE || due[0] === first) break
       first = due[0]
       await turn()
     }
@@ -147,7 +149,7 @@ export class Sweeper<Q extends QuotaRow> implements OnApplicationBootstrap, OnMo
     const rows = await this.work.read((transaction) =>
       transaction.rows(
         `SELECT ${hold.column('operationId')} AS id, ${hold.column('ownerId')} AS owner_id FROM ${hold.table} ` +
-          `WHERE ${expiresAt} <= ? ORDER BY ${expiresAt}, ${hold.column('operationId')} LIMIT ${SWEPT_AT_ONCE}`,
+          `WHERE ${expiresAt} <= ? ORDER BY ${expiresAt}, ${hold.column('operationId')} LIMIT ${MAX_EXPIRED_AT_ONCE}`,
         [hold.bind('expiresAt', this.clock.now())],
       ),
     )

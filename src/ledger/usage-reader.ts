@@ -4,9 +4,9 @@ import type { Clock } from '../clock/clock.js'
 import type { RowCodec, Scalar } from '../database/row-codec.js'
 import type { UnitOfWork } from '../database/unit-of-work.js'
 import type { Act } from './act.entity.js'
-import type { OperationEntry } from './book.js'
+import type { OperationEntry } from './working-set.js'
 import type { Channel } from './channel.js'
-import { onceForKey } from './command.js'
+import { deduplicationKeyFor } from './command.js'
 import { gatheringLoader } from './gathering-loader.js'
 import { operationNotFound } from './judge.js'
 import type { OperationKind, OperationRow, OperationState } from './operation.entity.js'
@@ -44,7 +44,9 @@ interface Arm {
   readonly conditions: readonly Condition[]
 }
 
-/** Reads operations past the engine; a hold whose time has come shows as expired, whether or not anything has swept it. */
+/**
+ * Reads operations past the engine; a hold whose time has come shows as expired, whether or not that is written down.
+ */
 export class UsageReader<Q extends QuotaRow> {
   private readonly store: LedgerStore<Q>
   private readonly one: DataLoader<string, OperationEntry | undefined>
@@ -105,12 +107,13 @@ export class UsageReader<Q extends QuotaRow> {
   }
 
   /**
-   * The operation that a key stands for: the one it made, or the one it refunded. None where it stands for a quota's act, or for nothing.
+   * The operation that a key stands for: the one it made, or the one it refunded. None where it stands for a quota's
+   * act, or for nothing.
    * @param caller whose key it is
    */
   async byKey(caller: string, key: string): Promise<LedgerPage> {
     return this.work.read(async (transaction) => {
-      const acts = await this.store.actsByOnce(transaction, [onceForKey(caller, key)])
+      const acts = await this.store.actsByDeduplicationKey(transaction, [deduplicationKeyFor(caller, key)])
       const ids = acts.map(({ operationId }) => operationId).filter((id) => id !== null)
       const entries = await this.store.operationsById(transaction, ids)
       return { items: entries.map((entry) => this.view(entry)), next_before: null }
@@ -138,7 +141,10 @@ export class UsageReader<Q extends QuotaRow> {
     return Number(rows[0]?.['n'] ?? 0)
   }
 
-  /** Where the ids of operations in rows of their own are read from, newest first by an index, and what tells the owner's or the quota's from others. */
+  /**
+   * Where the ids of operations in rows of their own are read from, newest first by an index, and what tells the
+   * owner's or the quota's from others.
+   */
   private inRows(of: LedgerOf, filter: LedgerFilter): Arm {
     const { operation, allocation, hold } = this.store
     const conditions = this.conditions(filter)
@@ -168,8 +174,8 @@ export class UsageReader<Q extends QuotaRow> {
   }
 
   /**
-   * Where the ids of plain consumes are read from; nowhere where the filter wants none. What the filter asks for is the same of one that has rows of its own
-   * by now.
+   * Where the ids of plain consumes are read from; nowhere where the filter wants none. What the filter asks for is the
+   * same of one that has rows of its own by now.
    */
   private plain(of: LedgerOf, { state, kind, from, to }: LedgerFilter): Arm[] {
     if ((state !== undefined && state !== 'consumed') || kind === 'reserve') return []

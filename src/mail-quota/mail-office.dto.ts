@@ -7,13 +7,13 @@ import {
   TopRefusalFields,
 } from '../channel-api/office.dto.js'
 import { ChangeFields, PageFields } from '../channel-api/quota.dto.js'
-import { IdField, ShownId, ShownObject } from '../http/field.decorator.js'
+import { IdField, ResponseId, ResponseObject } from '../http/field.decorator.js'
 import { MailQuotaDto, MailSummaryDto } from './mail-quota.dto.js'
 
 /** A page of mail accounts, ids ascending. */
 export class MailOwnersPageDto extends OwnersPageFields {
   /** Each with what its active quotas add up to. */
-  @ShownObject(() => MailSummaryDto, { isArray: true })
+  @ResponseObject(() => MailSummaryDto, { isArray: true })
   items!: MailSummaryDto[]
 }
 
@@ -27,42 +27,42 @@ export class MailChangesQuery extends ChangesFields {
 /** One change of a mail quota: who did what, and when. */
 export class MailChangeDto extends ChangeFields {
   /** Whose quota it is. */
-  @ShownId()
+  @ResponseId()
   account_id!: number
 }
 
 /** A page of one quota's changes, newest first. */
 export class MailChangePageDto extends PageFields {
   /** The changes. */
-  @ShownObject(() => MailChangeDto, { isArray: true })
+  @ResponseObject(() => MailChangeDto, { isArray: true })
   items!: MailChangeDto[]
 }
 
 /** A page of the changes of all quotas, newest first. */
 export class MailChangesPageDto extends ChangesPageFields {
   /** The changes. */
-  @ShownObject(() => MailChangeDto, { isArray: true })
+  @ResponseObject(() => MailChangeDto, { isArray: true })
   items!: MailChangeDto[]
 }
 
 /** A page of quotas that end soon, soonest first. */
 export class MailExpiringPageDto extends ExpiringPageFields {
   /** The quotas. */
-  @ShownObject(() => MailQuotaDto, { isArray: true })
+  @ResponseObject(() => MailQuotaDto, { isArray: true })
   items!: MailQuotaDto[]
 }
 
 /** How often a mail account was refused so. */
 export class MailTopRefusalDto extends TopRefusalFields {
   /** Who was refused. */
-  @ShownId()
+  @ResponseId()
   account_id!: number
 }
 
 /** Who was refused most. */
 export class MailTopRefusalsDto {
   /** One for each account and reason. */
-  @ShownObject(() => MailTopRefusalDto, { isArray: true })
+  @ResponseObject(() => MailTopRefusalDto, { isArray: true })
   items!: MailTopRefusalDto[]
 }
 

@@ -1,6 +1,6 @@
 import { PageFields, QuotaFields, QuotaListFields, SummaryFields } from '../channel-api/quota.dto.js'
 import { IgnoredRecord, NewSettingsFields, SettingsPatchFields } from '../channel-api/settings.dto.js'
-import { IdField, ShownId, ShownInstant, ShownObject } from '../http/field.decorator.js'
+import { IdField, ResponseId, ResponseInstant, ResponseObject } from '../http/field.decorator.js'
 
 /** A new quota of a mail account. */
 export class CreateMailQuotaDto extends NewSettingsFields {
@@ -31,31 +31,31 @@ export class MailQuotaListQuery extends QuotaListFields {
 /** A quota of a mail account. */
 export class MailQuotaDto extends QuotaFields {
   /** The mail account that the quota limits. */
-  @ShownId()
+  @ResponseId()
   account_id!: number
 
   /** The user who owns the account; null where the create named none. */
-  @ShownId({ nullable: true, example: 3 })
+  @ResponseId({ nullable: true, example: 3 })
   user_id!: number | null
 }
 
 /** A quota of a mail account in a list. */
 export class MailListedQuotaDto extends MailQuotaDto {
   /** When it was deleted; there with `deleted=true` alone. */
-  @ShownInstant({ optional: true })
+  @ResponseInstant({ optional: true })
   deleted_at?: string
 }
 
 /** A page of mail quotas, newest first. */
 export class MailQuotaPageDto extends PageFields {
   /** The quotas. */
-  @ShownObject(() => MailListedQuotaDto, { isArray: true })
+  @ResponseObject(() => MailListedQuotaDto, { isArray: true })
   items!: MailListedQuotaDto[]
 }
 
 /** What a mail account has in all. */
 export class MailSummaryDto extends SummaryFields {
   /** The account. */
-  @ShownId()
+  @ResponseId()
   account_id!: number
 }

@@ -2,7 +2,9 @@ import { Column, Entity, Index } from 'typeorm'
 import { INTEGER } from '../database/column.js'
 import { QuotaRow } from '../ledger/quota.entity.js'
 
-/** How much a mail account may send. The indexes end in the id, so that every list is read newest first without sorting. */
+/**
+ * How much a mail account may send. The indexes end in the id, so that every list is read newest first without sorting.
+ */
 @Entity('mail_quota')
 @Index(['deletedAt', 'id'])
 @Index(['deletedAt', 'state', 'id'])

@@ -2,7 +2,7 @@ import {
   BatchDoneFields,
   BatchItemFields,
   BatchRefusedDto,
-  brokenLedgerRules,
+  ledgerViolations,
   CheckFields,
   ConsumeFields,
   LedgerFields,
@@ -11,7 +11,7 @@ import {
   ReserveFields,
 } from '../channel-api/usage.dto.js'
 import type { FieldError } from '../error/service-error.js'
-import { IdField, ItemsField, ShownForms, ShownId, ShownObject } from '../http/field.decorator.js'
+import { IdField, ItemsField, ResponseForms, ResponseId, ResponseObject } from '../http/field.decorator.js'
 
 /** Units that a mail account spends at once. */
 export class MailConsumeDto extends ConsumeFields {
@@ -55,35 +55,35 @@ export class MailLedgerQuery extends LedgerFields {
   account_id?: number
 
   /** Asked by the pipe. */
-  brokenRules(): FieldError[] {
-    return brokenLedgerRules(this, 'account_id')
+  violations(): FieldError[] {
+    return ledgerViolations(this, 'account_id')
   }
 }
 
 /** A consume or a reservation of a mail account, with what became of it. */
 export class MailOperationDto extends OperationFields {
   /** Who spends. */
-  @ShownId()
+  @ResponseId()
   account_id!: number
 }
 
 /** A page of the ledger, newest first. */
 export class MailLedgerPageDto extends LedgerPageFields {
   /** The operations. */
-  @ShownObject(() => MailOperationDto, { isArray: true })
+  @ResponseObject(() => MailOperationDto, { isArray: true })
   items!: MailOperationDto[]
 }
 
 /** How one item of a batch was answered that took effect. */
 export class MailBatchDoneDto extends BatchDoneFields {
   /** What it made. */
-  @ShownObject(() => MailOperationDto)
+  @ResponseObject(() => MailOperationDto)
   operation!: MailOperationDto
 }
 
 /** One result for each item, in order: `status` 200 with the operation, any other with the problem. */
 export class MailBatchAnswerDto {
   /** The results. */
-  @ShownForms([MailBatchDoneDto, BatchRefusedDto])
+  @ResponseForms([MailBatchDoneDto, BatchRefusedDto])
   results!: (MailBatchDoneDto | BatchRefusedDto)[]
 }

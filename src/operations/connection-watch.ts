@@ -11,7 +11,10 @@ const SHED: Readonly<Record<Shed, string>> = {
 
 const UNKNOWN = 'an unknown address'
 
-/** Measures and logs what happens to connections and to bytes that are no requests; neither has a line among the requests. */
+/**
+ * Measures and logs what happens to connections and to bytes that are no requests; neither has a line among the
+ * requests.
+ */
 @Injectable()
 export class ConnectionWatch implements ConnectionObserver {
   private readonly logger = new Logger('Connections')

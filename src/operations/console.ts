@@ -6,24 +6,29 @@ import { gzipSync } from 'node:zlib'
 import type { Request, Response } from 'express'
 import type { Config } from '../config/config.js'
 import { ServiceError } from '../error/service-error.js'
-import { type Gate, pathOf } from '../http/frame.js'
+import { type Gate, pathOf } from '../http/request-pipeline.js'
 import { leaveBody } from '../http/linger.js'
 import { addHeader, reply, replyFile } from '../http/reply.js'
 import { bringsBody } from '../http/request-body.js'
 
-/** Where the console lies, to callers; its own links are made for this place when it is built (console/vite.config.ts). */
+/**
+ * Where the console lies, to callers; its own links are made for this place when it is built (console/vite.config.ts).
+ */
 export const CONSOLE_PATH = '/admin'
 
 /** What stands in the log and in metrics for all of it, however many paths its screens have. */
 export const CONSOLE_ROUTE = '/admin/*'
 
 const PAGE = 'index.html'
-/** The folder of the files whose names hold a digest of what they hold. */
+/** The folder of the files whose names hold a hash of what they hold. */
 const ASSETS = 'assets'
 
 const METHODS = ['GET', 'HEAD']
 
-/** The page works with what it loads from here, and calls this service alone; nothing in it runs or is styled that is not a file of its own. */
+/**
+ * The page works with what it loads from here, and calls this service alone; nothing in it runs or is styled that is
+ * not a file of its own.
+ */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -51,7 +56,7 @@ interface Content {
   readonly plain: Buffer
   readonly zipped: Buffer
   /** Of the plain bytes, in hex. */
-  readonly digest: string
+  readonly hash: string
 }
 
 /**
@@ -66,9 +71,10 @@ export function servedConsole({ console }: Pick<Config, 'console'>): string | un
 }
 
 /**
- * The console in the browser, as static files: a page, which answers every path below `/admin/` so that the address of each screen can be
- * opened, and the files that the page names. Public: it holds no data, and what it shows it asks the API for with the token of whoever signs
- * in. No route of a controller, since a path may be of any length, and since nothing of it belongs into the API's document.
+ * The console in the browser, as static files: a page, which answers every path below `/admin/` so that the address of
+ * each screen can be opened, and the files that the page names. Public: it holds no data, and what it shows it asks the
+ * API for with the token of whoever signs in. No route of a controller, since a path may be of any length, and since
+ * nothing of it belongs into the API's document.
  * @param folder what the build made
  */
 export function consoleGate(folder: string): Gate {
@@ -104,12 +110,12 @@ export function consoleGate(folder: string): Gate {
 /** At the first request for it, which takes some milliseconds once. */
 function read(path: string): Content {
   const plain = readFileSync(path)
-  return { plain, zipped: gzipSync(plain), digest: createHash('sha256').update(plain).digest('hex') }
+  return { plain, zipped: gzipSync(plain), hash: createHash('sha256').update(plain).digest('hex') }
 }
 
-function send(request: Request, response: Response, file: string, { plain, zipped, digest }: Content): void {
+function send(request: Request, response: Response, file: string, { plain, zipped, hash }: Content): void {
   const zips = request.acceptsEncodings('gzip', 'identity') === 'gzip'
-  const tag = zips ? `"${digest}-gzip"` : `"${digest}"`
+  const tag = zips ? `"${hash}-gzip"` : `"${hash}"`
   addHeader(response, 'Content-Security-Policy', POLICY)
   addHeader(response, 'Cache-Control', file === PAGE ? PAGE_CACHING : ASSET_CACHING)
   addHeader(response, 'Vary', 'Accept-Encoding')

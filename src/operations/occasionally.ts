@@ -6,7 +6,10 @@ interface Kind {
   untold: number
 }
 
-/** Tells of what others may make happen as often as they like: the first time at once, and then once in ten seconds, with how many were not told. */
+/**
+ * Tells of what others may make happen as often as they like: the first time at once, and then once in ten seconds,
+ * with how many were not told.
+ */
 export class Occasionally {
   private readonly kinds = new Map<string, Kind>()
 

@@ -8,8 +8,8 @@ import { PrincipalMetrics } from './principal.metrics.js'
 import { Shutdown } from './shutdown.js'
 
 /**
- * What runs, watches and documents the service. Its gates are opened by src/app.ts: `requestLog` right after the request id, so
- * that it measures everything and tells of every refusal; `Shutdown.gate` after it.
+ * What runs, watches and documents the service. Its gates are opened by src/app.ts: `requestLog` right after the
+ * request id, so that it measures everything and tells of every refusal; `Shutdown.gate` after it.
  */
 @Global()
 @Module({

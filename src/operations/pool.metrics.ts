@@ -4,7 +4,10 @@ import { Readiness } from '../database/readiness.js'
 import { UnitOfWork } from '../database/unit-of-work.js'
 import { METRICS_REGISTRY } from '../metrics/metrics.js'
 
-/** Shows whether the database is there, and how the pool of connections to it is used; SQLite has none, and shows nothing of it. */
+/**
+ * Shows whether the database is there, and how the pool of connections to it is used; SQLite has none, and shows
+ * nothing of it.
+ */
 @Injectable()
 export class PoolMetrics {
   constructor(@Inject(METRICS_REGISTRY) registry: Registry, work: UnitOfWork, readiness: Readiness) {

@@ -3,7 +3,7 @@ import { createServer, get, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import express, { type Express, type NextFunction, type Request, type RequestHandler, type Response } from 'express'
-import type { Gate } from '../http/frame.js'
+import type { Gate } from '../http/request-pipeline.js'
 import type { Route } from '../http/route-table.js'
 import { Metrics } from '../metrics/metrics.js'
 import { requestLog, type RequestLine } from './request-log.js'
@@ -125,14 +125,14 @@ describe('requestLog', () => {
     ['qs_admin_secret', 1, '127.0.0.1'],
     ['203.0.113.9:4711', 1, '127.0.0.1'],
   ])('believes of X-Forwarded-For: %s with TRUST_PROXY=%s that it is %s', async (header, trusted, client) => {
-    const told: RequestLine[] = []
+    const reported: RequestLine[] = []
     const trusting = express()
     trusting.set('trust proxy', trusted)
-    trusting.use(gated(requestLog(metrics, routes, { log: { request: (line) => told.push(line) }, clients: true })))
+    trusting.use(gated(requestLog(metrics, routes, { log: { request: (line) => reported.push(line) }, clients: true })))
     server.removeAllListeners('request')
     server.on('request', trusting)
     await fetch(`${url}/things/1`, { headers: { 'X-Forwarded-For': header } })
-    expect(told).toMatchObject([{ status: 404, client }])
+    expect(reported).toMatchObject([{ status: 404, client }])
   })
 
   it('tells of a caller who hung up before and within the answer', async () => {

@@ -1,13 +1,16 @@
 import { isIP } from 'node:net'
 import type { Request, Response } from 'express'
-import type { Gate } from '../http/frame.js'
+import type { Gate } from '../http/request-pipeline.js'
 import type { RouteTable } from '../http/route-table.js'
 import type { Metrics } from '../metrics/metrics.js'
 
 /** What is told of a request. Never its token, query, body or idempotency key, nor the path's identifiers. */
 export interface RequestLine {
   readonly method: string
-  /** The route's pattern, `/api/v1/quotas/:id`, also where the request was refused before it; `unmatched` where there is none. */
+  /**
+   * The route's pattern, `/api/v1/quotas/:id`, also where the request was refused before it; `unmatched` where there is
+   * none.
+   */
   readonly route: string
   /** The status answered; 499 where the caller went away before there was one. */
   readonly status: number
@@ -34,7 +37,8 @@ const UNAUTHENTICATED = 401
 const UNAVAILABLE = 503
 
 /**
- * Tells of each request once it is over, and measures it. Wants to be the first gate after the one that sets `requestId`.
+ * Tells of each request once it is over, and measures it. Wants to be the first gate after the one that sets
+ * `requestId`.
  * @param options.log without it, requests are measured alone
  * @param options.clients tell each caller's address, and not only those of callers who are not known
  */
@@ -66,7 +70,10 @@ function routeOf(request: Request, routes: Pick<RouteTable, 'find'>): string {
   return typeof path === 'string' ? path : 'unmatched'
 }
 
-/** What a proxy that is believed says, if it is an address, which cannot be anything that must not be in a log; else who is connected. */
+/**
+ * What a proxy that is believed says, if it is an address, which cannot be anything that must not be in a log; else who
+ * is connected.
+ */
 function addressOf(request: Request): string | undefined {
   const { ip } = request
   return ip !== undefined && isIP(ip) !== 0 ? ip : request.socket.remoteAddress

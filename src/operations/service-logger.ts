@@ -14,15 +14,15 @@ const CHATTY = new Set(['InstanceLoader', 'RouterExplorer', 'RoutesResolver'])
 const REQUEST = 'Request'
 
 /** Causes that are followed at most; a cause may be its own. */
-const DEEPEST_CAUSE = 5
+const MAX_CAUSES = 5
 
 /** Fields of logged objects whose values are never told, in the object itself and in what it holds. */
 const SECRET = ['authorization', 'cookie', 'token', 'password', 'idempotency_key', 'sql', 'query', 'parameters', 'body']
 
 /**
- * The service's log: one line each, JSON or text (LOG_FORMAT), as much of it as LOG_LEVEL asks for. Nest and everything that uses
- * its `Logger` writes here; pino makes the lines. An error is told by its stack and those of its causes, never by its other properties: a driver's
- * error holds the statement and its parameters, idempotency keys among them.
+ * The service's log: one line each, JSON or text (LOG_FORMAT), as much of it as LOG_LEVEL asks for. Nest and everything
+ * that uses its `Logger` writes here; pino makes the lines. An error is told by its stack and those of its causes,
+ * never by its other properties: a driver's error holds the statement and its parameters, idempotency keys among them.
  */
 export class ServiceLogger implements LoggerService, RequestLog {
   private readonly json: boolean
@@ -84,8 +84,8 @@ export class ServiceLogger implements LoggerService, RequestLog {
       // Not by way of pino's JSON, as the others: these lines are many.
       const who = principal ?? '-'
       const where = client === undefined ? '' : ` from ${client}`
-      const told = `${method} ${route} ${status} ${ms} ms ${who} ${requestId}${where}${aborted ? ' aborted' : ''}`
-      this.out.write(textLine(formatInstant(this.clock.now()), level, REQUEST, told))
+      const reported = `${method} ${route} ${status} ${ms} ms ${who} ${requestId}${where}${aborted ? ' aborted' : ''}`
+      this.out.write(textLine(formatInstant(this.clock.now()), level, REQUEST, reported))
     }
   }
 
@@ -119,15 +119,18 @@ interface Line {
 /** The same line for people's eyes: LOG_FORMAT=text. */
 function readable(json: string): string {
   const { time, level, context, message, stack, details } = JSON.parse(json) as Line
-  const told = [message, details].filter((part) => part !== undefined).map(textOf)
-  return textLine(time, level, context, told.join(' ') + (stack === undefined ? '' : `\n${stack}`))
+  const reported = [message, details].filter((part) => part !== undefined).map(textOf)
+  return textLine(time, level, context, reported.join(' ') + (stack === undefined ? '' : `\n${stack}`))
 }
 
-function textLine(time: string, level: LogLevel, context: string | undefined, told: string): string {
-  return `${time} ${level.padEnd(5)}${context === undefined ? '' : ` [${context}]`} ${told}\n`
+function textLine(time: string, level: LogLevel, context: string | undefined, reported: string): string {
+  return `${time} ${level.padEnd(5)}${context === undefined ? '' : ` [${context}]`} ${reported}\n`
 }
 
-/** The time of each line, as pino wants it. Many lines of a busy service have the same millisecond: it is put into words once. */
+/**
+ * The time of each line, as pino wants it. Many lines of a busy service have the same millisecond: it is put into words
+ * once.
+ */
 function timestamps(clock: Clock): () => string {
   let last: Instant | undefined
   let text = ''
@@ -157,7 +160,7 @@ function textOf(part: unknown): string {
 function stackOf(parts: readonly unknown[]): string | undefined {
   let error: unknown = parts.find((part) => part instanceof Error)
   const stacks: string[] = []
-  while (error instanceof Error && stacks.length < DEEPEST_CAUSE) {
+  while (error instanceof Error && stacks.length < MAX_CAUSES) {
     stacks.push(error.stack ?? String(error))
     error = error.cause
   }

@@ -2,8 +2,9 @@
 const OLDEST_MS = 1_000
 
 /**
- * Reads something that costs the same however many want it. Who asks while it is read gets that reading; who asks after more than a few of
- * them within a second gets the last one, which is at most a second old. A failure is shared like a success.
+ * Reads something that costs the same however many want it. Who asks while it is read gets that reading; who asks after
+ * more than a few of them within a second gets the last one, which is at most a second old. A failure is shared like a
+ * success.
  */
 export class Shared<T> {
   private running: Promise<T> | undefined

@@ -4,12 +4,12 @@ import type { Request, Response } from 'express'
 import type { Config } from '../config/config.js'
 import { ServiceError } from '../error/service-error.js'
 import { Connections } from '../http/connections.js'
-import type { Gate } from '../http/frame.js'
+import type { Gate } from '../http/request-pipeline.js'
 import { addHeader } from '../http/reply.js'
 
 /**
- * Paths that are answered to the end: a draining process is alive, and killing it would cut work off; it is not ready, and says so; and
- * whoever watches it may see it through. None of them is work.
+ * Paths that are answered to the end: a draining process is alive, and killing it would cut work off; it is not ready,
+ * and says so; and whoever watches it may see it through. None of them is work.
  */
 export const STAY_OPEN: readonly string[] = ['/health/live', '/health/ready', '/metrics']
 
@@ -30,10 +30,11 @@ export interface Host {
 }
 
 /**
- * The orderly end (contract, §6). At the first signal the service is *draining*: it is not ready, new requests are answered 503, requests in
- * hand finish. After SHUTDOWN_DELAY_SECONDS, within which balancers notice (none after SIGINT: somebody waits at a terminal), the socket closes;
- * after the last answer the application closes, which lets the ledger finish before the database goes, and the process exits with 0.
- * What has not ended by SHUTDOWN_GRACE_SECONDS after the signal is cut off with 1, as everything is by a second signal.
+ * The orderly end (contract, §6). At the first signal the service is *draining*: it is not ready, new requests are
+ * answered 503, requests in hand finish. After SHUTDOWN_DELAY_SECONDS, within which balancers notice (none after
+ * SIGINT: somebody waits at a terminal), the socket closes; after the last answer the application closes, which lets
+ * the ledger finish before the database goes, and the process exits with 0. What has not ended by
+ * SHUTDOWN_GRACE_SECONDS after the signal is cut off with 1, as everything is by a second signal.
  */
 @Injectable()
 export class Shutdown {
@@ -48,8 +49,8 @@ export class Shutdown {
   }
 
   /**
-   * Refuses what is new once the end has begun. Its place is after the request id, the log and the headers that every answer has, and before
-   * everything that works.
+   * Refuses what is new once the end has begun. Its place is after the request id, the log and the headers that every
+   * answer has, and before everything that works.
    */
   readonly gate: Gate = (request: Request, response: Response) => {
     if (!this.signalled) return
@@ -108,7 +109,8 @@ export class Shutdown {
   }
 
   private async end(app: Pick<INestApplicationContext, 'close'>, server: Server, delaySeconds: number): Promise<void> {
-    // A connection kept alive would be idle after its answer and asked again: it ends with the request that it is busy with.
+    // A connection kept alive would be idle after its answer and asked again: it ends with the request that it is busy
+    // with.
     for (const answer of this.connections.owed()) if (!answer.headersSent) addHeader(answer, 'Connection', 'close')
     await sleep(delaySeconds * 1000)
     const closed = new Promise<void>((resolve) => server.close(() => resolve()))

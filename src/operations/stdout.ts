@@ -3,7 +3,7 @@ import pino from 'pino'
 /** Bytes that gather before they are written. */
 const GATHERED_BYTES = 8_192
 /** How long a line waits for others, in milliseconds, at most. */
-const LONGEST_WAIT_MS = 50
+const MAX_WAIT_MS = 50
 
 /** Where finished lines go, soon; `flushSync` writes what has gathered at once. */
 export interface Output {
@@ -12,14 +12,15 @@ export interface Output {
 }
 
 /**
- * The process's standard output, to be opened once. Lines gather for a moment and are written together: a system call for each line of a busy service costs as
- * much as the request that it tells of. What has gathered is written when the process ends, also by an exception; only a kill loses it.
+ * The process's standard output, to be opened once. Lines gather for a moment and are written together: a system call
+ * for each line of a busy service costs as much as the request that it tells of. What has gathered is written when the
+ * process ends, also by an exception; only a kill loses it.
  */
 export function openStdout(): Output {
   const stdout = pino.destination({
     dest: 1,
     minLength: GATHERED_BYTES,
-    periodicFlush: LONGEST_WAIT_MS,
+    periodicFlush: MAX_WAIT_MS,
     sync: true,
   })
   // Nobody reads it any more: the service goes on.

@@ -10,7 +10,8 @@ const ANY = new Map([
 ])
 
 /**
- * What a service that made its tokens itself prints on the terminal: the tokens, a request that works when pasted, and where the console is.
+ * What a service that made its tokens itself prints on the terminal: the tokens, a request that works when pasted, and
+ * where the console is.
  * @param consolePath where the service has it; undefined where it has none
  * @returns nothing to print where no token was made
  */

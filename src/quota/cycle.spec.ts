@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it, jest } from '@jest/globals'
 import fc from 'fast-check'
 import { Temporal } from 'temporal-polyfill'
 import { CYCLE_UNITS, type CycleRule, type CycleUnit, isBoundary, isTimeZone, nextBoundary, resetsOf } from './cycle.js'
-import { formatInstant, type Instant, LATEST } from './instant.js'
+import { formatInstant, type Instant, MAX_INSTANT } from './instant.js'
 
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
@@ -11,8 +11,9 @@ const at = (text: string): Instant => Date.parse(text)
 const utc = (unit: CycleUnit, anchor: string): CycleRule => ({ unit, timeZone: 'UTC', anchor: at(anchor) })
 
 /**
- * What reset n is, for some n. Worked out with Python's zoneinfo from the same rule (a naive local time plus n units, fold=0), so by other
- * code and other zone tables than the ones under test. Only years whose zone rules can no longer change, where the zone is not UTC.
+ * What reset n is, for some n. Worked out with Python's zoneinfo from the same rule (a naive local time plus n units,
+ * fold=0), so by other code and other zone tables than the ones under test. Only years whose zone rules can no longer
+ * change, where the zone is not UTC.
  */
 const RESETS: readonly (readonly [title: string, rule: CycleRule, resets: string])[] = [
   [
@@ -268,7 +269,9 @@ function readResets(text: string): { n: number; reset: Instant }[] {
     .map(([n, reset]) => ({ n: Number(n), reset: at(String(reset)) }))
 }
 
-/** The day of the month of resets 0 … 26 of a monthly rule in UTC, as MariaDB's DATE_ADD has them. 2028 is a leap year. */
+/**
+ * The day of the month of resets 0 … 26 of a monthly rule in UTC, as MariaDB's DATE_ADD has them. 2028 is a leap year.
+ */
 const MONTH_ENDS: readonly (readonly [anchor: string, days: string])[] = [
   ['2027-01-29', '29 28 29 29 29 29 29 29 29 29 29 29 29 29 29 29 29 29 29 29 29 29 29 29 29 28 29'],
   ['2027-01-30', '30 28 30 30 30 30 30 30 30 30 30 30 30 29 30 30 30 30 30 30 30 30 30 30 30 28 30'],
@@ -360,15 +363,15 @@ const anyRule = (unit: fc.Arbitrary<CycleUnit> = fc.constantFrom(...CYCLE_UNITS)
     ),
   })
 
-/** Reset n, or LATEST where that lies beyond it. */
-const boundary = (rule: CycleRule, n: number): Instant => Math.min(LATEST, resetsOf(rule)(n))
+/** Reset n, or MAX_INSTANT where that lies beyond it. */
+const boundary = (rule: CycleRule, n: number): Instant => Math.min(MAX_INSTANT, resetsOf(rule)(n))
 
 /** The cycle around `instant` by looking at one reset after the other. */
 function bySearch(rule: CycleRule, instant: Instant): { start: Instant | null; end: Instant } {
   let start: Instant | null = null
   for (let n = 0; ; n += 1) {
     const reset = boundary(rule, n)
-    if (reset > instant || reset === LATEST) return { start, end: reset }
+    if (reset > instant || reset === MAX_INSTANT) return { start, end: reset }
     start = reset
   }
 }
@@ -461,18 +464,18 @@ describe('resetsOf', () => {
 
   it.each(CYCLE_UNITS)('stops at the latest time: %s', (unit) => {
     for (const timeZone of ['UTC', 'Pacific/Kiritimati', 'America/New_York']) {
-      expect(boundary({ unit, timeZone, anchor: LATEST }, 0)).toBe(LATEST)
+      expect(boundary({ unit, timeZone, anchor: MAX_INSTANT }, 0)).toBe(MAX_INSTANT)
       for (const n of [1, 2, 10_000, 1e9, Number.MAX_SAFE_INTEGER]) {
-        expect(boundary({ unit, timeZone, anchor: LATEST }, n)).toBe(LATEST)
+        expect(boundary({ unit, timeZone, anchor: MAX_INSTANT }, n)).toBe(MAX_INSTANT)
       }
-      expect(boundary({ unit, timeZone, anchor: 0 }, 1e9)).toBe(LATEST)
+      expect(boundary({ unit, timeZone, anchor: 0 }, 1e9)).toBe(MAX_INSTANT)
     }
   })
 
   it('reaches the last resets before the latest time', () => {
     expect(formatInstant(boundary(utc('year', '0000-02-29T00:00:00Z'), 9999))).toBe('9999-02-28T00:00:00.000Z')
     expect(formatInstant(boundary(utc('day', '0000-01-01T00:00:00Z'), 3_652_424))).toBe('9999-12-31T00:00:00.000Z')
-    expect(boundary(utc('day', '0000-01-01T00:00:00Z'), 3_652_425)).toBe(LATEST)
+    expect(boundary(utc('day', '0000-01-01T00:00:00Z'), 3_652_425)).toBe(MAX_INSTANT)
   })
 })
 
@@ -586,13 +589,13 @@ describe('nextBoundary', () => {
 
   it.each(CYCLE_UNITS)('ends with time itself: %s', (unit) => {
     for (const timeZone of ['UTC', 'Pacific/Kiritimati', 'America/New_York', 'Australia/Lord_Howe']) {
-      for (const anchor of [LATEST, LATEST - 1, LATEST - HOUR / 2]) {
-        expect(nextBoundary({ unit, timeZone, anchor }, anchor)).toEqual({ start: anchor, end: LATEST })
-        expect(nextBoundary({ unit, timeZone, anchor }, LATEST)).toEqual({ start: anchor, end: LATEST })
+      for (const anchor of [MAX_INSTANT, MAX_INSTANT - 1, MAX_INSTANT - HOUR / 2]) {
+        expect(nextBoundary({ unit, timeZone, anchor }, anchor)).toEqual({ start: anchor, end: MAX_INSTANT })
+        expect(nextBoundary({ unit, timeZone, anchor }, MAX_INSTANT)).toEqual({ start: anchor, end: MAX_INSTANT })
       }
-      const last = nextBoundary({ unit, timeZone, anchor: 0 }, LATEST)
-      expect(last.end).toBe(LATEST)
-      expect(LATEST - (last.start ?? 0)).toBeLessThan(LENGTH[unit])
+      const last = nextBoundary({ unit, timeZone, anchor: 0 }, MAX_INSTANT)
+      expect(last.end).toBe(MAX_INSTANT)
+      expect(MAX_INSTANT - (last.start ?? 0)).toBeLessThan(LENGTH[unit])
     }
   })
 })
@@ -669,9 +672,9 @@ describe('isBoundary', () => {
   })
 
   it('does not take the end of time for a reset, except where it is one', () => {
-    expect(isBoundary(utc('month', '2026-12-01T00:00:00Z'), LATEST)).toBe(false)
-    expect(isBoundary({ unit: 'month', timeZone: 'UTC', anchor: LATEST }, LATEST)).toBe(true)
-    expect(isBoundary({ unit: 'hour', timeZone: 'UTC', anchor: LATEST - HOUR }, LATEST)).toBe(true)
+    expect(isBoundary(utc('month', '2026-12-01T00:00:00Z'), MAX_INSTANT)).toBe(false)
+    expect(isBoundary({ unit: 'month', timeZone: 'UTC', anchor: MAX_INSTANT }, MAX_INSTANT)).toBe(true)
+    expect(isBoundary({ unit: 'hour', timeZone: 'UTC', anchor: MAX_INSTANT - HOUR }, MAX_INSTANT)).toBe(true)
   })
 })
 

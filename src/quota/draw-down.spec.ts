@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import { type Allocation, byDrawDown, cut, draw, lostAt } from './draw-down.js'
-import { LATEST } from './instant.js'
-import { LARGEST_AMOUNT, MOST_LIVE_QUOTAS, type QuotaState, remaining } from './quota.js'
+import { type Allocation, byDrawDown, cut, draw, expiresFirstAt } from './draw-down.js'
+import { MAX_INSTANT } from './instant.js'
+import { MAX_AMOUNT, MAX_LIVE_QUOTAS, type QuotaState, remaining } from './quota.js'
 
 const quota = (given: Partial<QuotaState>): QuotaState => ({
   id: 1,
@@ -51,11 +51,11 @@ const anyAllocations = fc
 
 describe('the draw-down order', () => {
   it('asks what is lost soonest: the earlier of reset and end, never where there is neither', () => {
-    expect(lostAt(quota({ cycleEndsAt: 5, expireAt: 9 }))).toBe(5)
-    expect(lostAt(quota({ cycleEndsAt: 9, expireAt: 5 }))).toBe(5)
-    expect(lostAt(quota({ cycleEndsAt: 9 }))).toBe(9)
-    expect(lostAt(quota({ cycleEndsAt: null, expireAt: 5 }))).toBe(5)
-    expect(lostAt(quota({ cycleEndsAt: null }))).toBe(LATEST)
+    expect(expiresFirstAt(quota({ cycleEndsAt: 5, expireAt: 9 }))).toBe(5)
+    expect(expiresFirstAt(quota({ cycleEndsAt: 9, expireAt: 5 }))).toBe(5)
+    expect(expiresFirstAt(quota({ cycleEndsAt: 9 }))).toBe(9)
+    expect(expiresFirstAt(quota({ cycleEndsAt: null, expireAt: 5 }))).toBe(5)
+    expect(expiresFirstAt(quota({ cycleEndsAt: null }))).toBe(MAX_INSTANT)
   })
 
   it('puts what is lost sooner first, then the older, then the smaller id', () => {
@@ -133,9 +133,9 @@ describe('draw', () => {
   })
 
   it('is exact at the largest amounts over the most quotas', () => {
-    const quotas = Array.from({ length: MOST_LIVE_QUOTAS }, (_, id) => quota({ id, total: LARGEST_AMOUNT, used: id }))
+    const quotas = Array.from({ length: MAX_LIVE_QUOTAS }, (_, id) => quota({ id, total: MAX_AMOUNT, used: id }))
     const all = quotas.reduce((total, one) => total + remaining(one), 0)
-    expect(all).toBe(MOST_LIVE_QUOTAS * LARGEST_AMOUNT - 19_900)
+    expect(all).toBe(MAX_LIVE_QUOTAS * MAX_AMOUNT - 19_900)
     expect(sum(draw(quotas, all)!)).toBe(all)
     expect(draw(quotas, all + 1)).toBeUndefined()
   })

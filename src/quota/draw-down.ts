@@ -1,5 +1,5 @@
 import { type QuotaState, remaining } from './quota.js'
-import { type Instant, LATEST } from './instant.js'
+import { type Instant, MAX_INSTANT } from './instant.js'
 
 /** The part of an operation that one quota paid, and in which of its cycles (contract, §1). */
 export interface Allocation {
@@ -10,8 +10,8 @@ export interface Allocation {
 }
 
 /** When what is left in the quota is lost: the earlier of its next reset and its end. */
-export function lostAt(quota: QuotaState): Instant {
-  return Math.min(quota.cycleEndsAt ?? LATEST, quota.expireAt ?? LATEST)
+export function expiresFirstAt(quota: QuotaState): Instant {
+  return Math.min(quota.cycleEndsAt ?? MAX_INSTANT, quota.expireAt ?? MAX_INSTANT)
 }
 
 /**
@@ -19,7 +19,7 @@ export function lostAt(quota: QuotaState): Instant {
  * A comparator for rolled quotas.
  */
 export function byDrawDown(a: QuotaState, b: QuotaState): number {
-  return lostAt(a) - lostAt(b) || a.createdAt - b.createdAt || a.id - b.id
+  return expiresFirstAt(a) - expiresFirstAt(b) || a.createdAt - b.createdAt || a.id - b.id
 }
 
 /**
@@ -41,9 +41,9 @@ export function draw(quotas: readonly QuotaState[], amount: number): Allocation[
 }
 
 /**
- * Cuts the stretch `from` … `to` out of an operation's units, which lie in a row in the order they were drawn. What was allocated last
- * returns first, so what an operation keeps is always a prefix, and every commit and refund is such a cut: the
- * allocations themselves never change.
+ * Cuts the stretch `from` … `to` out of an operation's units, which lie in a row in the order they were drawn. What was
+ * allocated last returns first, so what an operation keeps is always a prefix, and every commit and refund is such a
+ * cut: the allocations themselves never change.
  * @param from units before the stretch; 0 … to
  * @param to units up to its end; at most the sum of the allocations
  */

@@ -1,18 +1,21 @@
 /** A point in time in milliseconds since 1970-01-01T00:00:00Z; always an integer. */
 export type Instant = number
 
-/** The latest time the service knows, 9999-12-31T23:59:59.999Z: the end of what RFC 3339 can write and DATETIME can hold. */
-export const LATEST: Instant = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
+/**
+ * The latest time the service knows, 9999-12-31T23:59:59.999Z: the end of what RFC 3339 can write and DATETIME can
+ * hold.
+ */
+export const MAX_INSTANT: Instant = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
 
 /** The earliest, 0000-01-01T00:00:00.000Z, for the same two reasons. */
-export const EARLIEST: Instant = Date.parse('0000-01-01T00:00:00.000Z')
+export const MIN_INSTANT: Instant = Date.parse('0000-01-01T00:00:00.000Z')
 
 const RFC_3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:[Zz]|([+-])(\d\d):(\d\d))$/
 
 /**
  * Reads a time stamp with its offset (RFC 3339, section 5.6). Finer than a millisecond is cut off, never rounded up.
  * A leap second (`:60`) has no place in epoch time and is refused.
- * @returns undefined where the text is no such time, has no offset, or lies outside EARLIEST … LATEST
+ * @returns undefined where the text is no such time, has no offset, or lies outside MIN_INSTANT … MAX_INSTANT
  */
 export function parseInstant(text: string): Instant | undefined {
   const match = RFC_3339.exec(text)
@@ -28,7 +31,7 @@ export function parseInstant(text: string): Instant | undefined {
   const time = ((Number(hour) * 60 + Number(minute)) * 60 + Number(second)) * 1000 + milliseconds
   const offset = (Number(offsetHour) * 60 + Number(offsetMinute)) * 60_000
   const instant = midnight + time + (sign === '-' ? offset : -offset)
-  return instant < EARLIEST || instant > LATEST ? undefined : instant
+  return instant < MIN_INSTANT || instant > MAX_INSTANT ? undefined : instant
 }
 
 /** Writes an instant as the service answers it: UTC with milliseconds, `2026-12-01T00:00:00.000Z`. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import { comparedLabel, isLabel, LONGEST_STORED, rangeOf, storedForSearch } from './label.js'
+import { comparedLabel, isLabel, MAX_STORED_LENGTH, rangeOf, storedForSearch } from './label.js'
 
 /** As a store compares: by code points. */
 function compare(one: string, other: string): number {
@@ -91,6 +91,6 @@ describe('the range of a prefix', () => {
       if (point >= 0xd800 && point <= 0xdfff) continue
       most = Math.max(most, Array.from(comparedLabel(String.fromCodePoint(point))).length)
     }
-    expect(120 * most + 1).toBeLessThanOrEqual(LONGEST_STORED)
+    expect(120 * most + 1).toBeLessThanOrEqual(MAX_STORED_LENGTH)
   })
 })

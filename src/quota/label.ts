@@ -1,8 +1,11 @@
 /** The longest label, in Unicode code points (contract, §8). */
-export const LONGEST_LABEL = 120
+export const MAX_LABEL_LENGTH = 120
 
-/** One to LONGEST_LABEL code points, no control characters (category Cc) and no lone surrogates, as a regular expression's source. */
-export const LABEL_PATTERN = `^[^\\p{Cc}\\p{Cs}]{1,${LONGEST_LABEL}}$`
+/**
+ * One to MAX_LABEL_LENGTH code points, no control characters (category Cc) and no lone surrogates, as a regular
+ * expression's source.
+ */
+export const LABEL_PATTERN = `^[^\\p{Cc}\\p{Cs}]{1,${MAX_LABEL_LENGTH}}$`
 
 const LABEL = new RegExp(LABEL_PATTERN, 'u')
 
@@ -12,16 +15,17 @@ export function isLabel(text: string): boolean {
 }
 
 /**
- * A label as it is compared: NFC, then each code point in lower case by itself, so that a final sigma is a sigma. The service does this and not
- * the store, whose collations differ; stores compare the result code point by code point.
+ * A label as it is compared: NFC, then each code point in lower case by itself, so that a final sigma is a sigma. The
+ * service does this and not the store, whose collations differ; stores compare the result code point by code point.
  */
 export function comparedLabel(label: string): string {
   return Array.from(label.normalize('NFC'), (point) => point.toLowerCase()).join('')
 }
 
 /**
- * Follows each stored label. Larger than a space, so that a store which pads with spaces before it compares (MySQL's and MariaDB's `_bin`) tells
- * trailing ones apart all the same; a control character, so that it is no part of any label.
+ * Follows each stored label. Larger than a space, so that a store which pads with spaces before it compares (MySQL's
+ * and MariaDB's `_bin`) tells trailing ones apart all the same; a control character, so that it is no part of any
+ * label.
  */
 const END = '\u007f'
 
@@ -30,10 +34,14 @@ export function storedForSearch(label: string | null): string | null {
   return label === null ? null : comparedLabel(label) + END
 }
 
-/** The longest text that `storedForSearch` makes, in code points: one may become three (NFC of U+1D160, for example). */
-export const LONGEST_STORED = 3 * LONGEST_LABEL + 1
+/**
+ * The longest text that `storedForSearch` makes, in code points: one may become three (NFC of U+1D160, for example).
+ */
+export const MAX_STORED_LENGTH = 3 * MAX_LABEL_LENGTH + 1
 
-/** The texts that begin with a prefix: `from` ≤ text < `to`, by code points; `to` is undefined where nothing is larger. */
+/**
+ * The texts that begin with a prefix: `from` ≤ text < `to`, by code points; `to` is undefined where nothing is larger.
+ */
 export interface TextRange {
   readonly from: string
   readonly to: string | undefined

@@ -1,11 +1,11 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { CYCLE_UNITS, resetsOf } from './cycle.js'
-import { type Instant, LATEST } from './instant.js'
+import { type Instant, MAX_INSTANT } from './instant.js'
 import {
   isActive,
   isLive,
-  isOver,
+  isExpired,
   isPastReset,
   type QuotaState,
   remaining,
@@ -100,7 +100,7 @@ describe('status', () => {
   })
 
   it('never expires without an end', () => {
-    expect(statusAt(cycleQuota('2026-12-01T00:00Z'), LATEST)).toBe('active')
+    expect(statusAt(cycleQuota('2026-12-01T00:00Z'), MAX_INSTANT)).toBe('active')
   })
 
   it('keeps a stored conclusion although this clock is behind the one that drew it', () => {
@@ -123,7 +123,7 @@ describe('status', () => {
       expireAt: over ? NOW : NOW + 1,
       deletedAt: deleted ? NOW - 1 : null,
     })
-    expect(isOver(quota, NOW)).toBe(over)
+    expect(isExpired(quota, NOW)).toBe(over)
     expect(statusAt(quota, NOW)).toBe(shown)
     expect(isActive(quota, NOW)).toBe(pays)
     expect(isLive(quota, NOW)).toBe(live)
@@ -242,16 +242,16 @@ describe('roll', () => {
 
   it('shows the latest time where the next reset lies beyond it, and stays there', () => {
     const quota = rolled(cycleQuota('9999-01-15T00:00Z', { cycleUnit: 'year' }), at('9999-02-01T00:00Z'))
-    expect(quota).toMatchObject({ cycleEndsAt: LATEST, cycleSeq: 1 })
+    expect(quota).toMatchObject({ cycleEndsAt: MAX_INSTANT, cycleSeq: 1 })
     quota.used = 3
-    for (const now of [at('9999-12-31T00:00Z'), LATEST - 1, LATEST]) expect(roll(quota, now)).toBe(false)
+    for (const now of [at('9999-12-31T00:00Z'), MAX_INSTANT - 1, MAX_INSTANT]) expect(roll(quota, now)).toBe(false)
     expect(quota).toMatchObject({ used: 3, cycleSeq: 1 })
   })
 
   it('has nothing to roll in a quota of type 1', () => {
-    const quota = totalQuota({ used: 5, reserved: 5, expireAt: LATEST })
+    const quota = totalQuota({ used: 5, reserved: 5, expireAt: MAX_INSTANT })
     const before = { ...quota }
-    expect(roll(quota, LATEST)).toBe(false)
+    expect(roll(quota, MAX_INSTANT)).toBe(false)
     expect(quota).toEqual(before)
   })
 })

@@ -1,5 +1,5 @@
 import { type CycleUnit, isBoundary, nextBoundary } from './cycle.js'
-import { type Instant, LATEST } from './instant.js'
+import { type Instant, MAX_INSTANT } from './instant.js'
 
 /** Type 1 (total): `total` units until `expireAt`. Type 2 (cycle): `total` units in each cycle (contract, §1). */
 export type QuotaType = 1 | 2
@@ -10,11 +10,14 @@ export const CYCLE_QUOTA = 2 satisfies QuotaType
 export const STATUSES = ['active', 'disabled', 'expired'] as const
 export type Status = (typeof STATUSES)[number]
 
-/** The largest `total` and the largest amount of one act: sums over 200 quotas stay exact in a JSON number (contract, §2). */
-export const LARGEST_AMOUNT = 1_000_000_000_000
+/**
+ * The largest `total` and the largest amount of one act: sums over 200 quotas stay exact in a JSON number (contract,
+ * §2).
+ */
+export const MAX_AMOUNT = 1_000_000_000_000
 
 /** An owner holds at most this many live quotas, neither deleted nor expired (contract, §2). */
-export const MOST_LIVE_QUOTAS = 200
+export const MAX_LIVE_QUOTAS = 200
 
 /**
  * The settings and counters of one quota that the rules work on. Amounts are integers in the caller's unit.
@@ -27,11 +30,16 @@ export interface QuotaState {
   total: number
   used: number
   reserved: number
-  /** `disabled` is the administrator's switch; `expired` the stored conclusion that `expireAt` has come. It may lag behind, never lead. */
+  /**
+   * `disabled` is the administrator's switch; `expired` the stored conclusion that `expireAt` has come. It may lag
+   * behind, never lead.
+   */
   state: Status
   /** From this instant on the quota is over; null: never (type 2 only). */
   expireAt: Instant | null
-  /** The four of a cycle; null for type 1. `cycleEndsAt` is the end of cycle `cycleSeq`, `cycleAnchorAt` reset number 0. */
+  /**
+   * The four of a cycle; null for type 1. `cycleEndsAt` is the end of cycle `cycleSeq`, `cycleAnchorAt` reset number 0.
+   */
   cycleUnit: CycleUnit | null
   cycleTimeZone: string | null
   cycleAnchorAt: Instant | null
@@ -46,15 +54,17 @@ export interface QuotaState {
   deletedAt: Instant | null
 }
 
-/** Has `expireAt` come? At `expireAt` itself it has (half-open). A stored conclusion wins over a clock that is behind. */
-export function isOver(quota: QuotaState, now: Instant): boolean {
+/**
+ * Has `expireAt` come? At `expireAt` itself it has (half-open). A stored conclusion wins over a clock that is behind.
+ */
+export function isExpired(quota: QuotaState, now: Instant): boolean {
   return quota.state === 'expired' || (quota.expireAt !== null && now >= quota.expireAt)
 }
 
 /** The status on the wire, derived at the moment of reading. */
 export function statusAt(quota: QuotaState, now: Instant): Status {
   if (quota.state === 'disabled') return 'disabled'
-  return isOver(quota, now) ? 'expired' : 'active'
+  return isExpired(quota, now) ? 'expired' : 'active'
 }
 
 /** Does it pay at `now`? Deleted, disabled and expired quotas do not. */
@@ -64,12 +74,13 @@ export function isActive(quota: QuotaState, now: Instant): boolean {
 
 /** Does it count against the owner's limit of live quotas? Disabled ones do. */
 export function isLive(quota: QuotaState, now: Instant): boolean {
-  return quota.deletedAt === null && !isOver(quota, now)
+  return quota.deletedAt === null && !isExpired(quota, now)
 }
 
 /**
- * Brings the counters into the cycle that holds `now`: `used` and `reserved` 0 in a cycle nobody spent in, once however many
- * were missed. An expired quota stands still at its end. A cycle never rolls back, so a clock that is behind changes nothing.
+ * Brings the counters into the cycle that holds `now`: `used` and `reserved` 0 in a cycle nobody spent in, once however
+ * many were missed. An expired quota stands still at its end. A cycle never rolls back, so a clock that is behind
+ * changes nothing.
  * @returns whether anything changed
  */
 export function roll(quota: QuotaState, now: Instant): boolean {
@@ -77,7 +88,7 @@ export function roll(quota: QuotaState, now: Instant): boolean {
   if (unit === null || timeZone === null || anchor === null || cycleEndsAt === null) return false
   const at = expireAt === null ? now : Math.min(now, expireAt - 1)
   // The very last cycle ends where time does; there is no next one.
-  if (at < cycleEndsAt || cycleEndsAt === LATEST) return false
+  if (at < cycleEndsAt || cycleEndsAt === MAX_INSTANT) return false
   quota.cycleEndsAt = nextBoundary({ unit, timeZone, anchor }, at).end
   quota.cycleSeq += 1
   quota.used = 0
@@ -92,8 +103,8 @@ export function remaining(quota: QuotaState): number {
 }
 
 /**
- * Is `instant` a reset of this quota that has come already, by the clock or by what is stored? Such a value is the echo of a record read before
- * that reset.
+ * Is `instant` a reset of this quota that has come already, by the clock or by what is stored? Such a value is the echo
+ * of a record read before that reset.
  */
 export function isPastReset(quota: QuotaState, instant: Instant, now: Instant): boolean {
   const { cycleUnit: unit, cycleTimeZone: timeZone, cycleAnchorAt: anchor, cycleEndsAt } = quota

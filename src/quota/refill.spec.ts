@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { type CycleUnit, nextBoundary, resetsOf } from './cycle.js'
-import { type Instant, LATEST } from './instant.js'
-import { isActive, MOST_LIVE_QUOTAS, type QuotaState, remaining, roll, statusAt } from './quota.js'
+import { type Instant, MAX_INSTANT } from './instant.js'
+import { isActive, MAX_LIVE_QUOTAS, type QuotaState, remaining, roll, statusAt } from './quota.js'
 import { type Hold, nextRefill, Refills } from './refill.js'
 
 const MINUTE = 60_000
@@ -54,8 +54,8 @@ const refillsAt = (quotas: readonly QuotaState[], holds: readonly Hold[], amount
 const BOUND = NOW + 27 * HOUR
 
 /**
- * The same question asked naively: through all resets of all quotas in time order, and at each of them the books as they would then stand,
- * with every quota rolled and every due hold given back.
+ * The same question asked naively: through all resets of all quotas in time order, and at each of them the books as
+ * they would then stand, with every quota rolled and every due hold given back.
  */
 const oracle = (quotas: readonly QuotaState[], holds: readonly Hold[], amount: number): Instant | null => {
   const resets = new Set<Instant>()
@@ -95,7 +95,9 @@ const resetsUpTo = (quota: QuotaState, horizon: Instant): Instant[] => {
   return found
 }
 
-/** The same question asked without any order: each reset, and at each of them each quota, and for each quota all holds. */
+/**
+ * The same question asked without any order: each reset, and at each of them each quota, and for each quota all holds.
+ */
 const multiplied = (quotas: readonly QuotaState[], holds: readonly Hold[], amount: number): Instant | null => {
   const capacityAt = (one: QuotaState, at: Instant): number => {
     if (one.expireAt !== null && at >= one.expireAt) return 0
@@ -262,7 +264,8 @@ describe('refillsAt', () => {
       }),
       { numRuns: 3000 },
     )
-    // Where a later reset than each quota's next is the answer, the holds decided: the generated books are to meet that.
+    // Where a later reset than each quota's next is the answer, the holds decided: the generated books are to meet
+    // that.
     expect(late).toBeGreaterThan(30)
   })
 
@@ -317,20 +320,20 @@ describe('refillsAt', () => {
             const amount = used + 1
             if (kind === 'use') {
               one.used += used
-              refills.moved()
+              refills.countersChanged()
             } else if (kind === 'open') {
               const opened = hold(NOW + away + after, one.id, amount, one.cycleSeq)
               if (holds.has(opened.operationId)) continue
               one.reserved += amount
               holds.set(opened.operationId, opened)
-              refills.heldAnew()
+              refills.holdsChanged()
             } else {
               const [closed] = [...holds.values()]
               if (closed === undefined) continue
               holds.delete(closed.operationId)
               for (const { quotaId, cycleSeq, amount: kept } of closed.allocations)
                 for (const paid of quotas) if (paid.id === quotaId && paid.cycleSeq === cycleSeq) paid.reserved -= kept
-              refills.heldAnew()
+              refills.holdsChanged()
             }
             compare()
           }
@@ -343,7 +346,7 @@ describe('refillsAt', () => {
   })
 
   describe('of 200 quotas and 5,000 holds', () => {
-    const quotas = Array.from({ length: MOST_LIVE_QUOTAS }, (_, place) => {
+    const quotas = Array.from({ length: MAX_LIVE_QUOTAS }, (_, place) => {
       const first = NOW + (place + 1) * 7919
       return quota({
         id: place + 1,
@@ -390,7 +393,12 @@ describe('refillsAt', () => {
   })
 
   it('comes to an end where time does', () => {
-    const last = quota({ cycleUnit: 'year', cycleAnchorAt: LATEST - DAY, cycleEndsAt: LATEST - DAY, used: 10 })
-    expect(refillsAt([last], [hold(LATEST, 1, 1)], 11)).toBeNull()
+    const last = quota({
+      cycleUnit: 'year',
+      cycleAnchorAt: MAX_INSTANT - DAY,
+      cycleEndsAt: MAX_INSTANT - DAY,
+      used: 10,
+    })
+    expect(refillsAt([last], [hold(MAX_INSTANT, 1, 1)], 11)).toBeNull()
   })
 })

@@ -36,17 +36,21 @@ interface Step {
   readonly capacity: number
 }
 
-/** Resets are looked up this much further than the last hold lasts, so that another hold seldom asks for more of them. */
+/**
+ * Resets are looked up this much further than the last hold lasts, so that another hold seldom asks for more of them.
+ */
 const AHEAD_MS = 3_600_000
 
 /**
- * When an owner's quotas can pay more than now: at resets of theirs, before their end, if nobody else took anything until then (contract, §4 and §7). A quota
- * that is over by then gives nothing, a hold that is due by then is counted as returned.
+ * When an owner's quotas can pay more than now: at resets of theirs, before their end, if nobody else took anything
+ * until then (contract, §4 and §7). A quota that is over by then gives nothing, a hold that is due by then is counted
+ * as returned.
  *
- * Capacity grows at a quota's first reset and at the end of a hold, and only shrinks otherwise. So beyond the last hold's end no reset but each quota's
- * first one can be the earliest that fits; before it every reset may be.
+ * Capacity grows at a quota's first reset and at the end of a hold, and only shrinks otherwise. So beyond the last
+ * hold's end no reset but each quota's first one can be the earliest that fits; before it every reset may be.
  *
- * What happens is sorted once and walked with a running sum, so that it costs quotas and holds added up, not multiplied, however many amounts are asked.
+ * What happens is sorted once and walked with a running sum, so that it costs quotas and holds added up, not
+ * multiplied, however many amounts are asked.
  */
 export class Refills {
   private readonly placeOf: ReadonlyMap<number, number>
@@ -69,12 +73,12 @@ export class Refills {
   }
 
   /** To be called when counters of the quotas have moved. */
-  moved(): void {
+  countersChanged(): void {
     this.steps = undefined
   }
 
   /** To be called when holds have been opened or closed. */
-  heldAnew(): void {
+  holdsChanged(): void {
     this.returns = undefined
     this.steps = undefined
   }

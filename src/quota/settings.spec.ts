@@ -1,19 +1,19 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { CYCLE_UNITS, resetsOf } from './cycle.js'
-import { formatInstant, type Instant, LATEST } from './instant.js'
+import { formatInstant, type Instant, MAX_INSTANT } from './instant.js'
 import { type QuotaState, roll, STATUSES, statusAt } from './quota.js'
 import {
   type Applied,
   applyPatch,
-  brokenByTime,
-  brokenByType,
-  brokenForType,
-  type BrokenRule,
+  timeViolations,
+  typeViolations,
+  foreignViolations,
+  type Violation,
   newQuota,
   type NewSettings,
   type SettingsPatch,
-  shownSettings,
+  settingsView,
 } from './settings.js'
 
 const HOUR = 3_600_000
@@ -21,8 +21,8 @@ const DAY = 24 * HOUR
 const at = (text: string): Instant => Date.parse(text)
 const NOW = at('2026-11-21T12:00:00Z')
 
-const fields = (broken: readonly BrokenRule[]): string[] => broken.map(({ field }) => field).sort()
-const brokenFields = (applied: Applied): string[] => fields(applied.broken ?? [])
+const fields = (violations: readonly Violation[]): string[] => violations.map(({ field }) => field).sort()
+const brokenFields = (applied: Applied): string[] => fields(applied.violations ?? [])
 
 const TYPE_1: NewSettings = {
   quotaType: 1,
@@ -119,8 +119,8 @@ describe('a create', () => {
       { ...TYPE_2, expireAt: NOW + 1 },
       { ...TYPE_2, expireAt: NOW + 1, cycleResetAt: NOW + 1 },
     ]) {
-      expect(brokenByType(settings)).toEqual([])
-      expect(brokenByTime(settings, NOW)).toEqual([])
+      expect(typeViolations(settings)).toEqual([])
+      expect(timeViolations(settings, NOW)).toEqual([])
     }
   })
 
@@ -140,16 +140,16 @@ describe('a create', () => {
     ['type 2 of absent fields', { quotaType: 2 }, ['cycle_reset_at', 'cycle_unit']],
     ['no type that is known', {}, []],
   ])('names what is wrong with %s', (_, settings, expected) => {
-    expect(fields(brokenByType(settings))).toEqual(expected)
+    expect(fields(typeViolations(settings))).toEqual(expected)
   })
 
   it('begins and ends in the future, which this instant is not', () => {
     const expiring = { ...TYPE_2, expireAt: NOW, cycleResetAt: NOW }
-    expect(fields(brokenByTime(expiring, NOW))).toEqual(['cycle_reset_at', 'expire_at'])
-    expect(brokenByTime(expiring, NOW - 1)).toEqual([])
-    expect(fields(brokenByTime({ ...TYPE_1, expireAt: NOW }, NOW))).toEqual(['expire_at'])
+    expect(fields(timeViolations(expiring, NOW))).toEqual(['cycle_reset_at', 'expire_at'])
+    expect(timeViolations(expiring, NOW - 1)).toEqual([])
+    expect(fields(timeViolations({ ...TYPE_1, expireAt: NOW }, NOW))).toEqual(['expire_at'])
     // A reset foreign to the type is called foreign, not late.
-    expect(brokenByTime({ ...TYPE_1, cycleResetAt: NOW }, NOW)).toEqual([])
+    expect(timeViolations({ ...TYPE_1, cycleResetAt: NOW }, NOW)).toEqual([])
   })
 
   it('makes an active quota whose first cycle runs until its reset, the anchor', () => {
@@ -206,7 +206,7 @@ describe('an update, by the type', () => {
     ],
     ['absent is not null', cycleQuota(), {}, []],
   ])('%s', (_, quota, patch, expected) => {
-    expect(fields(brokenForType(quota, patch))).toEqual(expected)
+    expect(fields(foreignViolations(quota, patch))).toEqual(expected)
   })
 })
 
@@ -220,7 +220,7 @@ describe('an echo', () => {
           const record = shownRecord(quota, now)
           const part = Object.fromEntries(left.map((name) => [name, record[name]])) as SettingsPatch
           for (const patch of [record, part]) {
-            expect(brokenForType(quota, patch)).toEqual([])
+            expect(foreignViolations(quota, patch)).toEqual([])
             const echoed = { ...quota }
             expect(applyPatch(echoed, patch, now)).toEqual({ change: undefined })
             // All that may be written down is that the end has come.
@@ -331,7 +331,7 @@ describe('the end', () => {
     expect(applyPatch(quota, { expireAt: null }, NOW)).toEqual({
       change: { before: { expire_at: formatInstant(NOW - 1) }, after: { expire_at: null } },
     })
-    expect(statusAt(quota, LATEST)).toBe('active')
+    expect(statusAt(quota, MAX_INSTANT)).toBe('active')
   })
 
   it('does not revive where it moves to another past', () => {
@@ -371,7 +371,7 @@ describe('a changed reset', () => {
       ])
       expect(quota).toEqual(cycleQuota())
     }
-    expect(applyPatch(cycleQuota(), { cycleResetAt: NOW + 1 }, NOW).broken).toBeUndefined()
+    expect(applyPatch(cycleQuota(), { cycleResetAt: NOW + 1 }, NOW).violations).toBeUndefined()
   })
 
   it('is named together with a status that cannot be set', () => {
@@ -489,10 +489,10 @@ describe('any update', () => {
           ...(relative.expireAt == null ? {} : { expireAt: now + relative.expireAt }),
           ...(relative.cycleResetAt === undefined ? {} : { cycleResetAt: now + relative.cycleResetAt }),
         }
-        fc.pre(brokenForType(quota, patch).length === 0)
+        fc.pre(foreignViolations(quota, patch).length === 0)
         const before = { ...quota }
         const applied = applyPatch(quota, patch, now)
-        if (applied.broken !== undefined) {
+        if (applied.violations !== undefined) {
           expect(quota).toEqual(before)
           return
         }
@@ -501,10 +501,10 @@ describe('any update', () => {
         roll(revived, now)
         const { used, reserved, cycleSeq, holdDueAt } = revived
         expect(quota).toMatchObject({ used, reserved, cycleSeq, holdDueAt })
-        const shown = { ...shownSettings(before), cycle_reset_at: shownSettings(revived).cycle_reset_at }
-        expect(shownSettings(quota)).toEqual({ ...shown, ...applied.change?.after })
-        expect(shown).toEqual({ ...shownSettings(quota), ...applied.change?.before })
-        for (const name of Object.keys(applied.change?.after ?? {}) as (keyof ReturnType<typeof shownSettings>)[])
+        const shown = { ...settingsView(before), cycle_reset_at: settingsView(revived).cycle_reset_at }
+        expect(settingsView(quota)).toEqual({ ...shown, ...applied.change?.after })
+        expect(shown).toEqual({ ...settingsView(quota), ...applied.change?.before })
+        for (const name of Object.keys(applied.change?.after ?? {}) as (keyof ReturnType<typeof settingsView>)[])
           expect(applied.change!.after[name]).not.toBe(applied.change!.before[name])
         // The same again finds everything as asked; but `expired` is an echo no more once the quota lives.
         const { status: _, ...again } = patch

@@ -35,13 +35,13 @@ type Snake<S extends string> = S extends `${infer First}${infer Rest}`
 export type SettingName = Snake<keyof SettingsPatch>
 
 /** A broken rule among the settings, by the setting's wire name. */
-export interface BrokenRule {
+export interface Violation {
   field: string
   message: string
 }
 
 /** The seven settings as the history of changes shows them. */
-export interface ShownSettings extends Record<SettingName, unknown> {
+export interface SettingsView extends Record<SettingName, unknown> {
   total: number
   status: 'active' | 'disabled'
   expire_at: string | null
@@ -53,8 +53,8 @@ export interface ShownSettings extends Record<SettingName, unknown> {
 
 /** A difference in settings: only the members that changed. */
 export interface SettingsChange {
-  before: Partial<ShownSettings>
-  after: Partial<ShownSettings>
+  before: Partial<SettingsView>
+  after: Partial<SettingsView>
 }
 
 const CYCLE_FIELDS = [
@@ -66,32 +66,36 @@ const CYCLE_FIELDS = [
 const FOREIGN_CYCLE = 'belongs to quota_type 2 (cycle); leave it out or null for quota_type 1 (total)'
 const IN_THE_PAST = 'must lie in the future'
 
-/** The rules of a create that hold at any time: what each type requires and what is foreign to it (contract, §3 Create). */
-export function brokenByType(settings: Partial<NewSettings>): BrokenRule[] {
-  const broken: BrokenRule[] = []
+/**
+ * The rules of a create that hold at any time: what each type requires and what is foreign to it (contract, §3 Create).
+ */
+export function typeViolations(settings: Partial<NewSettings>): Violation[] {
+  const violations: Violation[] = []
   if (settings.quotaType === TOTAL_QUOTA) {
-    if (settings.expireAt == null) broken.push({ field: 'expire_at', message: 'is required for quota_type 1 (total)' })
+    if (settings.expireAt == null)
+      violations.push({ field: 'expire_at', message: 'is required for quota_type 1 (total)' })
     for (const [field, property] of CYCLE_FIELDS) {
-      if (settings[property] != null) broken.push({ field, message: FOREIGN_CYCLE })
+      if (settings[property] != null) violations.push({ field, message: FOREIGN_CYCLE })
     }
   }
   if (settings.quotaType === CYCLE_QUOTA) {
     if (settings.cycleUnit == null)
-      broken.push({ field: 'cycle_unit', message: 'is required for quota_type 2 (cycle)' })
+      violations.push({ field: 'cycle_unit', message: 'is required for quota_type 2 (cycle)' })
     if (settings.cycleResetAt == null)
-      broken.push({ field: 'cycle_reset_at', message: 'is required for quota_type 2 (cycle)' })
+      violations.push({ field: 'cycle_reset_at', message: 'is required for quota_type 2 (cycle)' })
   }
-  return broken
+  return violations
 }
 
 /** The rules of a create that depend on the time of asking; a replayed create is not measured by them again. */
-export function brokenByTime(settings: Partial<NewSettings>, now: Instant): BrokenRule[] {
-  const broken: BrokenRule[] = []
-  if (settings.expireAt != null && settings.expireAt <= now) broken.push({ field: 'expire_at', message: IN_THE_PAST })
+export function timeViolations(settings: Partial<NewSettings>, now: Instant): Violation[] {
+  const violations: Violation[] = []
+  if (settings.expireAt != null && settings.expireAt <= now)
+    violations.push({ field: 'expire_at', message: IN_THE_PAST })
   if (settings.quotaType !== TOTAL_QUOTA && settings.cycleResetAt != null && settings.cycleResetAt <= now) {
-    broken.push({ field: 'cycle_reset_at', message: IN_THE_PAST })
+    violations.push({ field: 'cycle_reset_at', message: IN_THE_PAST })
   }
-  return broken
+  return violations
 }
 
 /** The state of a new quota: active, its first cycle running from now to `cycleResetAt`, however long. */
@@ -117,33 +121,34 @@ export function newQuota(settings: NewSettings, now: Instant): Omit<QuotaState, 
 }
 
 /** What of a patch can be judged by the quota's type alone: foreign fields, and nulls where a value must stay. */
-export function brokenForType(quota: QuotaState, patch: SettingsPatch): BrokenRule[] {
-  const broken: BrokenRule[] = []
+export function foreignViolations(quota: QuotaState, patch: SettingsPatch): Violation[] {
+  const violations: Violation[] = []
   if (quota.quotaType === TOTAL_QUOTA) {
     if (patch.expireAt === null)
-      broken.push({ field: 'expire_at', message: 'may not be null for quota_type 1 (total)' })
+      violations.push({ field: 'expire_at', message: 'may not be null for quota_type 1 (total)' })
     for (const [field, property] of CYCLE_FIELDS) {
-      if (patch[property] != null) broken.push({ field, message: FOREIGN_CYCLE })
+      if (patch[property] != null) violations.push({ field, message: FOREIGN_CYCLE })
     }
   } else {
     for (const [field, property] of CYCLE_FIELDS) {
-      if (patch[property] === null) broken.push({ field, message: 'may not be null for quota_type 2 (cycle)' })
+      if (patch[property] === null) violations.push({ field, message: 'may not be null for quota_type 2 (cycle)' })
     }
   }
-  return broken
+  return violations
 }
 
 /** What becomes of a patch: the difference it makes (undefined: none), or the rules it breaks. */
-export type Applied = { broken: BrokenRule[] } | { broken?: never; change: SettingsChange | undefined }
+export type Applied = { violations: Violation[] } | { violations?: never; change: SettingsChange | undefined }
 
 /**
- * Applies a patch to a rolled quota (contract, §3 Update and §7 Of updates). A field that equals what is shown changes nothing, so a record
- * that was read may be sent back whole; a reset of the same anchor that has passed since the reading is such an echo too.
- * A changed reset is the new anchor and ends the running cycle then; a changed unit or zone alone keeps the next reset and makes it the anchor.
- * `used` is never touched. The quota is changed only where nothing is broken.
+ * Applies a patch to a rolled quota (contract, §3 Update and §7 Of updates). A field that equals what is shown changes
+ * nothing, so a record that was read may be sent back whole; a reset of the same anchor that has passed since the
+ * reading is such an echo too. A changed reset is the new anchor and ends the running cycle then; a changed unit or
+ * zone alone keeps the next reset and makes it the anchor. `used` is never touched. The quota is changed only where
+ * nothing is broken.
  */
 export function applyPatch(quota: QuotaState, patch: SettingsPatch, now: Instant): Applied {
-  const broken: BrokenRule[] = []
+  const violations: Violation[] = []
   const { total, status, expireAt, cycleUnit, cycleResetAt: resetAt, cycleTimeZone, label, ...others } = patch
   nothing(others)
   const resetChanges =
@@ -151,13 +156,13 @@ export function applyPatch(quota: QuotaState, patch: SettingsPatch, now: Instant
     resetAt !== quota.cycleEndsAt &&
     quota.quotaType === CYCLE_QUOTA &&
     !isPastReset(quota, resetAt, now)
-  if (resetChanges && resetAt <= now) broken.push({ field: 'cycle_reset_at', message: IN_THE_PAST })
+  if (resetChanges && resetAt <= now) violations.push({ field: 'cycle_reset_at', message: IN_THE_PAST })
   if (status === 'expired' && statusAt(quota, now) !== 'expired') {
-    broken.push({ field: 'status', message: 'can be set to active or disabled; a quota expires by its expire_at' })
+    violations.push({ field: 'status', message: 'can be set to active or disabled; a quota expires by its expire_at' })
   }
-  if (broken.length > 0) return { broken }
+  if (violations.length > 0) return { violations }
 
-  const settings = shownSettings(quota)
+  const settings = settingsView(quota)
   if (total !== undefined) quota.total = total
   if (expireAt !== undefined) quota.expireAt = expireAt
   if (label !== undefined) quota.label = label
@@ -166,7 +171,7 @@ export function applyPatch(quota: QuotaState, patch: SettingsPatch, now: Instant
   quota.state = disabled ? 'disabled' : statusAt(quota, now)
   // Revived, it rolls on from its end first, by the rule it had: what is changed then is the cycle that runs now.
   roll(quota, now)
-  const before = { ...settings, cycle_reset_at: shownSettings(quota).cycle_reset_at }
+  const before = { ...settings, cycle_reset_at: settingsView(quota).cycle_reset_at }
   const unit = cycleUnit ?? quota.cycleUnit
   const timeZone = cycleTimeZone ?? quota.cycleTimeZone
   if (
@@ -179,14 +184,14 @@ export function applyPatch(quota: QuotaState, patch: SettingsPatch, now: Instant
     quota.cycleUnit = unit
     quota.cycleTimeZone = timeZone
   }
-  return { change: difference(before, shownSettings(quota)) }
+  return { change: difference(before, settingsView(quota)) }
 }
 
 /** Lets nothing be left over, so that a setting which is not applied does not compile. */
 function nothing(_others: Record<string, never>): void {}
 
 /** The seven settings of a rolled quota, as the history of changes shows them. */
-export function shownSettings(quota: QuotaState): ShownSettings {
+export function settingsView(quota: QuotaState): SettingsView {
   return {
     total: quota.total,
     status: quota.state === 'disabled' ? 'disabled' : 'active',
@@ -198,10 +203,10 @@ export function shownSettings(quota: QuotaState): ShownSettings {
   }
 }
 
-function difference(before: ShownSettings, after: ShownSettings): SettingsChange | undefined {
-  const names = (Object.keys(before) as (keyof ShownSettings)[]).filter((name) => before[name] !== after[name])
+function difference(before: SettingsView, after: SettingsView): SettingsChange | undefined {
+  const names = (Object.keys(before) as (keyof SettingsView)[]).filter((name) => before[name] !== after[name])
   if (names.length === 0) return undefined
-  const pick = (from: ShownSettings): Partial<ShownSettings> =>
+  const pick = (from: SettingsView): Partial<SettingsView> =>
     Object.fromEntries(names.map((name) => [name, from[name]]))
   return { before: pick(before), after: pick(after) }
 }

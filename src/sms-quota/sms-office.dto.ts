@@ -7,13 +7,13 @@ import {
   TopRefusalFields,
 } from '../channel-api/office.dto.js'
 import { ChangeFields, PageFields } from '../channel-api/quota.dto.js'
-import { IdField, ShownId, ShownObject } from '../http/field.decorator.js'
+import { IdField, ResponseId, ResponseObject } from '../http/field.decorator.js'
 import { SmsQuotaDto, SmsSummaryDto } from './sms-quota.dto.js'
 
 /** A page of users, ids ascending. */
 export class SmsOwnersPageDto extends OwnersPageFields {
   /** Each with what its active quotas add up to. */
-  @ShownObject(() => SmsSummaryDto, { isArray: true })
+  @ResponseObject(() => SmsSummaryDto, { isArray: true })
   items!: SmsSummaryDto[]
 }
 
@@ -27,42 +27,42 @@ export class SmsChangesQuery extends ChangesFields {
 /** One change of an SMS quota: who did what, and when. */
 export class SmsChangeDto extends ChangeFields {
   /** Whose quota it is. */
-  @ShownId()
+  @ResponseId()
   user_id!: number
 }
 
 /** A page of one quota's changes, newest first. */
 export class SmsChangePageDto extends PageFields {
   /** The changes. */
-  @ShownObject(() => SmsChangeDto, { isArray: true })
+  @ResponseObject(() => SmsChangeDto, { isArray: true })
   items!: SmsChangeDto[]
 }
 
 /** A page of the changes of all quotas, newest first. */
 export class SmsChangesPageDto extends ChangesPageFields {
   /** The changes. */
-  @ShownObject(() => SmsChangeDto, { isArray: true })
+  @ResponseObject(() => SmsChangeDto, { isArray: true })
   items!: SmsChangeDto[]
 }
 
 /** A page of quotas that end soon, soonest first. */
 export class SmsExpiringPageDto extends ExpiringPageFields {
   /** The quotas. */
-  @ShownObject(() => SmsQuotaDto, { isArray: true })
+  @ResponseObject(() => SmsQuotaDto, { isArray: true })
   items!: SmsQuotaDto[]
 }
 
 /** How often a user was refused so. */
 export class SmsTopRefusalDto extends TopRefusalFields {
   /** Who was refused. */
-  @ShownId()
+  @ResponseId()
   user_id!: number
 }
 
 /** Who was refused most. */
 export class SmsTopRefusalsDto {
   /** One for each user and reason. */
-  @ShownObject(() => SmsTopRefusalDto, { isArray: true })
+  @ResponseObject(() => SmsTopRefusalDto, { isArray: true })
   items!: SmsTopRefusalDto[]
 }
 

@@ -1,6 +1,6 @@
 import { PageFields, QuotaFields, QuotaListFields, SummaryFields } from '../channel-api/quota.dto.js'
 import { IgnoredRecord, NewSettingsFields, SettingsPatchFields } from '../channel-api/settings.dto.js'
-import { IdField, ShownId, ShownInstant, ShownObject } from '../http/field.decorator.js'
+import { IdField, ResponseId, ResponseInstant, ResponseObject } from '../http/field.decorator.js'
 
 /** A new SMS quota of a user. */
 export class CreateSmsQuotaDto extends NewSettingsFields {
@@ -30,27 +30,27 @@ export class SmsSummaryQuery {
 /** An SMS quota of a user. */
 export class SmsQuotaDto extends QuotaFields {
   /** The user whom the quota limits. */
-  @ShownId()
+  @ResponseId()
   user_id!: number
 }
 
 /** An SMS quota of a user in a list. */
 export class SmsListedQuotaDto extends SmsQuotaDto {
   /** When it was deleted; there with `deleted=true` alone. */
-  @ShownInstant({ optional: true })
+  @ResponseInstant({ optional: true })
   deleted_at?: string
 }
 
 /** A page of SMS quotas, newest first. */
 export class SmsQuotaPageDto extends PageFields {
   /** The quotas. */
-  @ShownObject(() => SmsListedQuotaDto, { isArray: true })
+  @ResponseObject(() => SmsListedQuotaDto, { isArray: true })
   items!: SmsListedQuotaDto[]
 }
 
 /** What a user has in all. */
 export class SmsSummaryDto extends SummaryFields {
   /** The user. */
-  @ShownId()
+  @ResponseId()
   user_id!: number
 }

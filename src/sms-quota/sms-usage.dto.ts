@@ -2,7 +2,7 @@ import {
   BatchDoneFields,
   BatchItemFields,
   BatchRefusedDto,
-  brokenLedgerRules,
+  ledgerViolations,
   CheckFields,
   ConsumeFields,
   LedgerFields,
@@ -11,7 +11,7 @@ import {
   ReserveFields,
 } from '../channel-api/usage.dto.js'
 import type { FieldError } from '../error/service-error.js'
-import { IdField, ItemsField, ShownForms, ShownId, ShownObject } from '../http/field.decorator.js'
+import { IdField, ItemsField, ResponseForms, ResponseId, ResponseObject } from '../http/field.decorator.js'
 
 /** Units that a user spends at once. */
 export class SmsConsumeDto extends ConsumeFields {
@@ -55,35 +55,35 @@ export class SmsLedgerQuery extends LedgerFields {
   user_id?: number
 
   /** Asked by the pipe. */
-  brokenRules(): FieldError[] {
-    return brokenLedgerRules(this, 'user_id')
+  violations(): FieldError[] {
+    return ledgerViolations(this, 'user_id')
   }
 }
 
 /** A consume or a reservation of a user, with what became of it. */
 export class SmsOperationDto extends OperationFields {
   /** Who spends. */
-  @ShownId()
+  @ResponseId()
   user_id!: number
 }
 
 /** A page of the ledger, newest first. */
 export class SmsLedgerPageDto extends LedgerPageFields {
   /** The operations. */
-  @ShownObject(() => SmsOperationDto, { isArray: true })
+  @ResponseObject(() => SmsOperationDto, { isArray: true })
   items!: SmsOperationDto[]
 }
 
 /** How one item of a batch was answered that took effect. */
 export class SmsBatchDoneDto extends BatchDoneFields {
   /** What it made. */
-  @ShownObject(() => SmsOperationDto)
+  @ResponseObject(() => SmsOperationDto)
   operation!: SmsOperationDto
 }
 
 /** One result for each item, in order: `status` 200 with the operation, any other with the problem. */
 export class SmsBatchAnswerDto {
   /** The results. */
-  @ShownForms([SmsBatchDoneDto, BatchRefusedDto])
+  @ResponseForms([SmsBatchDoneDto, BatchRefusedDto])
   results!: (SmsBatchDoneDto | BatchRefusedDto)[]
 }

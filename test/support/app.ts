@@ -5,7 +5,7 @@ import { Test } from '@nestjs/testing'
 import request from 'supertest'
 import { APP_OPTIONS, configureApp } from '../../src/app.js'
 import { AppModule } from '../../src/app.module.js'
-import { digestOf, newToken } from '../../src/auth/token.js'
+import { hashOf, newToken } from '../../src/auth/token.js'
 import type { Role } from '../../src/role/role.js'
 import { Clock } from '../../src/clock/clock.js'
 import { type Config, loadConfig } from '../../src/config/config.js'
@@ -32,7 +32,7 @@ export const TOKENS: Record<As, string> = {
 
 /** AUTH_TOKENS with all of them. */
 export const AUTH_TOKENS = (Object.keys(TOKENS) as As[])
-  .map((name) => `${name}:${ROLE_OF[name]}:${digestOf(TOKENS[name]).toString('hex')}`)
+  .map((name) => `${name}:${ROLE_OF[name]}:${hashOf(TOKENS[name]).toString('hex')}`)
   .join(',')
 
 /** How one request is sent. */

@@ -1,8 +1,8 @@
 import type { TestDatabase } from './database.js'
 
 /**
- * Looks for contradictions between what is stored twice: counters and ledger, operations and acts, settings and their history.
- * Reads the tables alone, and knows nothing of the code that wrote them.
+ * Looks for contradictions between what is stored twice: counters and ledger, operations and acts, settings and their
+ * history. Reads the tables alone, and knows nothing of the code that wrote them.
  * @returns one line for each contradiction; none where the books are in order
  */
 export async function audit(database: Pick<TestDatabase, 'rows'>, { loweredTotals = false } = {}): Promise<string[]> {

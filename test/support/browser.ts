@@ -69,7 +69,10 @@ export class TestBrowser {
   }
 }
 
-/** What axe-core finds that is serious or critical. It is read into the page by the debugger, so no policy is in its way. */
+/**
+ * What axe-core finds that is serious or critical. It is read into the page by the debugger, so no policy is in its
+ * way.
+ */
 export async function seriousFindings(page: Page): Promise<Finding[]> {
   if (!(await page.evaluate<boolean>("'axe' in window"))) await page.evaluate(AXE)
   return page.evaluate<Finding[]>(RUN_AXE)

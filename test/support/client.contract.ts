@@ -45,7 +45,9 @@ export class ClientBench {
   }
 }
 
-/** Senders of both channels consume through a network that loses answers; in the end every unit is accounted for, once. */
+/**
+ * Senders of both channels consume through a network that loses answers; in the end every unit is accounted for, once.
+ */
 export function clientLosesNothing(kind: StoreKind, consumes: number): void {
   let bench: ClientBench
 

@@ -1,22 +1,18 @@
 import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chownSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chownSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { createConnection, type RowDataPacket } from 'mysql2/promise'
+import { findGalera } from '../../scripts/galera.mjs'
 import { findMariaDb, freePort } from '../../scripts/mariadb.mjs'
 import { guard } from './guard.js'
 import { opened } from './opened.js'
 
-/** Where Debian's and Fedora's package galera-4 puts the library. */
-const LIBRARY = [
-  '/usr/lib/galera/libgalera_smm.so',
-  '/usr/lib64/galera-4/libgalera_smm.so',
-  '/usr/lib64/galera/libgalera_smm.so',
-].find((path) => existsSync(path))
+const LIBRARY = findGalera()
 
 /** Is everything here that a cluster on this machine needs, rsync for the joining nodes apart? */
 export const CAN_START_CLUSTER = LIBRARY !== undefined && findMariaDb() !== undefined
@@ -93,7 +89,10 @@ export class GaleraNode {
     ])
   }
 
-  /** Starts it and waits until it is in step with the others. @param first it founds the cluster instead of joining it */
+  /**
+   * Starts it and waits until it is in step with the others.
+   * @param first it founds the cluster instead of joining it
+   */
   async start({ first = false } = {}): Promise<void> {
     // Whoever joins gets the user with the data.
     const founding = first ? ['--wsrep-new-cluster', `--init-file=${join(this.directory, 'init.sql')}`] : []
@@ -219,7 +218,10 @@ export class GaleraCluster {
   }
 }
 
-/** Sends every connection to one node, and from the moment at which that one refuses to the next, until that one refuses. */
+/**
+ * Sends every connection to one node, and from the moment at which that one refuses to the next, until that one
+ * refuses.
+ */
 export class Failover {
   /** The place of the node that is written to. */
   current = 0

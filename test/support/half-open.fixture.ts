@@ -5,7 +5,10 @@ import { HttpClient } from './http-client.js'
 import { Instance } from './instance.js'
 import { TcpProxy } from './tcp-proxy.js'
 
-/** A suite that has opened half of what it needs when its beforeAll fails, so that its own afterAll fails as well. Run by harness.e2e-spec.ts alone. */
+/**
+ * A suite that has opened half of what it needs when its beforeAll fails, so that its own afterAll fails as well. Run
+ * by harness.e2e-spec.ts alone.
+ */
 describe('half open', () => {
   let database: TestDatabase
   let instance: Instance

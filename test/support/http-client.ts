@@ -28,7 +28,10 @@ export class NoAnswer extends Error {
 
 const PATIENCE_MS = 30_000
 
-/** A plain client with many kept connections, and no retries of its own: what happens to a request is the test's to know. */
+/**
+ * A plain client with many kept connections, and no retries of its own: what happens to a request is the test's to
+ * know.
+ */
 export class HttpClient {
   private readonly agent = new Agent({ keepAlive: true, maxSockets: 512 })
   private readonly closed = opened(() => this.close())

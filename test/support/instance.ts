@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { freePort } from '../../scripts/mariadb.mjs'
-import { digestOf, newToken } from '../../src/auth/token.js'
+import { hashOf, newToken } from '../../src/auth/token.js'
 import { guard } from './guard.js'
 import { type Answer, type HttpClient, NoAnswer } from './http-client.js'
 import { opened } from './opened.js'
@@ -14,7 +14,7 @@ export const ADMIN = newToken('admin')
 export const OTHER = newToken('admin')
 
 const AUTH_TOKENS = Object.entries({ admin: ADMIN, other: OTHER })
-  .map(([name, token]) => `${name}:admin:${digestOf(token).toString('hex')}`)
+  .map(([name, token]) => `${name}:admin:${hashOf(token).toString('hex')}`)
   .join(',')
 
 const ENTRY = join(process.cwd(), 'dist/src/main.js')
@@ -39,13 +39,23 @@ export class Instance {
     readonly url: string,
     private readonly client: HttpClient,
     private readonly env: Record<string, string>,
+    private readonly entry: string,
   ) {}
 
-  /** Starts one and waits until it is ready. @param databaseUrl as DATABASE_URL names it */
-  static async start(databaseUrl: string, client: HttpClient, env: Record<string, string> = {}): Promise<Instance> {
-    if (!existsSync(ENTRY)) throw new Error(`${ENTRY} is missing: npm run build`)
+  /**
+   * Starts one and waits until it is ready.
+   * @param databaseUrl as DATABASE_URL names it
+   * @param entry the program, where it is not the present version
+   */
+  static async start(
+    databaseUrl: string,
+    client: HttpClient,
+    env: Record<string, string> = {},
+    entry = ENTRY,
+  ): Promise<Instance> {
+    if (!existsSync(entry)) throw new Error(`${entry} is missing: npm run build`)
     const port = await freePort()
-    const instance = new Instance(`http://127.0.0.1:${port}`, client, {
+    const all = {
       NODE_ENV: 'production',
       DATABASE_URL: databaseUrl,
       AUTH_TOKENS,
@@ -53,14 +63,15 @@ export class Instance {
       PORT: String(port),
       SHUTDOWN_DELAY_SECONDS: '0',
       ...env,
-    })
+    }
+    const instance = new Instance(`http://127.0.0.1:${port}`, client, all, entry)
     await instance.start()
     return instance
   }
 
   /** Starts the process again, on the same port. */
   async start(): Promise<void> {
-    const child = spawn(process.execPath, [ENTRY], {
+    const child = spawn(process.execPath, [this.entry], {
       // Nothing of the caller's own configuration may leak in.
       env: { PATH: process.env['PATH'] ?? '', ...this.env },
       stdio: ['ignore', 'pipe', 'pipe'],

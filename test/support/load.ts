@@ -3,7 +3,10 @@ import { type Answer, NoAnswer } from './http-client.js'
 import type { Instance } from './instance.js'
 import { bodyOf, fresh, MAIL, resultsOf, tally, times } from './wire.js'
 
-/** Consumes of one unit, sent by many callers, each of which repeats what was not answered with the same keys until it is. */
+/**
+ * Consumes of one unit, sent by many callers, each of which repeats what was not answered with the same keys until it
+ * is.
+ */
 export class Load {
   /** Operation ids by key: what a caller has heard to be done. */
   readonly acknowledged = new Map<string, string>()

@@ -6,8 +6,9 @@ const CLOSING_WITHIN_MS = 90_000
 const open = new Set<() => unknown>()
 
 /**
- * Sees to it that what is opened is closed at the end of the test file, however far its suites came: where a beforeAll fails, an afterAll that relies on it
- * fails too, and would leave processes, servers and sockets behind, which keep Jest from ending.
+ * Sees to it that what is opened is closed at the end of the test file, however far its suites came: where a beforeAll
+ * fails, an afterAll that relies on it fails too, and would leave processes, servers and sockets behind, which keep
+ * Jest from ending.
  * @param close as often as one likes
  * @returns to be called when it is closed
  */

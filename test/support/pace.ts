@@ -1,4 +1,7 @@
-/** What the loop below takes on a machine for which the bounds of the suites are meant, with nothing else to do, in milliseconds. */
+/**
+ * What the loop below takes on a machine for which the bounds of the suites are meant, with nothing else to do, in
+ * milliseconds.
+ */
 const NOMINAL_MS = 13
 const ROUNDS = 1_000_000
 const SAMPLES = 5
@@ -11,8 +14,8 @@ function work(): number {
 }
 
 /**
- * A bound in milliseconds, for the machine that this runs on and what else it has to do: more where a known amount of work takes longer than it
- * should. What is promised to callers is promised on a machine that keeps up.
+ * A bound in milliseconds, for the machine that this runs on and what else it has to do: more where a known amount of
+ * work takes longer than it should. What is promised to callers is promised on a machine that keeps up.
  */
 export function inTime(milliseconds: number): number {
   const took = Array.from({ length: SAMPLES }, () => {

@@ -8,7 +8,9 @@ import { listContract } from './quota/list.contract.js'
 import { updateContract } from './quota/update.contract.js'
 import { quotaSuite } from './quota/suite.js'
 
-/** What both channels promise of quotas (contract, §3 and §7), said once. The clock stands at START before each test. */
+/**
+ * What both channels promise of quotas (contract, §3 and §7), said once. The clock stands at START before each test.
+ */
 export function quotaContract(api: ChannelApi, app: () => TestApp): void {
   const suite = quotaSuite(api, app)
   createContract(suite)

@@ -8,7 +8,10 @@ interface Scope {
 const scopes = new AsyncLocalStorage<Scope>()
 let current: Scope | undefined
 
-/** A test that took too long goes on running, although Jest has begun the next one. Before that touches what tests share, it is stopped. */
+/**
+ * A test that took too long goes on running, although Jest has begun the next one. Before that touches what tests
+ * share, it is stopped.
+ */
 export function stopIfOver(): void {
   if (scopes.getStore()?.over === true) throw new Error('this test took too long, and the next one has begun')
 }
@@ -24,7 +27,10 @@ function scoped(test: TestFunction): TestFunction {
   }
 }
 
-/** Jest's `it`, for tests that share an application, a clock or an owner: `stopIfOver` knows them, and the application and the clock ask it. */
+/**
+ * Jest's `it`, for tests that share an application, a clock or an owner: `stopIfOver` knows them, and the application
+ * and the clock ask it.
+ */
 export const it = Object.assign(
   (name: string, test: TestFunction, timeout?: number): void => {
     plain(name, scoped(test), timeout)

@@ -28,7 +28,10 @@ export interface Statement {
 export type Rule = (statement: Statement) => Fate | Promise<Fate>
 
 const QUERY = 0x03
-/** Where the text of a query begins; MySQL 8.0.23 and later put the number of its attributes (none) and of their sets (one) before it. */
+/**
+ * Where the text of a query begins; MySQL 8.0.23 and later put the number of its attributes (none) and of their sets
+ * (one) before it.
+ */
 const TEXT_AT = 5
 const ATTRIBUTES = 2
 /** Said by the server behind what it was to carry out, so that it is known to have done so. */
@@ -124,7 +127,10 @@ class Line {
     }
   }
 
-  /** What becomes of one statement among others: those before it are carried out, those behind it never reach the server. */
+  /**
+   * What becomes of one statement among others: those before it are carried out, those behind it never reach the
+   * server.
+   */
   private meetWithin(fate: Fate, before: readonly string[], text: string, head: Buffer): void {
     const send = (statements: readonly string[]): boolean => this.server.write(queryPacket(statements, head))
     if (fate === 'silence') {
@@ -186,7 +192,10 @@ function errorPacket(number: number): Buffer {
   return Buffer.concat([head, content])
 }
 
-/** Stands between the service and its database, understands as much of the protocol as it needs, and breaks what a rule says. */
+/**
+ * Stands between the service and its database, understands as much of the protocol as it needs, and breaks what a rule
+ * says.
+ */
 export class TcpProxy {
   /** Asked about every statement; without one, all pass. */
   rule: Rule | undefined
@@ -227,7 +236,10 @@ export class TcpProxy {
     for (const line of this.lines) line.cut()
   }
 
-  /** From now on nothing passes on the connections there are, and neither end is told: a cable that was pulled out. New ones work. */
+  /**
+   * From now on nothing passes on the connections there are, and neither end is told: a cable that was pulled out. New
+   * ones work.
+   */
   mute(): void {
     for (const line of this.lines) line.muted = true
   }

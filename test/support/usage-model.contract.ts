@@ -21,17 +21,18 @@ import { type Ask, type Given, type ModelOperation, type SettingsBody, UsageMode
 /**
  * Random histories of owners, asked of the service and of a model, which must answer alike.
  *
- * Several owners live side by side on one clock, one step each at a time, so that one transaction takes them together. Most histories go to the ledger and
- * the readers of the mail channel as the application has them; HTTP_SHARE of them go over HTTP, to SMS. A step over HTTP costs about four times as
- * much: 100 histories take there what 400 take past it.
+ * Several owners live side by side on one clock, one step each at a time, so that one transaction takes them together.
+ * Most histories go to the ledger and the readers of the mail channel as the application has them; HTTP_SHARE of them
+ * go over HTTP, to SMS. A step over HTTP costs about four times as much: 100 histories take there what 400 take past
+ * it.
  *
  * MODEL_RUNS: histories on each store. A failing run prints its seed and path; MODEL_SEED repeats a series.
  */
 const SEED = Number(process.env['MODEL_SEED'] ?? Date.now() % 2 ** 31)
 const HTTP_SHARE = 0.2
 const STEPS = 40
-const MOST_OWNERS = 24
-const MOST_FIRST = 5
+const MAX_OWNERS = 24
+const MAX_FIRST = 5
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
@@ -174,7 +175,7 @@ const meanwhile = fc.record({
 })
 
 const history = fc.record({
-  first: fc.array(create, { minLength: 1, maxLength: MOST_FIRST, size: 'max' }),
+  first: fc.array(create, { minLength: 1, maxLength: MAX_FIRST, size: 'max' }),
   commands: fc.array(command, { minLength: STEPS, maxLength: STEPS }),
 })
 
@@ -188,7 +189,7 @@ const world = fc.record({
     '2028-02-28T12:00:00.000Z',
   ),
   meanwhile: fc.array(meanwhile, { minLength: STEPS, maxLength: STEPS }),
-  owners: fc.array(history, { minLength: 1, maxLength: MOST_OWNERS, size: 'max' }),
+  owners: fc.array(history, { minLength: 1, maxLength: MAX_OWNERS, size: 'max' }),
 })
 
 // --- asking the service ----------------------------------------------------------------------------------------------
@@ -646,7 +647,7 @@ export function usageEqualsItsModel(histories: number): void {
         const results = await Promise.allSettled(lives.map(act))
         for (const result of results) if (result.status === 'rejected') throw result.reason
       }
-      for (let n = 0; n < MOST_FIRST; n += 1) {
+      for (let n = 0; n < MAX_FIRST; n += 1) {
         await all(async (life, place) => life.step(histories[place]!.first[n] ?? { kind: 'pause' }))
       }
       for (const [n, { jump, sweep }] of between.entries()) {
@@ -677,7 +678,8 @@ export function usageEqualsItsModel(histories: number): void {
         for (let round = 0; steps - before < runs * share * STEPS; round += 1) {
           await fc.assert(
             fc.asyncProperty(world, async (drawn) => live(wayTo(app), drawn)),
-            // Shrinking a history takes many minutes: it is for whoever looks into a failure, not for whoever learns of one.
+            // Shrinking a history takes many minutes: it is for whoever looks into a failure, not for whoever learns of
+            // one.
             { numRuns: 2, seed: (SEED + round) % 2 ** 31, endOnFailure: process.env['MODEL_SHRINK'] === undefined },
           )
         }

@@ -1,8 +1,9 @@
 import { type CycleUnit, nextBoundary } from '../../src/quota/cycle.js'
 
 /**
- * What the contract says a quota service does, for one owner, in the plainest words there are: a list of quotas, a list of operations, and no counters at all.
- * `used` and `reserved` are added up from the operations each time somebody asks. Only the calendar is the service's own.
+ * What the contract says a quota service does, for one owner, in the plainest words there are: a list of quotas, a list
+ * of operations, and no counters at all. `used` and `reserved` are added up from the operations each time somebody
+ * asks. Only the calendar is the service's own.
  */
 
 /** A quota's settings, and the cycle that is running. */
@@ -81,7 +82,9 @@ export type Ask =
   | { kind: 'get'; operation: string }
   | { kind: 'ledger'; quota: number | undefined; before: string | undefined; size: number }
 
-/** An answer as far as the contract fixes it: of a refusal the code, and where the contract names more members, those. */
+/**
+ * An answer as far as the contract fixes it: of a refusal the code, and where the contract names more members, those.
+ */
 export interface Answer {
   status: number
   body: unknown
@@ -263,14 +266,16 @@ export class UsageModel {
     }
   }
 
-  /** When a request that does not fit might: tried at the first reset after each instant at which something comes back. */
+  /**
+   * When a request that does not fit might: tried at the first reset after each instant at which something comes back.
+   */
   refillsAt(amount: number): string | null {
     const quotas = this.paying()
     const comesBack = [
       ...quotas.flatMap(({ resetAt }) => (resetAt === null ? [] : [resetAt])),
       ...this.operations.flatMap((operation) => (this.stateOf(operation) === 'reserved' ? [operation.expiresAt!] : [])),
     ].sort((a, b) => a - b)
-    const isOver = (quota: ModelQuota, at: number): boolean => quota.expireAt !== null && quota.expireAt <= at
+    const isExpired = (quota: ModelQuota, at: number): boolean => quota.expireAt !== null && quota.expireAt <= at
     for (const from of comesBack) {
       const resets = quotas
         .filter(({ type }) => type === 2)
@@ -278,12 +283,12 @@ export class UsageModel {
           quota,
           at: quota.resetAt! >= from ? quota.resetAt! : this.nextReset(quota, from - 1),
         }))
-        .filter(({ quota, at }) => !isOver(quota, at))
+        .filter(({ quota, at }) => !isExpired(quota, at))
       if (resets.length === 0) continue
       const at = Math.min(...resets.map((reset) => reset.at))
       let capacity = 0
       for (const quota of quotas) {
-        if (isOver(quota, at)) continue
+        if (isExpired(quota, at)) continue
         const anew = quota.resetAt !== null && quota.resetAt <= at
         capacity += anew ? quota.total : Math.max(0, quota.total - this.used(quota) - this.reserved(quota, at))
       }
@@ -350,7 +355,9 @@ export class UsageModel {
     }
   }
 
-  /** The same key and request: the first success. The same key and another request: 422. A refusal is not remembered. */
+  /**
+   * The same key and request: the first success. The same key and another request: 422. A refusal is not remembered.
+   */
   private once(
     key: string | undefined,
     request: string,

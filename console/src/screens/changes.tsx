@@ -141,7 +141,11 @@ export function ChangesScreen({ desk, search }: { desk: Desk; search: ChangesSea
   return (
     <Screen title={`Changes of ${desk.title} quotas`}>
       <ChangeFilters key={JSON.stringify(filter)} desk={desk} filter={filter} />
-      <Loaded of={asked} isEmpty={({ items }) => items.length === 0} empty="No change matches these filters.">
+      <Loaded
+        of={asked}
+        isEmpty={({ items }) => items.length === 0}
+        empty={Object.keys(filter).length > 0 ? 'No change matches these filters.' : 'Nobody has changed anything yet.'}
+      >
         {({ items }) => <ChangeTable desk={desk} rows={items} />}
       </Loaded>
       <nav className="pager" aria-label="Pages">

@@ -32,8 +32,8 @@ export function draftName(desk: Desk, id: number): string {
 }
 
 /**
- * Changes a quota's settings, and only those that were touched. What somebody else saves meanwhile is never overwritten unseen: the second to save is shown theirs, their
- * own, and what both started from.
+ * Changes a quota's settings, and only those that were touched. What somebody else saves meanwhile is never overwritten
+ * unseen: the second to save is shown theirs, their own, and what both started from.
  */
 export function EditForm({ desk, quota, onDone }: { desk: Desk; quota: Quota; onDone: () => void }): ReactNode {
   const queries = useQueryClient()

@@ -121,7 +121,10 @@ function Why({ rows }: { rows: readonly Refusal[] }): ReactNode {
   )
 }
 
-/** Asks the service whether an amount would fit, and if not, when. @param suggested what was refused, so that the answer stands there unasked */
+/**
+ * Asks the service whether an amount would fit, and if not, when.
+ * @param suggested what was refused, so that the answer stands there unasked
+ */
 function WouldFit({ desk, owner, suggested }: { desk: Desk; owner: number; suggested: number }): ReactNode {
   const [text, setText] = useState(String(suggested))
   const [wanted, setWanted] = useState(suggested)
@@ -166,7 +169,7 @@ function Verdict({ check: { allowed, requested, remaining, refillsAt } }: { chec
       <span aria-hidden="true">✕ </span>
       {amount(requested)} would be refused: {amount(remaining)} left.{' '}
       {refillsAt === null ? (
-        'No reset of these quotas will make it fit; top up.'
+        'No reset will make it fit; top up.'
       ) : (
         <>
           It fits from <Time at={refillsAt} ago /> on.

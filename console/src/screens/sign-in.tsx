@@ -2,7 +2,10 @@ import { type SubmitEvent, type ReactNode, useRef, useState } from 'react'
 import { Failure, Field } from '../parts.tsx'
 import { signIn } from '../session.ts'
 
-/** Asks for a token. It goes nowhere but into the head of requests, and, if its owner wants that, into what the tab keeps until it is closed. */
+/**
+ * Asks for a token. It goes nowhere but into the head of requests, and, if its owner wants that, into what the tab
+ * keeps until it is closed.
+ */
 export function SignInForm({ autoFocus = false, onDone }: { autoFocus?: boolean; onDone?: () => void }): ReactNode {
   const field = useRef<HTMLInputElement>(null)
   const keep = useRef<HTMLInputElement>(null)

@@ -23,7 +23,9 @@ function monthEnd(): string {
   return new Date(date.getFullYear(), date.getMonth() + 1, 1).toISOString()
 }
 
-/** Gives units on top of what there is: a total quota, which ends with the running cycle unless another end is chosen. */
+/**
+ * Gives units on top of what there is: a total quota, which ends with the running cycle unless another end is chosen.
+ */
 export function TopUp({
   desk,
   owner,

@@ -269,7 +269,8 @@ export function listContract(suite: QuotaSuite): void {
         const page = await listed(query)
         return [page.total, page.total_relation]
       }
-      // A request waits but shortly for a count that nobody has made yet, and says that there are more than 10,000 until it is made.
+      // A request waits but shortly for a count that nobody has made yet, and says that there are more than 10,000
+      // until it is made.
       const soon = async (total: number, query = mine) => {
         let [seen, relation] = await count(query)
         for (let tries = 0; seen !== total && tries < 500; tries += 1) {

@@ -19,7 +19,10 @@ export const DAY = 86_400
 export const LARGEST = 1_000_000_000_000
 export const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
-/** One channel's usage, under test: an application of its own, an owner of its own for every test, and the ways to ask. To be called within a `describe`. */
+/**
+ * One channel's usage, under test: an application of its own, an owner of its own for every test, and the ways to ask.
+ * To be called within a `describe`.
+ */
 export function usageSuite(channel: ChannelApi, other: ChannelApi, kind: StoreKind) {
   let store: Store
   let app: TestApp

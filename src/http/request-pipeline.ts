@@ -16,14 +16,15 @@ import { type Route, RouteTable } from './route-table.js'
 export type Gate = (request: Request, response: Response) => unknown
 
 /**
- * What every request passes on its way to its handler, in the order in which it may be refused: the gates, who calls, is there such a route, may they, is the
- * body one.
+ * What every request passes on its way to its handler, in the order in which it may be refused: the gates, who calls,
+ * is there such a route, may they, is the body one.
  *
- * The route is found once, in the route table, and its handler is called directly: what was asked about is what is served, and nothing is served that was
- * not asked about. Nest's part begins behind it: the handler's parameters and their pipes, the answer, the filter of what is thrown.
+ * The route is found once, in the route table, and its handler is called directly: what was asked about is what is
+ * served, and nothing is served that was not asked about. Nest's part begins behind it: the handler's parameters and
+ * their pipes, the answer, the filter of what is thrown.
  */
 @Injectable()
-export class Frame implements OnModuleInit {
+export class RequestPipeline implements OnModuleInit {
   private readonly handlers = new Map<Route, RouteHandler>()
   private gates: readonly Gate[] = []
 
@@ -35,7 +36,10 @@ export class Frame implements OnModuleInit {
     private readonly host: HttpAdapterHost<NativeExpressAdapter>,
   ) {}
 
-  /** By now Nest has made its handlers. @throws Error where one has no route, so that nobody could reach it, or a route has none */
+  /**
+   * By now Nest has made its handlers.
+   * @throws Error where one has no route, so that nobody could reach it, or a route has none
+   */
   onModuleInit(): void {
     const { handlers } = this.host.httpAdapter
     for (const route of this.routes.routes) {

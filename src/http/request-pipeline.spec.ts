@@ -11,7 +11,7 @@ import { FRAME } from '../app.module.js'
 import { AdminAuth, AnyPrincipal, Public, ServiceAuth } from '../auth/access.decorator.js'
 import { AuthModule } from '../auth/auth.module.js'
 import { Caller } from '../auth/caller.decorator.js'
-import { digestOf } from '../auth/token.js'
+import { hashOf } from '../auth/token.js'
 import { ClockModule } from '../clock/clock.module.js'
 import { loadConfig } from '../config/config.js'
 import { ConfigModule } from '../config/config.module.js'
@@ -23,7 +23,7 @@ import { AmountField, ChoiceField, IdField } from './field.decorator.js'
 import { HttpModule } from './http.module.js'
 import { IdParam, OperationIdParam } from './id-param.decorator.js'
 import { IdempotencyKey, OptionalIdempotencyKey } from './idempotency-key.decorator.js'
-import { pagingOf, WalkQuery } from './page.dto.js'
+import { pagingOf, CursorPageQuery } from './page.dto.js'
 
 class SpendDto {
   @IdField()
@@ -33,7 +33,7 @@ class SpendDto {
   amount!: number
 }
 
-class ListQuery extends WalkQuery {
+class ListQuery extends CursorPageQuery {
   @ChoiceField(['active', 'disabled'], { optional: true })
   status?: string
 }
@@ -126,7 +126,7 @@ class DoorController {
 const TOKENS = { usage: 'qs_usage_one', service: 'qs_service_two', admin: 'qs_admin_three' }
 const config = loadConfig({
   AUTH_TOKENS: Object.entries(TOKENS)
-    .map(([role, token]) => `${role}-name:${role}:${digestOf(token).toString('hex')}`)
+    .map(([role, token]) => `${role}-name:${role}:${hashOf(token).toString('hex')}`)
     .join(','),
   CORS_ORIGINS: 'https://office.example.com,http://localhost:8080',
 })
@@ -136,13 +136,13 @@ const config = loadConfig({
   controllers: [ThingController, DoorController],
   providers: [...FRAME, Metrics, Shutdown],
 })
-class FrameModule {}
+class PipelineModule {}
 
 let app: NestExpressApplication
 let server: Server
 
 beforeAll(async () => {
-  app = await NestFactory.create<NestExpressApplication>(FrameModule, new NativeExpressAdapter(), {
+  app = await NestFactory.create<NestExpressApplication>(PipelineModule, new NativeExpressAdapter(), {
     ...APP_OPTIONS,
     logger: false,
     abortOnError: false,

@@ -27,34 +27,34 @@ export interface HeldBy {
 }
 
 /** One owner's part of the working set. */
-export interface OwnerBook<Q extends QuotaRow> {
+export interface OwnerWorkingSet<Q extends QuotaRow> {
   readonly ownerId: number
   /** Every quota of the owner that may be live, and those that a request named. */
   readonly quotas: Set<Q>
   /** Open holds as far as they are needed: all that are not due where a refusal may want them. */
   readonly holds: Map<string, Hold>
   /** Active quotas in draw-down order; undefined after an edit. */
-  paying: Q[] | undefined
+  activeQuotas: Q[] | undefined
   /** When they can pay more; undefined before a refusal asks, and after an edit. */
   refills: Refills | undefined
 }
 
 /**
- * The working set of one batch: what was read under the owners' locks, changed in memory request by request, and what is to be written of it.
- * All quotas are rolled to `now`. Knows no database.
+ * The working set of one batch: what was read under the owners' locks, changed in memory request by request, and what
+ * is to be written of it. All quotas are rolled to `now`. Knows no database.
  */
-export class Book<Q extends QuotaRow> {
+export class WorkingSet<Q extends QuotaRow> {
   private readonly quotas = new Map<number, Q>()
   private readonly loaded = new Map<number, Counters>()
   private readonly touchedIds = new Set<number>()
   /** Quotas that were drawn on. */
   private readonly drawnIds = new Set<number>()
-  private readonly owners = new Map<number, OwnerBook<Q>>()
+  private readonly owners = new Map<number, OwnerWorkingSet<Q>>()
   private readonly operations = new Map<string, OperationEntry>()
-  private readonly onceActs = new Map<string, Act>()
+  private readonly actsByDeduplicationKey = new Map<string, Act>()
   private readonly actsById = new Map<string, Act>()
   /** What due holds keep that are still written down, by quota and cycle. */
-  private readonly unswept = new Map<string, number>()
+  private readonly dueUnits = new Map<string, number>()
   /** Owners whose due holds were looked at. */
   readonly dueOwners = new Set<number>()
 
@@ -69,10 +69,10 @@ export class Book<Q extends QuotaRow> {
 
   constructor(readonly now: Instant) {}
 
-  owner(ownerId: number): OwnerBook<Q> {
+  owner(ownerId: number): OwnerWorkingSet<Q> {
     let owner = this.owners.get(ownerId)
     if (owner === undefined) {
-      owner = { ownerId, quotas: new Set(), holds: new Map(), paying: undefined, refills: undefined }
+      owner = { ownerId, quotas: new Set(), holds: new Map(), activeQuotas: undefined, refills: undefined }
       this.owners.set(ownerId, owner)
     }
     return owner
@@ -84,11 +84,11 @@ export class Book<Q extends QuotaRow> {
     const { used, reserved, cycleSeq, cycleEndsAt, holdDueAt } = quota
     this.loaded.set(quota.id, { used, reserved, cycleSeq, cycleEndsAt, holdDueAt })
     roll(quota, this.now)
-    quota.reserved -= this.unsweptOf(quota)
+    quota.reserved -= this.dueUnitsOf(quota)
     this.quotas.set(quota.id, quota)
     const owner = this.owner(quota.ownerId)
     owner.quotas.add(quota)
-    owner.paying = undefined
+    owner.activeQuotas = undefined
     owner.refills = undefined
   }
 
@@ -107,7 +107,7 @@ export class Book<Q extends QuotaRow> {
   /** Takes in an act that was read. */
   addAct(act: Act): void {
     this.actsById.set(act.id, act)
-    if (act.once !== null) this.onceActs.set(act.once, act)
+    if (act.deduplicationKey !== null) this.actsByDeduplicationKey.set(act.deduplicationKey, act)
   }
 
   /** The act of this very request, committed by an earlier try whose answer was lost. */
@@ -115,8 +115,8 @@ export class Book<Q extends QuotaRow> {
     return this.actsById.get(id)
   }
 
-  actByOnce(once: string): Act | undefined {
-    return this.onceActs.get(once)
+  actByDeduplicationKey(deduplicationKey: string): Act | undefined {
+    return this.actsByDeduplicationKey.get(deduplicationKey)
   }
 
   /** Records an act to be written; later requests of the batch see it. */
@@ -126,25 +126,25 @@ export class Book<Q extends QuotaRow> {
   }
 
   /** The owner's active quotas in draw-down order. */
-  paying(ownerId: number): readonly Q[] {
+  activeQuotas(ownerId: number): readonly Q[] {
     const owner = this.owner(ownerId)
-    owner.paying ??= [...owner.quotas].filter((quota) => isActive(quota, this.now)).sort(byDrawDown)
-    return owner.paying
+    owner.activeQuotas ??= [...owner.quotas].filter((quota) => isActive(quota, this.now)).sort(byDrawDown)
+    return owner.activeQuotas
   }
 
   /**
-   * The earliest reset from which `amount` could fit, or null. Needs the owner's open holds. What it takes to know that is sorted once for all
-   * refusals of a batch.
+   * The earliest reset from which `amount` could fit, or null. Needs the owner's open holds. What it takes to know that
+   * is sorted once for all refusals of a batch.
    */
   refillsAt(ownerId: number, amount: number): Instant | null {
     const owner = this.owner(ownerId)
-    owner.refills ??= new Refills(this.paying(ownerId), owner.holds)
+    owner.refills ??= new Refills(this.activeQuotas(ownerId), owner.holds)
     return owner.refills.at(amount)
   }
 
   ownerRemaining(ownerId: number): number {
     let sum = 0
-    for (const quota of this.paying(ownerId)) sum += remaining(quota)
+    for (const quota of this.activeQuotas(ownerId)) sum += remaining(quota)
     return sum
   }
 
@@ -155,10 +155,10 @@ export class Book<Q extends QuotaRow> {
   }
 
   /**
-   * Moves a quota's counters by parts of an operation, where the cycle that paid is still the running one: across a reset nothing is
-   * burdened or enriched.
+   * Moves a quota's counters by parts of an operation, where the cycle that paid is still the running one: across a
+   * reset nothing is burdened or enriched.
    */
-  move(parts: readonly Allocation[], by: { used?: 1 | -1; reserved?: 1 | -1 }): void {
+  applyAllocations(parts: readonly Allocation[], by: { used?: 1 | -1; reserved?: 1 | -1 }): void {
     for (const { quotaId, cycleSeq, amount } of parts) {
       const quota = this.quotas.get(quotaId)
       if (quota?.cycleSeq !== cycleSeq) continue
@@ -166,14 +166,14 @@ export class Book<Q extends QuotaRow> {
       quota.reserved += (by.reserved ?? 0) * amount
       this.touchedIds.add(quotaId)
       if (by.used === 1 || by.reserved === 1) this.drawnIds.add(quotaId)
-      this.owner(quota.ownerId).refills?.moved()
+      this.owner(quota.ownerId).refills?.countersChanged()
     }
   }
 
   openHold(ownerId: number, hold: Hold): void {
     const owner = this.owner(ownerId)
     owner.holds.set(hold.operationId, hold)
-    owner.refills?.heldAnew()
+    owner.refills?.holdsChanged()
     this.newHolds.set(hold.operationId, { ownerId, hold })
     for (const { quotaId } of hold.allocations) {
       const quota = this.quotas.get(quotaId)
@@ -184,19 +184,19 @@ export class Book<Q extends QuotaRow> {
   closeHold(ownerId: number, operationId: string): void {
     const owner = this.owner(ownerId)
     owner.holds.delete(operationId)
-    owner.refills?.heldAnew()
+    owner.refills?.holdsChanged()
     if (!this.newHolds.delete(operationId)) this.closedHolds.push(operationId)
   }
 
   /**
-   * Takes note of what due holds keep that are still written down. `reserved` here is without it from now on, whatever is written; what they keep of quotas
-   * that are taken in later counts too.
+   * Takes note of what due holds keep that are still written down. `reserved` here is without it from now on, whatever
+   * is written; what they keep of quotas that are taken in later counts too.
    * @param ownerIds whose holds these are: all of their due ones
    */
   overdue(ownerIds: readonly number[], units: readonly Allocation[]): void {
     for (const ownerId of ownerIds) this.dueOwners.add(ownerId)
     for (const { quotaId, cycleSeq, amount } of units) {
-      this.unswept.set(cycleOf(quotaId, cycleSeq), amount)
+      this.dueUnits.set(cycleOf(quotaId, cycleSeq), amount)
       const quota = this.quotas.get(quotaId)
       if (quota?.cycleSeq === cycleSeq) quota.reserved -= amount
     }
@@ -204,12 +204,12 @@ export class Book<Q extends QuotaRow> {
 
   /** A quota as it is to be written: with what due holds keep as long as these are written down. */
   stored(quota: Q): Q {
-    return { ...quota, reserved: quota.reserved + this.unsweptOf(quota) }
+    return { ...quota, reserved: quota.reserved + this.dueUnitsOf(quota) }
   }
 
   /**
-   * Is anything spent that a due hold keeps and that is still written down? It must be written down as expired together with that: an instance whose clock
-   * is behind could still have it committed, and the quota would be overdrawn.
+   * Is anything spent that a due hold keeps and that is still written down? It must be written down as expired together
+   * with that: an instance whose clock is behind could still have it committed, and the quota would be overdrawn.
    */
   get leans(): boolean {
     return [...this.drawnIds].some((id) => this.leansOn(id))
@@ -217,16 +217,16 @@ export class Book<Q extends QuotaRow> {
 
   /**
    * Writes down that due holds have expired. Needs the quotas that paid for them.
-   * @param all or only those that the book leans on
+   * @param all or only those that the working set leans on
    */
-  sweep(due: readonly HeldBy[], all: boolean): void {
+  expireHolds(due: readonly HeldBy[], all: boolean): void {
     for (const { ownerId, hold } of due) {
       const { operationId, allocations } = hold
       if (this.expiredOperations.has(operationId)) continue
       if (!all && !allocations.some(({ quotaId }) => this.leansOn(quotaId))) continue
       for (const { quotaId, cycleSeq, amount } of allocations) {
         const cycle = cycleOf(quotaId, cycleSeq)
-        this.unswept.set(cycle, (this.unswept.get(cycle) ?? 0) - amount)
+        this.dueUnits.set(cycle, (this.dueUnits.get(cycle) ?? 0) - amount)
         this.touchedIds.add(quotaId)
       }
       this.closeHold(ownerId, operationId)
@@ -239,17 +239,18 @@ export class Book<Q extends QuotaRow> {
   private leansOn(quotaId: number): boolean {
     const quota = this.quotas.get(quotaId)
     if (quota === undefined || !this.drawnIds.has(quotaId)) return false
-    const unswept = this.unsweptOf(quota)
-    return unswept > 0 && quota.used + quota.reserved + unswept > quota.total
+    const dueUnits = this.dueUnitsOf(quota)
+    return dueUnits > 0 && quota.used + quota.reserved + dueUnits > quota.total
   }
 
-  private unsweptOf({ id, cycleSeq }: Q): number {
-    return this.unswept.get(cycleOf(id, cycleSeq)) ?? 0
+  private dueUnitsOf({ id, cycleSeq }: Q): number {
+    return this.dueUnits.get(cycleOf(id, cycleSeq)) ?? 0
   }
 
   /**
-   * Moves `holdDueAt` on where it has come and nothing due is written down any more: to the next hold of the owner, which is never too late, and costs
-   * one look-up. A hold that was settled early leaves its time behind, which moves on too, or every later batch would look again.
+   * Moves `holdDueAt` on where it has come and nothing due is written down any more: to the next hold of the owner,
+   * which is never too late, and costs one look-up. A hold that was settled early leaves its time behind, which moves
+   * on too, or every later batch would look again.
    * @param next when the first of each owner's open holds is due, as far as they are stored
    */
   moveDueTimes(next: ReadonlyMap<number, Instant>): void {
@@ -258,7 +259,7 @@ export class Book<Q extends QuotaRow> {
       first.set(ownerId, Math.min(first.get(ownerId) ?? hold.expiresAt, hold.expiresAt))
     for (const ownerId of this.dueOwners) {
       for (const quota of this.owner(ownerId).quotas) {
-        if (quota.holdDueAt === null || quota.holdDueAt > this.now || this.unsweptOf(quota) > 0) continue
+        if (quota.holdDueAt === null || quota.holdDueAt > this.now || this.dueUnitsOf(quota) > 0) continue
         quota.holdDueAt = quota.reserved > 0 ? (first.get(ownerId) ?? null) : null
         this.touchedIds.add(quota.id)
       }
@@ -269,18 +270,18 @@ export class Book<Q extends QuotaRow> {
   edited(quota: Q): void {
     this.editedQuotas.set(quota.id, quota)
     const owner = this.owner(quota.ownerId)
-    owner.paying = undefined
+    owner.activeQuotas = undefined
     owner.refills = undefined
   }
 
   /** Is there anything to write? */
   get changed(): boolean {
-    return this.newActs.length > 0 || this.expiredOperations.size > 0 || this.movedCounters().length > 0
+    return this.newActs.length > 0 || this.expiredOperations.size > 0 || this.changedCounters().length > 0
   }
 
   /** Quotas whose counters moved, with what differs from what is stored. */
-  movedCounters(): { id: number; values: Partial<Counters> }[] {
-    const moved = []
+  changedCounters(): { id: number; values: Partial<Counters> }[] {
+    const changed = []
     for (const id of [...this.touchedIds].sort((a, b) => a - b)) {
       const quota = this.quotas.get(id)
       const before = this.loaded.get(id)
@@ -288,9 +289,9 @@ export class Book<Q extends QuotaRow> {
       const after = this.stored(quota)
       const differing = COUNTERS.filter((name) => after[name] !== before[name])
       if (differing.length === 0) continue
-      moved.push({ id, values: Object.fromEntries(differing.map((name) => [name, after[name]])) })
+      changed.push({ id, values: Object.fromEntries(differing.map((name) => [name, after[name]])) })
     }
-    return moved
+    return changed
   }
 }
 

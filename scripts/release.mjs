@@ -1,0 +1,57 @@
+/**
+ * The release before this version, out of the repository's own history: what a rolling update runs beside the present version for a while.
+ * `node scripts/release.mjs FOLDER` builds it into an empty folder and prints what to start.
+ */
+import { execFile, execFileSync } from 'node:child_process'
+import { mkdirSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const execute = promisify(execFile)
+
+/** The last release, and the commit that is it. The repository has no tags; this is the one place that knows. */
+export const RELEASE = { version: '0.1.0', commit: '0fd17c9b578ad4a1be7d83415816842d1ca11168' }
+
+/** Why the release cannot be built here; undefined where it can. A shallow clone and an unpacked archive lack the history. */
+export function missingRelease() {
+  try {
+    execFileSync('git', ['cat-file', '-e', `${RELEASE.commit}^{commit}`], {
+      cwd: root,
+      stdio: ['ignore', 'ignore', 'pipe'],
+    })
+    return undefined
+  } catch (error) {
+    const said = String(error.stderr ?? error.message)
+      .trim()
+      .split('\n')[0]
+    return `${RELEASE.version} (commit ${RELEASE.commit.slice(0, 7)}) is not in the history here: ${said}. git fetch --unshallow brings it`
+  }
+}
+
+/**
+ * Builds the release's sources with the present packages: it names the same versions of all that it runs on.
+ * @param folder empty, or not there
+ * @returns the path of its main.js, to be started as `node main.js`
+ */
+export async function buildRelease(folder) {
+  mkdirSync(folder, { recursive: true })
+  if (readdirSync(folder).length > 0) throw new Error(`${folder} is not empty`)
+  const archive = join(folder, 'release.tar')
+  await execute('git', ['archive', '--format=tar', '-o', archive, RELEASE.commit], { cwd: root })
+  await execute('tar', ['-xf', archive], { cwd: folder })
+  rmSync(archive)
+  symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'), 'dir')
+  await execute(process.execPath, [join(root, 'node_modules/@nestjs/cli/bin/nest.js'), 'build'], { cwd: folder })
+  return join(folder, 'dist/src/main.js')
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const [, , folder] = process.argv
+  const missing = missingRelease()
+  if (folder === undefined || missing !== undefined) {
+    console.error(missing ?? 'usage: node scripts/release.mjs FOLDER')
+    process.exitCode = 1
+  } else console.log(`node ${await buildRelease(folder)}`)
+}

@@ -1,0 +1,108 @@
+import type { Locator, Page } from 'playwright-core'
+import { hashOf, newToken } from '../../src/auth/token.js'
+import type { Role } from '../../src/role/role.js'
+import type { TestBrowser } from './browser.js'
+import { HttpClient } from './http-client.js'
+import { Instance } from './instance.js'
+import type { Body } from './quota-api.js'
+
+/** People under their own names, and a program that sends. */
+export const PEOPLE = {
+  admin: 'admin',
+  anna: 'admin',
+  boris: 'admin',
+  chen: 'service',
+  mailer: 'usage',
+} satisfies Record<string, Role>
+export type Person = keyof typeof PEOPLE
+export const TOKENS = Object.fromEntries(
+  Object.entries(PEOPLE).map(([name, role]) => [name, newToken(role)]),
+) as Record<Person, string>
+const AUTH_TOKENS = Object.entries(PEOPLE)
+  .map(([name, role]) => `${name}:${role}:${hashOf(TOKENS[name as Person]).toString('hex')}`)
+  .join(',')
+
+const DAY_MS = 86_400_000
+export const inDays = (days: number): string => new Date(Date.now() + days * DAY_MS).toISOString()
+/** Addresses of the service, and not of the console's files. */
+export const API = /\/(api|health)\//
+
+/** The built service, as its callers see it. */
+export class Service {
+  private constructor(private readonly instance: Instance) {}
+
+  /** @param store whatever it is on, by its address */
+  static async start(store: { readonly url: string }, env: Record<string, string> = {}): Promise<Service> {
+    return new Service(await Instance.start(store.url, new HttpClient(), { AUTH_TOKENS, ...env }))
+  }
+
+  get url(): string {
+    return this.instance.url
+  }
+
+  get log(): string {
+    return this.instance.log
+  }
+
+  async call(as: Person, method: string, path: string, body?: unknown, key?: string): Promise<Body> {
+    const answer = await this.instance.send(method, path, { token: TOKENS[as], body, key })
+    if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.status} ${answer.text}`)
+    return answer.text === '' ? undefined : JSON.parse(answer.text)
+  }
+
+  /** A quota of an account, monthly unless it is told otherwise. @returns its id */
+  async quota(account: number, settings: object = {}, as: Person = 'anna'): Promise<number> {
+    const monthly = { quota_type: 2, total: 1000, cycle_unit: 'month', cycle_reset_at: inDays(10) }
+    const { id } = await this.call(as, 'POST', '/api/v1/quotas', { account_id: account, ...monthly, ...settings })
+    return id as number
+  }
+
+  async stop(): Promise<void> {
+    await this.instance.kill()
+  }
+}
+
+/** Opens the console as somebody. */
+export async function open(
+  browser: TestBrowser,
+  service: Service,
+  path: string,
+  as: Person = 'anna',
+  options: Parameters<TestBrowser['page']>[0] = {},
+): Promise<Page> {
+  const page = await browser.page(options)
+  await page.goto(`${service.url}/admin${path}`)
+  await signIn(page, as)
+  await ready(page)
+  return page
+}
+
+export async function signIn(page: Page, as: Person, { keep = false } = {}): Promise<void> {
+  await field(page, 'Token').fill(TOKENS[as])
+  if (keep) await page.getByLabel('Keep it').check()
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByRole('banner').waitFor()
+}
+
+/** Nothing on the screen is on its way any more. */
+export async function ready(page: Page): Promise<void> {
+  await until(page, "document.querySelector('h1') !== null && document.querySelector('.loading') === null")
+}
+
+/** Looks from outside: what polls within the page would be stopped by its policy. */
+export async function until(page: Page, expression: string): Promise<void> {
+  const deadline = performance.now() + 15_000
+  while (!(await page.evaluate<boolean>(expression))) {
+    if (performance.now() > deadline) throw new Error(`it never was so: ${expression}`)
+    await page.waitForTimeout(20)
+  }
+}
+
+export const field = (page: Page | Locator, name: string) => page.getByLabel(name, { exact: true })
+export const heading = (page: Page, name: string | RegExp) => page.getByRole('heading', { level: 1, name })
+export const button = (page: Page, name: string | RegExp) =>
+  page.getByRole('button', { name, exact: typeof name === 'string' })
+export const panel = (page: Page, name: string) => page.getByRole('region', { name, exact: true })
+export const storageOf = async (page: Page): Promise<string> =>
+  page.evaluate<string>('JSON.stringify([{ ...sessionStorage }, { ...localStorage }, document.cookie])')
+export const focused = async (page: Page): Promise<string> => page.evaluate<string>('document.activeElement.outerHTML')

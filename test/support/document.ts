@@ -1,0 +1,60 @@
+import { readFile } from 'node:fs/promises'
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+import formats from 'ajv-formats'
+
+export interface Schema {
+  [keyword: string]: unknown
+  $ref?: string
+  type?: string | string[]
+  enum?: unknown[]
+  properties?: Record<string, Schema>
+  items?: Schema
+}
+
+export interface Operation {
+  operationId: string
+  parameters?: { name: string; in: string; required?: boolean; schema: Schema }[]
+  requestBody?: { content: Record<string, { schema: Schema }> }
+  responses: Record<string, { content?: Record<string, { schema: Schema }> }>
+}
+
+interface Document {
+  paths: Record<string, Record<string, Operation>>
+  components: { schemas: Record<string, Schema> }
+}
+
+/** What the service promises: openapi.json. */
+export const document = JSON.parse(await readFile('openapi.json', 'utf8')) as Document
+
+const ajv = new Ajv2020({
+  strict: false,
+  allErrors: true,
+  schemas: [{ $id: 'openapi', components: document.components }],
+})
+formats.default(ajv)
+const compiled = new Map<object, ValidateFunction>()
+
+/** The schema with its references made absolute, so that the validator finds them. */
+function validatorOf(schema: Schema): ValidateFunction {
+  let found = compiled.get(schema)
+  if (found === undefined) {
+    found = ajv.compile(
+      JSON.parse(JSON.stringify(schema).replaceAll('"#/components', '"openapi#/components')) as Schema,
+    )
+    compiled.set(schema, found)
+  }
+  return found
+}
+
+/** In what a value is not as a schema of the document says; undefined where it is. */
+export function unlike(schema: Schema, value: unknown): string | undefined {
+  const validate = validatorOf(schema)
+  return validate(value) ? undefined : ajv.errorsText(validate.errors)
+}
+
+/** In what the body of a 200 is not as the document says of a route, which is named as it is there. */
+export function unlikeAnswer(route: string, value: unknown): string | undefined {
+  const schema = document.paths[route]?.['get']?.responses['200']?.content?.['application/json']?.schema
+  if (schema === undefined) throw new Error(`${route} is not in the document`)
+  return unlike(schema, value)
+}
