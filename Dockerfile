@@ -1,13 +1,14 @@
 # Both stages share one base, so that the native library of the embedded store (libsql, glibc) fits the final image.
-FROM node:24-bookworm-slim AS build
-# An install reports to nobody.
-ENV SCARF_ANALYTICS=false
+# A whole version, so that the same sources give the same image; who wants it by its digest: --build-arg BASE=node:…@sha256:…
+ARG BASE=node:24.21.0-bookworm-slim
+FROM ${BASE} AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
 # The lock file names the packages beside the service, too.
 COPY client/package.json ./client/
 COPY console/package.json ./console/
-RUN npm ci --no-audit --no-fund
+# What comes from the registry runs nothing here; no package needs to.
+RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY nest-cli.json tsconfig.json tsconfig.build.json ormconfig.ts ./
 COPY scripts/build.mjs ./scripts/
 COPY src ./src
@@ -15,11 +16,11 @@ COPY client/src ./client/src
 COPY console ./console
 # npm takes TypeScript for a part of @nestjs/swagger, whose compiler plugin alone uses it. The last line starts what is left.
 RUN npm run build -- service console \
-  && npm prune --omit=dev --no-audit --no-fund \
+  && npm prune --omit=dev --ignore-scripts --no-audit --no-fund \
   && rm -rf node_modules/@libsql/*-musl* node_modules/typescript node_modules/@quota-service node_modules/.bin \
   && DATABASE_URL=sqlite:/tmp/build/quota.db node dist/src/migrate.js
 
-FROM node:24-bookworm-slim
+FROM ${BASE}
 ENV NODE_ENV=production \
   HOST=0.0.0.0 \
   PORT=3000 \

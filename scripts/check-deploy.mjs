@@ -1,0 +1,488 @@
+/**
+ * `npm run check:deploy`: holds what is in deploy/ and compose.yaml against the service as it is built.
+ *
+ * - Alert rules and their tests: promtool, where it is installed (Debian: prometheus). Each alert has a test that sees it fire, one that does not, and a place in
+ *   docs/operations.md.
+ * - Every metric, label and value of a label in the rules and on the dashboard is one that a running service tells: the built one is started, on SQLite and where
+ *   there is a MariaDB on a throwaway one too, does a little of everything, and is asked for its metrics.
+ * - Manifests parse, their settings are ones that the service knows and takes, and they leave it the time that its end needs.
+ *
+ * The exit code is 0 only if all of it holds.
+ */
+import { execFileSync, spawn } from 'node:child_process'
+import { createHash, randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { request } from 'node:http'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { load as parseYaml } from 'js-yaml'
+import Database from 'libsql'
+import mysql from 'mysql2/promise'
+import { findMariaDb, freePort, startMariaDb } from './mariadb.mjs'
+import { namesIn } from './promql.mjs'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const at = (path) => join(root, path)
+const read = (path) => readFileSync(at(path), 'utf8')
+
+const RULES = 'deploy/prometheus/rules.yaml'
+const TESTS = 'deploy/prometheus/rules.test.yaml'
+const DASHBOARD = 'deploy/grafana/quota-service.json'
+const MANIFESTS = 'deploy/kubernetes/base'
+/** What Prometheus adds by itself. */
+const OF_PROMETHEUS = { metrics: ['up'], labels: ['job', 'instance'] }
+const PATIENCE_MS = 60_000
+/** Of a metric that is declared, of which nothing was measured. */
+const UNSEEN = new Map()
+
+const mistakes = []
+const wrong = (text) => mistakes.push(text)
+
+const cleanups = []
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'])
+  process.once(signal, () => void cleanUp().finally(() => process.exit(1)))
+try {
+  checkRules()
+  await checkManifests()
+  await checkNames()
+} finally {
+  await cleanUp()
+}
+for (const mistake of mistakes) console.error(`wrong: ${mistake}`)
+if (mistakes.length === 0) console.log('what is in deploy/ fits the service')
+process.exitCode = mistakes.length === 0 ? 0 : 1
+
+async function cleanUp() {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup()
+}
+
+// --- Alert rules
+
+function checkRules() {
+  const alerts = alertRules()
+  const tests = parseYaml(read(TESTS)).tests.flatMap((test) => test.alert_rule_test)
+  const operations = read('docs/operations.md')
+  for (const { alert } of alerts) {
+    const own = tests.filter((test) => test.alertname === alert)
+    const firing = own.filter((test) => (test.exp_alerts ?? []).length > 0)
+    if (firing.length === 0) wrong(`${TESTS}: no test sees ${alert} fire`)
+    if (firing.length === own.length) wrong(`${TESTS}: no test sees ${alert} not fire`)
+    if (!operations.includes(`\`${alert}\``)) wrong(`docs/operations.md does not say what ${alert} means`)
+  }
+  for (const { alertname } of tests) {
+    if (!alerts.some(({ alert }) => alert === alertname)) wrong(`${TESTS}: there is no alert ${alertname}`)
+  }
+  promtool('check', 'rules', RULES)
+  promtool('check', 'config', '--syntax-only', 'deploy/prometheus/prometheus.yaml')
+  promtool('test', 'rules', TESTS)
+}
+
+function alertRules() {
+  return parseYaml(read(RULES)).groups.flatMap(({ rules }) => rules)
+}
+
+function promtool(...args) {
+  try {
+    execFileSync('promtool', args, { cwd: root, stdio: 'pipe', encoding: 'utf8' })
+    console.log(`promtool ${args.join(' ')}: fine`)
+  } catch (error) {
+    if (error.code === 'ENOENT')
+      console.log(`promtool is not installed, so this did not run: promtool ${args.join(' ')}`)
+    else wrong(`promtool ${args.join(' ')}:\n${error.stdout}${error.stderr}`)
+  }
+}
+
+// --- Manifests
+
+async function checkManifests() {
+  const { loadConfig } = await import('../dist/src/config/config.js')
+  const known = settingsOf(loadConfig)
+
+  const files = readdirSync(at(MANIFESTS)).filter((file) => file.endsWith('.yaml'))
+  const byFile = new Map(files.map((file) => [file, parseYaml(read(`${MANIFESTS}/${file}`))]))
+  const kustomization = byFile.get('kustomization.yaml')
+  byFile.delete('kustomization.yaml')
+  for (const file of byFile.keys()) {
+    if (!kustomization.resources.includes(file)) wrong(`${MANIFESTS}/kustomization.yaml leaves out ${file}`)
+  }
+  for (const file of kustomization.resources) {
+    if (!byFile.has(file)) wrong(`${MANIFESTS}/kustomization.yaml names ${file}, which is not there`)
+  }
+  const { version } = JSON.parse(read('package.json'))
+  if (kustomization.images[0].newTag !== version) wrong(`${MANIFESTS}/kustomization.yaml: newTag is not ${version}`)
+
+  const ofKind = (kind) => [...byFile.values()].find((resource) => resource.kind === kind)
+  const { data } = ofKind('ConfigMap')
+  const pod = ofKind('Deployment').spec.template.spec
+  const [container] = pod.containers
+  const env = container.env.map(({ name }) => name)
+  for (const name of [...Object.keys(data), ...env]) {
+    if (!known.has(name)) wrong(`${MANIFESTS}: the service knows no setting ${name}`)
+  }
+  for (const [name, value] of Object.entries(data)) {
+    if (typeof value !== 'string') wrong(`${MANIFESTS}/configmap.yaml: ${name} must be in quotes`)
+  }
+  const config = accepted(loadConfig, MANIFESTS, {
+    ...imageEnvironment(),
+    ...data,
+    DATABASE_URL: 'mariadb://quota:secret@database:3306/quota',
+    AUTH_TOKENS: `check:admin:${'0'.repeat(64)}`,
+  })
+  if (config !== undefined) {
+    const { containerPort } = container.ports[0]
+    if (config.port !== containerPort)
+      wrong(`${MANIFESTS}: the service listens on ${config.port}, not ${containerPort}`)
+    if (pod.terminationGracePeriodSeconds <= config.shutdownGraceSeconds) {
+      wrong(`${MANIFESTS}: terminationGracePeriodSeconds must be more than SHUTDOWN_GRACE_SECONDS`)
+    }
+    if (container.readinessProbe.periodSeconds >= config.shutdownDelaySeconds) {
+      wrong(`${MANIFESTS}: SHUTDOWN_DELAY_SECONDS must be more than the period of the readiness probe`)
+    }
+  }
+  for (const probe of ['startupProbe', 'livenessProbe', 'readinessProbe']) {
+    const { path } = container[probe].httpGet
+    if (JSON.parse(read('openapi.json')).paths[path] === undefined) wrong(`${MANIFESTS}: there is no ${path}`)
+  }
+
+  const compose = parseYaml(read('compose.yaml'))
+  const { service } = compose.services
+  for (const name of Object.keys(service.environment)) {
+    if (!known.has(name)) wrong(`compose.yaml: the service knows no setting ${name}`)
+  }
+  for (const name of known) {
+    // The image's own, and those that only a process without a container has.
+    const fixed = ['NODE_ENV', 'HOST', 'PORT'].includes(name)
+    if (!fixed && !(name in service.environment)) wrong(`compose.yaml does not hand ${name} to the service`)
+    if (!read('.env.example').includes(`${name}=`)) wrong(`.env.example does not name ${name}`)
+  }
+  const grace = config?.shutdownGraceSeconds ?? 0
+  if (parseInt(service.stop_grace_period, 10) <= grace)
+    wrong('compose.yaml: stop_grace_period must be more than SHUTDOWN_GRACE_SECONDS')
+  for (const [name, { logging, deploy }] of Object.entries(compose.services)) {
+    if (logging?.options?.['max-size'] === undefined) wrong(`compose.yaml: the log of ${name} grows for ever`)
+    if (deploy?.resources?.limits?.memory === undefined) wrong(`compose.yaml: ${name} has no limit of memory`)
+  }
+  console.log(`${byFile.size} manifests and compose.yaml: read, against ${known.size} settings`)
+}
+
+/** Every variable that the configuration asks for. */
+function settingsOf(loadConfig) {
+  const known = new Set()
+  const asked = new Proxy({}, { get: (_, name) => void known.add(String(name)) })
+  loadConfig(asked)
+  return known
+}
+
+function accepted(loadConfig, place, env) {
+  try {
+    return loadConfig(env)
+  } catch (error) {
+    wrong(`${place}: ${error.message}`)
+    return undefined
+  }
+}
+
+/** What the image sets. */
+function imageEnvironment() {
+  const last = read('Dockerfile')
+    .split(/^FROM /m)
+    .at(-1)
+  const block = /^ENV ((?:.*\\\n)*.*)$/m.exec(last)?.[1] ?? ''
+  return Object.fromEntries(block.split(/\s*\\\n\s*/).map((pair) => pair.trim().split('=')))
+}
+
+// --- Names in expressions
+
+async function checkNames() {
+  const expressions = [
+    ...alertRules().map(({ alert, expr }) => [`${RULES}, ${alert}`, expr, []]),
+    ...dashboardExpressions(),
+  ]
+  const series = await seriesOfLoadedServices()
+  const source = sourceText()
+  const rare = new Set()
+  for (const [place, expression, legend] of expressions) {
+    const { selectors, groupings } = namesIn(expression)
+    const labelsHere = new Set(OF_PROMETHEUS.labels)
+    for (const { name, matchers } of selectors) {
+      if (OF_PROMETHEUS.metrics.includes(name)) continue
+      const labels = series.get(name)
+      if (labels === undefined) {
+        wrong(`${place}: the service has no metric ${name}`)
+        continue
+      }
+      if (labels === UNSEEN) rare.add(name)
+      for (const label of labels.keys()) labelsHere.add(label)
+      for (const { label, operator, value } of matchers) {
+        if (OF_PROMETHEUS.labels.includes(label) || labels === UNSEEN) continue
+        const values = labels.get(label)
+        if (values === undefined) wrong(`${place}: ${name} has no label ${label}`)
+        else if (operator.endsWith('~')) checkPattern(place, name, label, value, values)
+        // What a little load does not bring about stands in the code, as a word of its own.
+        else if (!values.has(value) && !source.includes(`'${value}'`) && !/^\d{3}$/.test(value)) {
+          wrong(`${place}: ${name} never has ${label}="${value}"`)
+        }
+      }
+    }
+    if (selectors.some(({ name }) => series.get(name) === UNSEEN)) continue
+    for (const label of [...groupings.filter((one) => one !== 'le'), ...legend]) {
+      if (!labelsHere.has(label)) wrong(`${place}: nothing in it has a label ${label}`)
+    }
+    if (groupings.includes('le') && selectors.some(({ name }) => !name.endsWith('_bucket'))) {
+      wrong(`${place}: only a histogram's _bucket has le`)
+    }
+  }
+  const count = expressions.length
+  console.log(`${count} expressions: every metric and label in them is there, of ${series.size} that the service has`)
+  if (rare.size > 0) console.log(`labels not looked at, since they are told on a server alone: ${[...rare].join(', ')}`)
+}
+
+/** Every variable part of a pattern is a word that was seen or stands for several. */
+function checkPattern(place, name, label, pattern, values) {
+  if (pattern.startsWith('$')) return
+  const whole = new RegExp(`^(?:${pattern})$`)
+  if (![...values].some((value) => whole.test(value)) && !/^5/.test(pattern)) {
+    wrong(`${place}: no ${label} of ${name} is like ${pattern}`)
+  }
+}
+
+/** @returns {[place: string, expression: string, legend: string[]][]} */
+function dashboardExpressions() {
+  const { panels, templating } = JSON.parse(read(DASHBOARD))
+  const variables = templating.list.map(({ name }) => name)
+  const found = []
+  const ids = new Set()
+  for (const { id, type, title, targets = [] } of panels) {
+    if (ids.has(id)) wrong(`${DASHBOARD}: two panels have the id ${id}`)
+    ids.add(id)
+    if (type !== 'row' && targets.length === 0) wrong(`${DASHBOARD}: "${title}" shows nothing`)
+    for (const { expr, legendFormat } of targets) {
+      for (const [, variable] of expr.matchAll(/\$(\w+)/g)) {
+        if (!variables.includes(variable) && variable !== '__rate_interval') {
+          wrong(`${DASHBOARD}, "${title}": there is no variable ${variable}`)
+        }
+      }
+      found.push([
+        `${DASHBOARD}, "${title}"`,
+        expr,
+        [...legendFormat.matchAll(/\{\{(\w+)\}\}/g)].map(([, label]) => label),
+      ])
+    }
+  }
+  for (const { name, type, definition } of templating.list) {
+    if (type !== 'query') continue
+    const [, metric, label] = /^label_values\((.*), (\w+)\)$/.exec(definition)
+    found.push([`${DASHBOARD}, variable ${name}`, metric, [label]])
+  }
+  return found
+}
+
+function sourceText() {
+  const folder = at('src')
+  return readdirSync(folder, { recursive: true })
+    .filter((file) => file.endsWith('.ts') && !file.endsWith('.spec.ts'))
+    .map((file) => readFileSync(join(folder, file), 'utf8'))
+    .join('\n')
+}
+
+// --- A service that has done a little of everything
+
+/** @returns {Promise<Map<string, Map<string, Set<string>>>>} by metric, and by label, the values that were told */
+async function seriesOfLoadedServices() {
+  const series = new Map()
+  const folder = mkdtempSync(join(tmpdir(), 'quota-deploy-'))
+  cleanups.push(async () => rmSync(folder, { recursive: true, force: true }))
+  const file = join(folder, 'quota.db')
+  await loaded(`sqlite:${file}`, series, file)
+  if (findMariaDb() === undefined) {
+    console.log('no MariaDB is installed: metrics were looked at on SQLite alone')
+    return series
+  }
+  const server = await startMariaDb()
+  cleanups.push(async () => server.stop())
+  const connection = await mysql.createConnection(server.url())
+  await connection.query('CREATE DATABASE quota')
+  await connection.end()
+  await loaded(server.url('quota'), series)
+  return series
+}
+
+/** Starts a service, uses and stops it, and notes what its metrics say meanwhile. */
+async function loaded(databaseUrl, series, file) {
+  const service = await start(databaseUrl)
+  try {
+    await use(service)
+    if (file !== undefined) await whileLocked(service, file, series)
+    note(series, await service.metrics())
+    await whileDraining(service, series)
+  } catch (error) {
+    throw new Error(`the service on ${databaseUrl.split(':')[0]} could not be used; it said:\n${service.said()}`, {
+      cause: error,
+    })
+  }
+}
+
+async function start(databaseUrl) {
+  const port = await freePort()
+  const token = randomBytes(16).toString('hex')
+  const digest = createHash('sha256').update(token).digest('hex')
+  const child = spawn(process.execPath, [at('dist/src/main.js')], {
+    cwd: tmpdir(),
+    env: {
+      PATH: process.env.PATH,
+      NODE_ENV: 'production',
+      DATABASE_URL: databaseUrl,
+      AUTH_TOKENS: `check:admin:${digest}`,
+      HOST: '127.0.0.1',
+      PORT: String(port),
+      LOG_LEVEL: 'error',
+      MAX_CONNECTIONS: '10',
+      SHUTDOWN_DELAY_SECONDS: '3',
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let said = ''
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (said += chunk))
+  const exited = once(child, 'exit')
+  cleanups.push(async () => {
+    if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
+    await exited
+  })
+  const send = (method, path, { body, key, good = true } = {}) =>
+    new Promise((resolve, reject) => {
+      const headers = {
+        ...(good ? { authorization: `Bearer ${token}` } : {}),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...(key === undefined ? {} : { 'idempotency-key': key }),
+      }
+      // A connection each: idle ones would be closed to make room.
+      const sent = request({ host: '127.0.0.1', port, method, path, headers, agent: false }, (response) => {
+        let text = ''
+        response.setEncoding('utf8').on('data', (chunk) => (text += chunk))
+        response.once('end', () => resolve({ status: response.statusCode, text }))
+      })
+      sent.on('error', reject).end(body === undefined ? undefined : JSON.stringify(body))
+    })
+  const service = {
+    port,
+    child,
+    exited,
+    send,
+    said: () => said,
+    metrics: async () => (await send('GET', '/metrics')).text,
+  }
+  await until('the service is ready', async () => {
+    if (child.exitCode !== null) throw new Error(`the service did not start:\n${said}`)
+    return (await send('GET', '/health/ready').catch(() => undefined))?.status === 200
+  })
+  return service
+}
+
+/** Spends, is refused, repeats, holds, lists, and talks nonsense, on both channels. */
+async function use({ send, port, metrics }) {
+  const expect = async (status, ...request) => {
+    const answer = await send(...request)
+    if (answer.status !== status) throw new Error(`${request[0]} ${request[1]}: ${answer.status} ${answer.text}`)
+    return JSON.parse(answer.text)
+  }
+  const expireAt = new Date(performance.timeOrigin + 86_400_000).toISOString()
+  const quota = { quota_type: 1, total: 1000, expire_at: expireAt }
+  for (const [channel, owner, admin, usage] of [
+    ['mail', 'account_id', '/api/v1/quotas', '/api/v1/quotas/usage'],
+    ['sms', 'user_id', '/api/sms/admin/quota', '/api/sms/quota/usage'],
+  ]) {
+    const of = (id, amount) => ({ [owner]: id, amount })
+    const { id } = await expect(201, 'POST', admin, { body: { ...quota, [owner]: 1 } })
+    for (let round = 0; round < 40; round += 1) {
+      await Promise.all(
+        [0, 1, 2, 3, 4].map((one) =>
+          expect(200, 'POST', `${usage}/consume`, { body: of(1, 1), key: `${channel}-${round}-${one}` }),
+        ),
+      )
+    }
+    await expect(200, 'POST', `${usage}/consume`, { body: of(1, 1), key: `${channel}-0-0` })
+    await expect(422, 'POST', `${usage}/consume`, { body: of(1, 2), key: `${channel}-0-0` })
+    await expect(409, 'POST', `${usage}/consume`, { body: of(1, 100_000), key: 'too-much' })
+    await expect(409, 'POST', `${usage}/consume`, { body: of(2, 1), key: 'nobody' })
+    await expect(201, 'POST', `${usage}/reserve`, { body: of(1, 5), key: 'hold' })
+    const items = [1, 2, 3].map((one) => ({ ...of(1, one), idempotency_key: `${channel}-batch-${one}` }))
+    await expect(200, 'POST', `${usage}/consume/batch`, { body: { items } })
+    await expect(200, 'GET', `${admin}/${id}`)
+    await expect(404, 'GET', `${admin}/4711`)
+  }
+  await expect(401, 'GET', '/api/v1/quotas', { good: false })
+  await expect(404, 'GET', '/nowhere')
+
+  const sockets = Array.from({ length: 14 }, () => connect(port, '127.0.0.1').on('error', () => {}))
+  sockets[13].write('no HTTP\r\n\r\n')
+  await until('connections are closed', async () => /^http_connections_broken_off_total\{/m.test(await metrics()))
+  for (const socket of sockets) socket.destroy()
+  await until('there is room again', async () => /^http_connections\{state="idle"\} 0$/m.test(await metrics()))
+}
+
+/** Another process has the file for itself: writes wait, and batches are tried again. */
+async function whileLocked({ send, metrics }, file, series) {
+  const other = new Database(file)
+  try {
+    other.exec('BEGIN IMMEDIATE')
+    const body = { account_id: 1, amount: 1 }
+    const waiting = Promise.all(
+      [1, 2, 3].map((one) => send('POST', '/api/v1/quotas/usage/consume', { body, key: `locked-${one}` })),
+    )
+    // Where the wait fails, that is what is told.
+    waiting.catch(() => {})
+    await until('a batch is tried again', async () => {
+      const text = await metrics()
+      note(series, text)
+      return /^quota_reruns_total\{/m.test(text)
+    })
+    other.exec('ROLLBACK')
+    await waiting
+  } finally {
+    other.close()
+  }
+}
+
+async function whileDraining({ child, exited, send, metrics }, series) {
+  child.kill('SIGTERM')
+  await until('it refuses since it is being stopped', async () => (await send('GET', '/api/v1/quotas')).status === 503)
+  note(series, await metrics())
+  const [code] = await exited
+  if (code !== 0) wrong(`the service ended with ${code} after SIGTERM`)
+}
+
+async function until(what, reached) {
+  const end = performance.now() + PATIENCE_MS
+  // A connection of ours may be among those that are closed to make room.
+  while (!(await reached().catch((error) => (error.code === 'ECONNRESET' ? false : Promise.reject(error))))) {
+    if (performance.now() > end) throw new Error(`not within ${PATIENCE_MS / 1000} s: ${what}`)
+    await sleep(250)
+  }
+}
+
+/** Takes down what a scrape tells: names from its lines, and from its types those of which there is nothing yet. */
+function note(series, text) {
+  for (const line of text.split('\n')) {
+    const declared = /^# TYPE (\S+) (\S+)$/.exec(line)
+    if (declared) {
+      const [, name, type] = declared
+      for (const suffix of type === 'histogram' ? ['_bucket', '_sum', '_count'] : ['']) {
+        if (!series.has(name + suffix)) series.set(name + suffix, UNSEEN)
+      }
+      continue
+    }
+    const sample = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? \S+$/.exec(line)
+    if (!sample) continue
+    const [, name, inside = ''] = sample
+    if ((series.get(name) ?? UNSEEN) === UNSEEN) series.set(name, new Map())
+    const labels = series.get(name)
+    for (const [, label, value] of inside.matchAll(/(\w+)="((?:[^"\\]|\\.)*)"/g)) {
+      if (!labels.has(label)) labels.set(label, new Set())
+      labels.get(label).add(value)
+    }
+  }
+}

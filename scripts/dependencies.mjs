@@ -1,0 +1,98 @@
+/**
+ * Part of `npm run lint`: what we build on stays known, free to use, and runs where we say it runs.
+ *
+ * - docs/dependencies.md has a line for each direct dependency, with its licence and its reason, and none for anything else.
+ * - Everything that is shipped, in the image or in the console's files, has a licence that we allow, asks for no newer Node than `engines` and `.nvmrc` say,
+ *   and wants to run nothing when it is installed.
+ *
+ * What is shipped is told by package-lock.json, so that the packages of other platforms are looked at as well.
+ */
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import semver from 'semver'
+import { nameOf, resolve, shippedIn } from './shipped.mjs'
+
+const read = (path) => readFileSync(fileURLToPath(new URL(`../${path}`, import.meta.url)), 'utf8')
+const json = (path) => JSON.parse(read(path))
+
+const TABLE = 'docs/dependencies.md'
+const ALLOWED = [
+  '0BSD',
+  'Apache-2.0',
+  'BlueOak-1.0.0',
+  'BSD-2-Clause',
+  'BSD-3-Clause',
+  'ISC',
+  'MIT',
+  'Python-2.0',
+  'Unlicense',
+]
+/** Packages that tell their licence in words alone, and where they do. */
+const IN_WORDS = { pause: { licence: 'MIT', file: 'Readme.md', words: 'The MIT License' } }
+/** Packages that would run something when they are installed, and are never let: `npm ci --ignore-scripts`. */
+const NEVER_RUN = ['@scarf/scarf']
+
+const { packages } = json('package-lock.json')
+const mistakes = []
+const wrong = (text) => mistakes.push(text)
+
+const shipped = shippedIn(packages)
+checkTable()
+checkShipped()
+for (const mistake of mistakes) console.error(`dependencies: ${mistake}`)
+process.exitCode = mistakes.length === 0 ? 0 : 1
+
+function checkTable() {
+  const direct = new Map()
+  for (const folder of ['', 'client', 'console']) {
+    const { dependencies, devDependencies } = packages[folder]
+    for (const name of Object.keys({ ...dependencies, ...devDependencies }))
+      direct.set(name, resolve(packages, name, folder))
+  }
+  const rows = new Map()
+  for (const [, names, licence, reason] of read(TABLE).matchAll(/^\| (`[^|]*`) \| ([^|]*) \| ([^|]*) \|$/gm)) {
+    for (const [, name] of names.matchAll(/`([^`]+)`/g)) {
+      if (rows.has(name)) wrong(`${TABLE} has two lines for ${name}`)
+      rows.set(name, { licence: licence.trim(), reason: reason.trim() })
+    }
+  }
+  for (const [name, place] of direct) {
+    const row = rows.get(name)
+    const licence = licenceOf(place)
+    if (row === undefined) wrong(`${TABLE} has no line for ${name}: its licence (${licence}), and why it is here`)
+    else if (row.licence !== licence) wrong(`${TABLE}: the licence of ${name} is ${licence}, not ${row.licence}`)
+    else if (row.reason === '') wrong(`${TABLE} does not say why ${name} is here`)
+  }
+  for (const name of rows.keys())
+    if (!direct.has(name)) wrong(`${TABLE} has a line for ${name}, which is no dependency`)
+}
+
+function checkShipped() {
+  const least = semver.minVersion(json('package.json').engines.node)
+  const ours = `${read('.nvmrc').trim()}.x`
+  for (const place of shipped) {
+    const { version, engines, hasInstallScript } = packages[place]
+    const name = nameOf(place)
+    const licence = licenceOf(place)
+    if (!ALLOWED.includes(licence))
+      wrong(`${name}@${version} has the licence ${licence}, which is none of ${ALLOWED.join(', ')}`)
+    if (engines?.node !== undefined && !semver.satisfies(least, engines.node)) {
+      wrong(`${name}@${version} wants Node ${engines.node}, and we promise ${least.version}`)
+    }
+    if (engines?.node !== undefined && !semver.intersects(ours, engines.node)) {
+      wrong(`${name}@${version} wants Node ${engines.node}, and we ship on ${ours}`)
+    }
+    if (hasInstallScript === true && !NEVER_RUN.includes(name))
+      wrong(`${name}@${version} runs a script when it is installed`)
+  }
+}
+
+/** By the lock file; by the older field of the package itself; or in its words. */
+function licenceOf(place) {
+  const { license } = packages[place]
+  if (license !== undefined) return license
+  const { licenses } = json(`${place}/package.json`)
+  if (licenses !== undefined) return licenses.map(({ type }) => type).join(' AND ')
+  const { licence, file, words } = IN_WORDS[nameOf(place)] ?? {}
+  return file !== undefined && read(`${place}/${file}`).includes(words) ? licence : 'unknown'
+}
