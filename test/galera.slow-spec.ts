@@ -1,6 +1,6 @@
 /**
- * The service on a MariaDB Galera cluster of three nodes. `npm run test:faults` has two of them written to at once. That
- * one of them is killed takes minutes, so it is tried on demand alone:
+ * The service on a MariaDB Galera cluster of three nodes. `npm run test:faults` has two of them written to at once.
+ * That one of them is killed takes minutes, so it is tried on demand alone:
  *
  *   npm run build && QUOTA_GALERA=1 npm run jest -- test/galera
  *

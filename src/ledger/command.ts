@@ -38,8 +38,6 @@ export interface Request {
   readonly key: string | null
   /** What may happen once only; see ActRow. */
   readonly deduplicationKey: string | null
-  /** Hash of what was asked, amount left out. */
-  readonly requestHash: string
   readonly command: Command
 }
 

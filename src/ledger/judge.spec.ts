@@ -12,7 +12,6 @@ import type { ChangeRow } from './change.entity.js'
 import type { Channel } from './channel.js'
 import {
   type Command,
-  hashRequest,
   deduplicationKeyFor,
   deduplicationKeyForSettling,
   type Outcome,
@@ -67,7 +66,6 @@ class Tables {
         : key === null
           ? null
           : deduplicationKeyFor(caller, key),
-      requestHash: hashRequest(command, OWNER),
       command,
     }
   }

@@ -15,7 +15,7 @@ import type { Act } from './act.entity.js'
 import type { WorkingSet, OperationEntry } from './working-set.js'
 import type { ChangeAction } from './change.entity.js'
 import type { Channel } from './channel.js'
-import { amountOf, type Command, type Outcome, type RecordedCommand, type Request } from './command.js'
+import { amountOf, type Command, hashRequest, type Outcome, type RecordedCommand, type Request } from './command.js'
 import type { OperationRow } from './operation.entity.js'
 import type { QuotaRow } from './quota.entity.js'
 import { storedJson } from './stored-json.js'
@@ -72,14 +72,15 @@ export class Judge<Q extends QuotaRow> {
   }
 
   /** Has this taken effect before: this very request in a try whose answer was lost, or the same one sent again? */
-  private earlier({ id, deduplicationKey, requestHash, command }: Request): Outcome | undefined {
+  private earlier({ id, ownerId, deduplicationKey, command }: Request): Outcome | undefined {
     const act =
       this.workingSet.actById(id) ??
       (deduplicationKey === null ? undefined : this.workingSet.actByDeduplicationKey(deduplicationKey))
     if (act === undefined) return undefined
     const subject = act.operationId ?? act.quotaId ?? 0
     if (act.id === id) return { body: act.answer, replayed: false, subject }
-    const same = act.requestHash === requestHash && (amountOf(command) ?? act.defaultAmount) === act.amount
+    const same =
+      act.requestHash === hashRequest(command, ownerId) && (amountOf(command) ?? act.defaultAmount) === act.amount
     if (same) return { body: act.answer, replayed: true, subject }
     if (command.kind === 'commit' || command.kind === 'release')
       throw alreadySettled(act.kind === 'commit' ? 'committed' : 'released')
@@ -308,7 +309,7 @@ export class Judge<Q extends QuotaRow> {
   }
 
   private act(
-    { id, command, ownerId, caller, key, deduplicationKey, requestHash, requestId }: Request,
+    { id, command, ownerId, caller, key, deduplicationKey, requestId }: Request,
     what: Pick<Act, 'quotaId' | 'operationId' | 'amount' | 'defaultAmount' | 'answer'>,
   ): Act {
     const { kind } = command as RecordedCommand
@@ -319,7 +320,10 @@ export class Judge<Q extends QuotaRow> {
       caller,
       idempotencyKey: key,
       deduplicationKey,
-      requestHash: requestHash,
+      // Made where it is asked for: most consumes are stored without it.
+      get requestHash() {
+        return hashRequest(command, ownerId)
+      },
       requestId,
       at: this.workingSet.now,
       ...what,

@@ -6,7 +6,7 @@ import type { Transaction, UnitOfWork } from '../database/unit-of-work.js'
 import { ServiceError } from '../error/service-error.js'
 import type { NewSettings, SettingsPatch } from '../quota/settings.js'
 import type { Channel } from './channel.js'
-import { type Command, hashRequest, deduplicationKeyFor, deduplicationKeyForSettling, type Outcome } from './command.js'
+import { type Command, deduplicationKeyFor, deduplicationKeyForSettling, type Outcome } from './command.js'
 import { Engine, type EngineOptions } from './engine.js'
 import { gatheringLoader } from './gathering-loader.js'
 import { IdSource } from './id-source.js'
@@ -181,7 +181,6 @@ export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, Befor
         : key === null
           ? null
           : deduplicationKeyFor(caller.name, key),
-      requestHash: hashRequest(command, ownerId),
       command,
     })
     if (command.kind === 'reserve') this.remember(String(outcome.subject), ownerId)

@@ -20,12 +20,23 @@ export function isPlain({ row, allocations }: OperationEntry): boolean {
 /** The one row of a plain consume. */
 export function plainRow(act: Act, { row, allocations: [paid] }: OperationEntry): ActRow {
   if (paid === undefined) throw new Error('a plain consume that nothing paid')
+  // Member by member: the hash is made only where it is read.
+  const { id, kind, ownerId, caller, idempotencyKey, deduplicationKey, amount, requestId, at } = act
   return {
-    ...act,
+    id,
+    kind,
+    ownerId,
+    quotaId: null,
     operationId: null,
+    caller,
+    idempotencyKey,
+    deduplicationKey,
     requestHash: '',
+    amount,
     defaultAmount: null,
     answer: '',
+    requestId,
+    at,
     plainOwnerId: row.ownerId,
     plainQuotaId: paid.quotaId,
     cycleSeq: paid.cycleSeq,
