@@ -124,9 +124,7 @@ export function settledOnceContract(suite: UsageSuite): void {
       expect(await sums()).toEqual([0, 7, 3])
       expect((await check(4)).body).toMatchObject({ allowed: false, remaining: 3 })
       expect((await read(operation)).body.state).toBe('reserved')
-      const listed = await suite.app.get(
-        `${channel.quotas}${channel.name === 'SMS' ? '/list' : ''}?${channel.owner}=${suite.owner}`,
-      )
+      const listed = await suite.app.get(`${channel.list}?${channel.owner}=${suite.owner}`)
       expect(listed.body.items[0]).toMatchObject({ reserved: 7, remaining: 3 })
       refused(await consume(4), 409, 'quota_exceeded')
 
@@ -135,9 +133,7 @@ export function settledOnceContract(suite: UsageSuite): void {
       expect(await sums()).toEqual([0, 0, 10])
       expect((await check(10)).body).toMatchObject({ allowed: true, remaining: 10 })
       expect((await read(operation)).body.state).toBe('expired')
-      const later = await suite.app.get(
-        `${channel.quotas}${channel.name === 'SMS' ? '/list' : ''}?${channel.owner}=${suite.owner}`,
-      )
+      const later = await suite.app.get(`${channel.list}?${channel.owner}=${suite.owner}`)
       expect(later.body.items[0]).toMatchObject({ reserved: 0, remaining: 10 })
     })
 
