@@ -6,6 +6,7 @@
  *   --quick          one short pair for each figure
  *   --seconds N      how long each load lasts, 5 by default
  *   --only NAME      the figures whose name holds this
+ *   --skip NAMES     none of these, comma-separated: what takes minutes is `memory` and `growth`
  *   --json FILE      writes what was measured
  *   --compare FILE   shows each ratio beside that of an earlier run
  */
@@ -22,6 +23,7 @@ const { values: options } = parseArgs({
     quick: { type: 'boolean', default: false },
     seconds: { type: 'string', default: '5' },
     only: { type: 'string', default: '' },
+    skip: { type: 'string', default: '' },
     json: { type: 'string' },
     compare: { type: 'string' },
   },
@@ -117,7 +119,8 @@ function consume(name, owners, connections, goals, more = {}) {
   }
 }
 
-const cases = CASES.filter(({ name }) => name.includes(options.only))
+const skipped = options.skip.split(',')
+const cases = CASES.filter(({ name }) => name.includes(options.only) && !skipped.includes(name))
 const earlier = options.compare === undefined ? undefined : JSON.parse(readFileSync(options.compare, 'utf8'))
 const mariadb = await startMariaDb({ args: ['--innodb-flush-log-at-trx-commit=1', '--innodb-buffer-pool-size=1G'] })
 const dbPid = () => [mariadb.pid()]
@@ -239,7 +242,7 @@ try {
     }
     process.stderr.write(`${place + 1} of ${cases.length}, about ${Math.ceil(left / 60_000)} min left\n`)
   }
-  const wants = (name) => !interrupted && name.includes(options.only)
+  const wants = (name) => !interrupted && name.includes(options.only) && !skipped.includes(name)
   const further = { quick: options.quick, seconds: SECONDS, pairs: PAIRS, url, admin, instance, mariadb, say }
   const more = {}
   if (wants('two instances')) {
