@@ -7,8 +7,12 @@ import type { TestDatabase } from './database.js'
  */
 export async function audit(database: Pick<TestDatabase, 'rows'>, { loweredTotals = false } = {}): Promise<string[]> {
   const found: string[] = []
+  // A schema of 0.1.0 knows no plain consumes.
+  const columns = await database.rows(
+    "SELECT 1 FROM information_schema.columns WHERE table_schema = DATABASE() AND column_name = 'plain_owner_id'",
+  )
   for (const channel of ['mail', 'sms']) {
-    for (const [what, sql] of Object.entries(questions(channel, loweredTotals))) {
+    for (const [what, sql] of Object.entries(questions(channel, loweredTotals, columns.length > 0))) {
       const rows = await database.rows(sql)
       found.push(...rows.slice(0, 5).map((row) => `${channel}, ${what}: ${JSON.stringify(row)}`))
       if (rows.length > 5) found.push(`${channel}, ${what}: and ${rows.length - 5} more`)
@@ -23,18 +27,21 @@ export function mailOperationsOf(ownerIds: readonly number[]): string {
   return `SELECT id FROM mail_operation WHERE owner_id IN (${list}) UNION SELECT id FROM mail_act WHERE plain_owner_id IN (${list})`
 }
 
-function questions(channel: string, loweredTotals: boolean): Record<string, string> {
+function questions(channel: string, loweredTotals: boolean, withPlain: boolean): Record<string, string> {
   const [quota, hold, change] = ['quota', 'hold', 'change'].map((table) => `${channel}_${table}`)
   const [acts, operations, allocations] = ['act', 'operation', 'allocation'].map((table) => `${channel}_${table}`)
   // A plain consume has one row until something comes of it.
   const plain = (columns: string, from: string, id: string): string =>
-    `SELECT ${columns} FROM ${acts} p WHERE p.plain_owner_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM ${from} o WHERE o.${id} = p.id)`
-  const act = `(SELECT id, kind, caller, idempotency_key, amount, quota_id, IF(plain_owner_id IS NULL, operation_id, id) AS operation_id FROM ${acts})`
+    !withPlain
+      ? ''
+      : ` UNION ALL SELECT ${columns} FROM ${acts} p WHERE p.plain_owner_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM ${from} o WHERE o.${id} = p.id)`
+  const operationId = withPlain ? 'IF(plain_owner_id IS NULL, operation_id, id)' : 'operation_id'
+  const act = `(SELECT id, kind, caller, idempotency_key, amount, quota_id, ${operationId} AS operation_id FROM ${acts})`
   const operation =
-    `(SELECT id, state, amount, charged, refunded FROM ${operations} UNION ALL ` +
+    `(SELECT id, state, amount, charged, refunded FROM ${operations}` +
     `${plain("p.id, 'consumed', p.amount, p.amount, 0", operations ?? '', 'id')})`
   const allocation =
-    `(SELECT operation_id, position, quota_id, cycle_seq, amount FROM ${allocations} UNION ALL ` +
+    `(SELECT operation_id, position, quota_id, cycle_seq, amount FROM ${allocations}` +
     `${plain('p.id, 0, p.plain_quota_id, p.cycle_seq, p.amount', allocations ?? '', 'operation_id')})`
   return {
     // What an operation keeps is the first charged - refunded units of its allocations, in the order they were drawn.
