@@ -41,7 +41,11 @@ export async function reference(file, env = {}) {
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     }),
   )
-  const [{ port }] = await once(child, 'message')
+  const gone = once(child, 'exit').then(() => {
+    throw new Error(`${file} ended before it could be asked`)
+  })
+  const [{ port }] = await Promise.race([once(child, 'message'), gone])
+  gone.catch(() => undefined)
   return { port, pids: [child.pid], token: TOKEN, stop: () => end(child) }
 }
 
