@@ -59,6 +59,7 @@ const CASES = [
       naive: { times: 3.2, cpu: 0.33, db: 0.25 },
       peer: { times: 2.5 },
       express: { times: 0.85 },
+      sql: {},
     }),
     bytes: true,
   },

@@ -44,6 +44,7 @@ function look() {
       title: { font, fontSize: 15, anchor: 'start', offset: 12 },
       axis: {
         labelFont: font,
+        labelLimit: 300,
         titleFont: font,
         labelFontSize: 12,
         titleFontSize: 12,
@@ -81,7 +82,7 @@ function consumes() {
       },
     ],
     axes: [
-      { orient: 'left', scale: 'y', labelPadding: 8, labelLimit: 260 },
+      { orient: 'left', scale: 'y', labelPadding: 8 },
       { orient: 'bottom', scale: 'x', grid: true, tickCount: 5, format: ',d' },
     ],
     marks: [
@@ -185,7 +186,7 @@ function growth() {
       },
     ],
     axes: [
-      { orient: 'left', scale: 'y', labelPadding: 8, labelLimit: 260 },
+      { orient: 'left', scale: 'y', labelPadding: 8 },
       { orient: 'bottom', scale: 'x', grid: true, tickCount: 5, title: 'times; the mark is the goal' },
     ],
     marks: [
