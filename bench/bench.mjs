@@ -15,6 +15,7 @@ import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'
 import { startMariaDb } from '../scripts/mariadb.mjs'
 import { CURVE, curve, grown, memory, startToReady, twoInstances } from './further.mjs'
+import { median } from './median.mjs'
 import { cpuOf, endAll, healthOf, load, reference, service } from './processes.mjs'
 import { audit, bytesOf, connect, DRY, fill, OWNERS } from './store.mjs'
 
@@ -192,7 +193,6 @@ try {
     const tables = ['mail_act', 'mail_operation', 'mail_allocation', 'mail_hold']
     const sizeBefore = bytes ? await bytesOf(admin, tables) : 0
     const rowsBefore = bytes ? await rowsOf(admin) : 0
-    await healthOf(instance)
     const healthBefore = await healthOf(instance)
     const healthBegan = performance.now()
     const own = []
@@ -210,11 +210,11 @@ try {
       : undefined
     const result = {
       name,
-      perSecond: median(own, 'perSecond'),
-      p50: median(own, 'p50'),
-      p99: median(own, 'p99'),
-      cpu: median(own, 'own'),
-      db: median(own, 'db'),
+      perSecond: medianOf(own, 'perSecond'),
+      p50: medianOf(own, 'p50'),
+      p99: medianOf(own, 'p99'),
+      cpu: medianOf(own, 'own'),
+      db: medianOf(own, 'db'),
       ...(size === undefined ? {} : { bytes: Math.round(size) }),
       lagP99Ms: health.lagP99Ms,
       lagMaxMs: health.lagMaxMs,
@@ -244,7 +244,7 @@ try {
     process.stderr.write(`${place + 1} of ${cases.length}, about ${Math.ceil(left / 60_000)} min left\n`)
   }
   const wants = (name) => !interrupted && name.includes(options.only) && !skipped.includes(name)
-  const further = { quick: options.quick, seconds: SECONDS, pairs: PAIRS, url, admin, instance, mariadb, say }
+  const further = { quick: options.quick, seconds: SECONDS, pairs: PAIRS, url, admin, instance, mariadb }
   const more = {}
   if (wants('two instances')) {
     more.twoInstances = await twoInstances(further)
@@ -261,14 +261,14 @@ try {
   if (wants('start to ready')) more.ready = await startToReady(further)
   if (!interrupted) {
     const known = results.filter(({ bytes }) => bytes !== undefined)
-    for (const { name, bytes } of known) say(`${name}: ${bytes} bytes on disk each`)
-    say(`sums: ${await audit(admin, acknowledged)}; MariaDB ${mariadb.version}, Node ${process.version}`)
+    for (const { name, bytes } of known) console.log(`${name}: ${bytes} bytes on disk each`)
+    console.log(`sums: ${await audit(admin, acknowledged)}; MariaDB ${mariadb.version}, Node ${process.version}`)
   }
   if (wants('growth')) more.growth = await grown(further)
   if (results.length > 0) {
-    say('\n| figure | event loop late: p99, worst ms | garbage collection | memory |\n|---|---|---|---|')
+    console.log('\n| figure | event loop late: p99, worst ms | garbage collection | memory |\n|---|---|---|---|')
     for (const { name, lagP99Ms, lagMaxMs, gcPart, residentMb } of results) {
-      say(
+      console.log(
         `| ${name} | ${lagP99Ms.toFixed(0)}, ${lagMaxMs.toFixed(0)} | ${(gcPart * 100).toFixed(1)} % | ${residentMb} MB |`,
       )
     }
@@ -285,17 +285,13 @@ try {
   await mariadb.stop()
 }
 
-function say(line) {
-  console.log(line)
-}
-
 function compared(who, goal, own, others) {
   const ratios = own.map((figure, pair) => figure.perSecond / others[pair].perSecond).sort((a, b) => a - b)
-  const times = median(own, 'perSecond') / median(others, 'perSecond')
-  const cpu = median(own, 'own') / median(others, 'own')
-  const usesStore = median(others, 'db') > 1
-  const db = usesStore ? median(own, 'db') / median(others, 'db') : undefined
-  const p99 = median(own, 'p99') / median(others, 'p99')
+  const times = medianOf(own, 'perSecond') / medianOf(others, 'perSecond')
+  const cpu = medianOf(own, 'own') / medianOf(others, 'own')
+  const usesStore = medianOf(others, 'db') > 1
+  const db = usesStore ? medianOf(own, 'db') / medianOf(others, 'db') : undefined
+  const p99 = medianOf(own, 'p99') / medianOf(others, 'p99')
   const checks = [
     ...(goal.times === undefined ? [] : [times >= goal.times]),
     ...(goal.cpu === undefined ? [] : [cpu <= goal.cpu]),
@@ -305,7 +301,7 @@ function compared(who, goal, own, others) {
   return {
     who,
     goal,
-    perSecond: median(others, 'perSecond'),
+    perSecond: medianOf(others, 'perSecond'),
     times,
     spread: [ratios[0], ratios.at(-1)],
     cpu,
@@ -329,6 +325,6 @@ async function rowsOf(admin) {
   return Number(n)
 }
 
-function median(figures, name) {
-  return figures.map((figure) => figure[name]).sort((a, b) => a - b)[Math.floor(figures.length / 2)]
+function medianOf(figures, name) {
+  return median(figures.map((figure) => figure[name]))
 }

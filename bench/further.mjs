@@ -1,6 +1,7 @@
 /** What is measured beside the service's figures against its references: instances, load, size, memory and the start. */
 import { startMariaDb } from '../scripts/mariadb.mjs'
-import { FEW, grow, MANY, OWNERS as GROWN_OWNERS, SERVER } from './growth.mjs'
+import { FEW, grow, MANY, SERVER } from './growth.mjs'
+import { median } from './median.mjs'
 import { healthOf, load, reference, service } from './processes.mjs'
 import { connect, OWNERS } from './store.mjs'
 
@@ -12,19 +13,19 @@ export const CURVE = 'latency against load'
 const LOADS = [1, 4, 16, 64, 256]
 const WARM_UP = 10_000
 
-async function consuming(instance, connections, bound, owners = OWNERS) {
+async function consuming(instance, connections, bound, whose = { owners: OWNERS }) {
   const figure = await load({
     kind: 'consume',
     port: instance.port,
     connections,
-    options: { path: CONSUME, token: instance.token, owners },
+    options: { path: CONSUME, token: instance.token, ...whose },
     ...bound,
   })
   return right(figure, 200)
 }
 
-async function reading(instance, path, owners, connections, bound) {
-  const options = { path, token: instance.token, owners }
+async function reading(instance, path, connections, bound) {
+  const options = { path, token: instance.token, owners: OWNERS }
   return right(await load({ kind: 'get', port: instance.port, connections, options, ...bound }), 200)
 }
 
@@ -35,7 +36,7 @@ function right(figure, status) {
 }
 
 /** The same connections on one instance, and shared by two on the same database. */
-export async function twoInstances({ url, instance, seconds, pairs, say }) {
+export async function twoInstances({ url, instance, seconds, pairs }) {
   const other = await service(url)
   for (const each of [instance, other]) await consuming(each, 64, { count: WARM_UP })
   const [one, both] = [[], []]
@@ -49,15 +50,15 @@ export async function twoInstances({ url, instance, seconds, pairs, say }) {
   }
   await other.stop()
   const times = median(both) / median(one)
-  say(
+  console.log(
     `\ntwo instances: ${median(both).toFixed(0)}/s together, one ${median(one).toFixed(0)}/s: ${times.toFixed(2)} × (goal ≥ 1 ×, ${times >= 1 ? 'met' : 'missed'})`,
   )
   return { one: median(one), both: median(both), times, acknowledged }
 }
 
 /** How long a consume takes while so many callers send one after the other. */
-export async function curve({ instance, seconds, say }) {
-  say(`\n| ${CURVE}: connections | consumes/s | p50 ms | p99 ms |\n|---|---|---|---|`)
+export async function curve({ instance, seconds }) {
+  console.log(`\n| ${CURVE}: connections | consumes/s | p50 ms | p99 ms |\n|---|---|---|---|`)
   const points = []
   await consuming(instance, 64, { count: WARM_UP })
   let acknowledged = WARM_UP
@@ -65,13 +66,13 @@ export async function curve({ instance, seconds, say }) {
     const { answered, perSecond, p50, p99 } = await consuming(instance, connections, { seconds })
     acknowledged += answered
     points.push({ connections, perSecond, p50, p99 })
-    say(`| ${connections} | ${perSecond.toFixed(0)} | ${p50.toFixed(1)} | ${p99.toFixed(1)} |`)
+    console.log(`| ${connections} | ${perSecond.toFixed(0)} | ${p50.toFixed(1)} | ${p99.toFixed(1)} |`)
   }
   return { points, acknowledged }
 }
 
 /** Resident memory while the same load goes on, in steps. */
-export async function memory({ instance, quick, say }) {
+export async function memory({ instance, quick }) {
   const [steps, seconds] = quick ? [3, 3] : [10, 30]
   const residentMb = []
   let acknowledged = 0
@@ -79,12 +80,12 @@ export async function memory({ instance, quick, say }) {
     acknowledged += (await consuming(instance, 64, { seconds })).answered
     residentMb.push((await healthOf(instance)).residentMb)
   }
-  say(`\nmemory over ${steps * seconds} s of consumes: ${residentMb.join(', ')} MB (goal ≤ 250 MB, flat)`)
+  console.log(`\nmemory over ${steps * seconds} s of consumes: ${residentMb.join(', ')} MB (goal ≤ 250 MB, flat)`)
   return { residentMb, everySeconds: seconds, acknowledged }
 }
 
 /** From the start of the process to its first ready answer, and an empty Nest application's to its first answer. */
-export async function startToReady({ url, say }) {
+export async function startToReady({ url }) {
   const [own, empty] = [[], []]
   for (let pair = 0; pair < 3; pair += 1) {
     const began = performance.now()
@@ -97,7 +98,7 @@ export async function startToReady({ url, say }) {
     await started.stop()
   }
   const times = median(own) / median(empty)
-  say(
+  console.log(
     `\nstart to ready, schema in place: ${median(own).toFixed(0)} ms, an empty Nest application ${median(empty).toFixed(0)} ms: ${times.toFixed(2)} × (goal ≤ 2 ×, ${times <= 2 ? 'met' : 'missed'})`,
   )
   return { own: median(own), empty: median(empty), times }
@@ -106,7 +107,7 @@ export async function startToReady({ url, say }) {
 /**
  * The same requests on a small and on a large store: p50, a few callers at a time, in turn. Each store has a server of its own, with the same settings.
  */
-export async function grown({ quick, seconds, pairs, say }) {
+export async function grown({ quick, seconds, pairs }) {
   const sizes = quick
     ? [
         { quotas: 20_000, acts: 100_000 },
@@ -133,11 +134,10 @@ export async function grown({ quick, seconds, pairs, say }) {
       )
     }
     const [small, large] = stores
-    const page = (filter) => (store) => reading(store.instance, `${API}?${filter}`, GROWN_OWNERS, 8, { seconds })
-    const summary = (owner) => (store) =>
-      reading(store.instance, `${API}/summary/${owner}`, GROWN_OWNERS, 8, { seconds })
+    const page = (filter) => (store) => reading(store.instance, `${API}?${filter}`, 8, { seconds })
+    const summary = (owner) => (store) => reading(store.instance, `${API}/summary/${owner}`, 8, { seconds })
     const cases = [
-      ['consume', 1.5, (store) => consuming(store.instance, 8, { seconds }, GROWN_OWNERS)],
+      ['consume', 1.5, (store) => consuming(store.instance, 8, { seconds })],
       ['summary', 1.5, summary('{owner}')],
       ['first page', 1.5, page('page=1')],
       ['first page, status=active', 1.5, page('status=active')],
@@ -145,9 +145,9 @@ export async function grown({ quick, seconds, pairs, say }) {
       ['first page, status=expired', 1.5, page('status=expired')],
       ['first page, account_id', 1.5, page('account_id={owner}')],
     ]
-    say('\n| growth: p50 | small ms | large ms | times | goal | |\n|---|---|---|---|---|---|')
+    console.log('\n| growth: p50 | small ms | large ms | times | goal | |\n|---|---|---|---|---|---|')
     const results = []
-    for (const { instance } of stores) await consuming(instance, 64, { count: WARM_UP }, GROWN_OWNERS)
+    for (const { instance } of stores) await consuming(instance, 64, { count: WARM_UP })
     for (const [name, goal, measure] of cases) {
       results.push(
         await inTurn(
@@ -168,18 +168,11 @@ export async function grown({ quick, seconds, pairs, say }) {
         () => many(small),
       ),
     )
-    const spend = (owner) => () =>
-      load({
-        kind: 'consume',
-        port: small.instance.port,
-        connections: 8,
-        options: { path: CONSUME, token: small.instance.token, owners: 1, from: owner },
-        seconds,
-      }).then((figure) => right(figure, 200))
+    const spend = (owner) => () => consuming(small.instance, 8, { seconds }, { owners: 1, from: owner })
     results.push(
       await inTurn(`consume, ${MANY.quotas} quotas against ${FEW.quotas}`, 3, spend(FEW.owner), spend(MANY.owner)),
     )
-    say(
+    console.log(
       `bytes of a consume among ${sizes.map(({ acts }) => acts).join(' and ')}: ${stores.map(({ bytes }) => Math.round(bytes)).join(' and ')}`,
     )
     return { sizes, results, bytes: stores.map(({ bytes }) => Math.round(bytes)) }
@@ -201,7 +194,7 @@ export async function grown({ quick, seconds, pairs, say }) {
     }
     const [before, after] = [median(p50.small), median(p50.large)]
     const times = after / before
-    say(
+    console.log(
       `| ${name} | ${before.toFixed(2)} | ${after.toFixed(2)} | ${times.toFixed(2)} × | ≤ ${goal} × | ${times <= goal ? 'met' : 'missed'} |`,
     )
     return { name, small: before, large: after, times, goal, met: times <= goal }
@@ -213,8 +206,4 @@ async function bytesPerAct(admin, acts) {
     "SELECT SUM(data_length + index_length) AS bytes FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = 'mail_act'",
   )
   return Number(bytes) / acts
-}
-
-function median(values) {
-  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)]
 }

@@ -2,9 +2,8 @@
  * Large stores, made by the server itself in a few minutes: rows are written in order of their ids, and the indexes are built afterwards. The same sizes
  * give the same rows.
  */
+import { OWNERS } from './store.mjs'
 
-/** Owners whose quotas are looked at and spent from, each with as many as any other. */
-export const OWNERS = 10_000
 /** One with two quotas, and one with as many as an owner may have. */
 export const FEW = { owner: 50_000_001, quotas: 2 }
 export const MANY = { owner: 50_000_002, quotas: 200 }

@@ -12,6 +12,7 @@ const measured = JSON.parse(readFileSync(file, 'utf8'))
 const OWN = '#1f6feb'
 const OTHER = '#8b949e'
 const FIGURE = 'consume: 10,000 owners'
+const BAR_NAMES = { orient: 'left', scale: 'y', labelPadding: 8, labelLimit: 260 }
 const NAMES = {
   naive: 'textbook transaction',
   peer: 'rate-limiter-flexible',
@@ -66,52 +67,10 @@ function consumes() {
     ...result.against.map(({ who, perSecond }) => ({ who: NAMES[who], perSecond, colour: OTHER })),
   ].sort((a, b) => b.perSecond - a.perSecond)
   return {
+    ...bars(values, { of: 'who', length: 'perSecond', row: 44, padding: 0.3, fill: { field: 'colour' } }),
     width: 560,
-    height: 44 * values.length,
     title: 'Requests a second: consume, 10,000 owners, 64 callers, each committed to disk',
-    data: [{ name: 'figures', values }],
-    scales: [
-      { name: 'y', type: 'band', domain: { data: 'figures', field: 'who' }, range: 'height', padding: 0.3 },
-      {
-        name: 'x',
-        type: 'linear',
-        domain: { data: 'figures', field: 'perSecond' },
-        range: 'width',
-        nice: true,
-        zero: true,
-      },
-    ],
-    axes: [
-      { orient: 'left', scale: 'y', labelPadding: 8 },
-      { orient: 'bottom', scale: 'x', grid: true, tickCount: 5, format: ',d' },
-    ],
-    marks: [
-      {
-        type: 'rect',
-        from: { data: 'figures' },
-        encode: {
-          enter: {
-            y: { scale: 'y', field: 'who' },
-            height: { scale: 'y', band: 1 },
-            x: { value: 0 },
-            x2: { scale: 'x', field: 'perSecond' },
-            fill: { field: 'colour' },
-          },
-        },
-      },
-      {
-        type: 'text',
-        from: { data: 'figures' },
-        encode: {
-          enter: {
-            y: { scale: 'y', field: 'who', band: 0.5 },
-            x: { scale: 'x', field: 'perSecond', offset: 6 },
-            baseline: { value: 'middle' },
-            text: { signal: "format(datum.perSecond, ',d')" },
-          },
-        },
-      },
-    ],
+    axes: [BAR_NAMES, { orient: 'bottom', scale: 'x', grid: true, tickCount: 5, format: ',d' }],
   }
 }
 
@@ -169,64 +128,73 @@ function lines(values, x, y, by) {
 function growth() {
   if (measured.growth === undefined) return undefined
   const values = measured.growth.results.map(({ name, times, goal }) => ({ name, times, goal }))
+  const { marks, ...drawn } = bars(values, {
+    of: 'name',
+    length: 'times',
+    upTo: ['times', 'goal'],
+    row: 34,
+    padding: 0.35,
+    fill: { value: OWN },
+    label: { format: '.2f', offset: -6, align: { value: 'right' }, fill: { value: 'white' } },
+  })
+  const goal = {
+    type: 'rule',
+    from: { data: 'figures' },
+    encode: {
+      enter: {
+        y: { scale: 'y', field: 'name', offset: -4 },
+        y2: { scale: 'y', field: 'name', band: 1, offset: 4 },
+        x: { scale: 'x', field: 'goal' },
+        stroke: { value: '#24292f' },
+        strokeWidth: { value: 2 },
+      },
+    },
+  }
+  const [rects, labels] = marks
   return {
+    ...drawn,
     width: 420,
-    height: 34 * values.length,
     title: `p50 with ${count(measured.growth.sizes[1])}, against ${count(measured.growth.sizes[0])}`,
+    axes: [BAR_NAMES, { orient: 'bottom', scale: 'x', grid: true, tickCount: 5, title: 'times; the mark is the goal' }],
+    marks: [rects, goal, labels],
+  }
+}
+
+/** Bars from left to right with their figures, one below the other, each of `row` pixels' height. */
+function bars(values, { of, length, upTo = [length], row, padding, fill, label = { format: ',d', offset: 6 } }) {
+  const { format, offset, ...look } = label
+  const from = { data: 'figures' }
+  return {
+    height: row * values.length,
     data: [{ name: 'figures', values }],
     scales: [
-      { name: 'y', type: 'band', domain: { data: 'figures', field: 'name' }, range: 'height', padding: 0.35 },
-      {
-        name: 'x',
-        type: 'linear',
-        domain: { data: 'figures', fields: ['times', 'goal'] },
-        range: 'width',
-        zero: true,
-        nice: true,
-      },
-    ],
-    axes: [
-      { orient: 'left', scale: 'y', labelPadding: 8 },
-      { orient: 'bottom', scale: 'x', grid: true, tickCount: 5, title: 'times; the mark is the goal' },
+      { name: 'y', type: 'band', domain: { data: 'figures', field: of }, range: 'height', padding },
+      { name: 'x', type: 'linear', domain: { data: 'figures', fields: upTo }, range: 'width', nice: true, zero: true },
     ],
     marks: [
       {
         type: 'rect',
-        from: { data: 'figures' },
+        from,
         encode: {
           enter: {
-            y: { scale: 'y', field: 'name' },
+            y: { scale: 'y', field: of },
             height: { scale: 'y', band: 1 },
             x: { value: 0 },
-            x2: { scale: 'x', field: 'times' },
-            fill: { value: OWN },
-          },
-        },
-      },
-      {
-        type: 'rule',
-        from: { data: 'figures' },
-        encode: {
-          enter: {
-            y: { scale: 'y', field: 'name', offset: -4 },
-            y2: { scale: 'y', field: 'name', band: 1, offset: 4 },
-            x: { scale: 'x', field: 'goal' },
-            stroke: { value: '#24292f' },
-            strokeWidth: { value: 2 },
+            x2: { scale: 'x', field: length },
+            fill,
           },
         },
       },
       {
         type: 'text',
-        from: { data: 'figures' },
+        from,
         encode: {
           enter: {
-            y: { scale: 'y', field: 'name', band: 0.5 },
-            x: { scale: 'x', field: 'times', offset: -6 },
-            align: { value: 'right' },
+            y: { scale: 'y', field: of, band: 0.5 },
+            x: { scale: 'x', field: length, offset },
             baseline: { value: 'middle' },
-            fill: { value: 'white' },
-            text: { signal: "format(datum.times, '.2f')" },
+            text: { signal: `format(datum.${length}, '${format}')` },
+            ...look,
           },
         },
       },

@@ -94,12 +94,6 @@ export async function healthOf({ port, token }) {
   }
 }
 
-/** Resident memory of a process in megabytes. */
-export function memoryOf(pid) {
-  const line = readFileSync(`/proc/${pid}/status`, 'utf8').match(/VmRSS:\s+(\d+) kB/)
-  return Math.round(Number(line?.[1] ?? 0) / 1000)
-}
-
 function keep(child) {
   children.add(child)
   child.once('exit', () => children.delete(child))

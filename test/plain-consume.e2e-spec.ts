@@ -99,13 +99,13 @@ onEveryStore('a consume in one row', (kind) => {
 
   /** How many rows the operation has: its act, others' acts, operation, allocations. */
   async function rowsOf(api: ChannelApi, id: string): Promise<number[]> {
-    const channel = api.name === 'mail' ? 'mail' : 'sms'
     const conditions = [`act WHERE id = ?`, `operation WHERE id = ?`, `allocation WHERE operation_id = ?`]
     return Promise.all(
       conditions.map(async (of) => {
-        const [row] = await dataSource.query<{ n: number | string }[]>(`SELECT COUNT(*) AS n FROM ${channel}_${of}`, [
-          id,
-        ])
+        const [row] = await dataSource.query<{ n: number | string }[]>(
+          `SELECT COUNT(*) AS n FROM ${api.channel}_${of}`,
+          [id],
+        )
         return Number(row?.n)
       }),
     )

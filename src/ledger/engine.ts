@@ -430,7 +430,7 @@ export class Engine<Q extends QuotaRow> {
     { lockedIds, quotas, acts, operations }: Found<Q>,
   ): Promise<void> {
     const locked = new Set(lockedIds)
-    const named = new Set(namedBy(requests).quotaIds)
+    const named = new Set(requests.map(({ command }) => ('quotaId' in command ? command.quotaId : undefined)))
     const paid = new Set<number>()
     // A quota that is neither locked nor named is somebody's whose lock was not had.
     for (const quota of quotas) if (locked.has(quota.ownerId) || named.has(quota.id)) workingSet.addQuota(quota)

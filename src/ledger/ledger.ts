@@ -224,7 +224,7 @@ function ownerLoader<K extends string | number>(
   find: (transaction: Transaction, ids: readonly K[]) => Promise<ReadonlyMap<K, number>>,
 ): DataLoader<K, number | undefined> {
   return gatheringLoader(async (ids) => {
-    const owners = await work.read((transaction) => find(transaction, [...new Set(ids)]))
+    const owners = await work.read((transaction) => find(transaction, ids))
     return ids.map((id) => owners.get(id))
   })
 }

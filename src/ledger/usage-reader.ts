@@ -59,7 +59,7 @@ export class UsageReader<Q extends QuotaRow> {
   ) {
     this.store = new LedgerStore(dataSource, channel)
     this.one = gatheringLoader(async (ids) => {
-      const entries = await this.work.read((transaction) => this.store.operationsById(transaction, [...new Set(ids)]))
+      const entries = await this.work.read((transaction) => this.store.operationsById(transaction, ids))
       const byId = new Map(entries.map((entry) => [entry.row.id, entry]))
       return ids.map((id) => byId.get(id))
     })

@@ -1,4 +1,5 @@
 import { type MigrationInterface, type QueryRunner, Table, TableColumn, TableIndex } from 'typeorm'
+import { indexOver } from './index-over.js'
 
 /** One channel's tables, and the column of its quotas that names the owner. */
 const CHANNELS = [
@@ -83,17 +84,6 @@ async function forgetByTypeOrm(runner: QueryRunner, table: string): Promise<void
     `DELETE FROM \`typeorm_metadata\` WHERE \`type\` = 'GENERATED_COLUMN' AND \`table\` = '${table}' AND \`name\` = 'deleted'` +
       (isSqlite(runner) ? '' : ' AND `schema` = DATABASE()'),
   )
-}
-
-/** The index over these columns. MySQL tells an index's columns in no certain order, and no two of these have the same. */
-async function indexOver(
-  runner: QueryRunner,
-  table: string,
-  columns: readonly string[],
-): Promise<TableIndex | undefined> {
-  const wanted = [...columns].sort().join()
-  const known = await runner.getTable(table)
-  return known?.indices.find(({ columnNames }) => [...columnNames].sort().join() === wanted)
 }
 
 function indexes(prefix: string): [table: string, ...columns: string[]][] {

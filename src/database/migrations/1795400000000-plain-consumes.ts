@@ -1,4 +1,5 @@
 import { type MigrationInterface, type QueryRunner, TableIndex } from 'typeorm'
+import { indexOver } from './index-over.js'
 
 const TABLES = ['mail_act', 'sms_act'] as const
 
@@ -39,13 +40,4 @@ export class PlainConsumes1795400000000 implements MigrationInterface {
       for (const column of COLUMNS) await runner.query(`ALTER TABLE \`${table}\` DROP COLUMN \`${column}\``)
     }
   }
-}
-
-async function indexOver(
-  runner: QueryRunner,
-  table: string,
-  columns: readonly string[],
-): Promise<TableIndex | undefined> {
-  const known = await runner.getTable(table)
-  return known?.indices.find(({ columnNames }) => [...columnNames].sort().join() === [...columns].sort().join())
 }
