@@ -14,7 +14,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'
 import { startMariaDb } from '../scripts/mariadb.mjs'
-import { CURVE, curve, grown, memory, startToReady, twoInstances } from './further.mjs'
+import { CURVE, curve, grown, memory, startToReady, twoInstances, upkeep } from './further.mjs'
 import { median } from './median.mjs'
 import { cpuOf, endAll, healthOf, load, reference, service } from './processes.mjs'
 import { audit, bytesOf, connect, DRY, fill, OWNERS } from './store.mjs'
@@ -264,6 +264,7 @@ try {
     for (const { name, bytes } of known) console.log(`${name}: ${bytes} bytes on disk each`)
     console.log(`sums: ${await audit(admin, acknowledged)}; MariaDB ${mariadb.version}, Node ${process.version}`)
   }
+  if (wants('upkeep')) more.upkeep = await upkeep(further)
   if (wants('growth')) more.growth = await grown(further)
   if (results.length > 0) {
     console.log('\n| figure | event loop late: p99, worst ms | garbage collection | memory |\n|---|---|---|---|')

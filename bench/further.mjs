@@ -1,4 +1,5 @@
 /** What is measured beside the service's figures against its references: instances, load, size, memory and the start. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { startMariaDb } from '../scripts/mariadb.mjs'
 import { FEW, grow, MANY, SERVER } from './growth.mjs'
 import { median } from './median.mjs'
@@ -102,6 +103,66 @@ export async function startToReady({ url }) {
     `\nstart to ready, schema in place: ${median(own).toFixed(0)} ms, an empty Nest application ${median(empty).toFixed(0)} ms: ${times.toFixed(2)} × (goal ≤ 2 ×, ${times <= 2 ? 'met' : 'missed'})`,
   )
   return { own: median(own), empty: median(empty), times }
+}
+
+/**
+ * What consumes lose while an old ledger is added up, and while it is removed, and how fast that goes. Each is looked at in turn with a ledger at rest.
+ */
+export async function upkeep({ quick, seconds, pairs }) {
+  const acts = quick ? 100_000 : 3_000_000
+  const mariadb = await startMariaDb({ args: SERVER })
+  let instance
+  try {
+    const admin = await connect(mariadb.url(''))
+    await admin.query('CREATE DATABASE upkeep; USE upkeep')
+    instance = await service(mariadb.url('upkeep'))
+    await grow(admin, { quotas: 20_000, acts })
+    await instance.stop()
+    const set = (values) => admin.query(`UPDATE mail_ledger_state SET ${values}, holder = NULL`)
+    const at = async () => (await admin.query('SELECT folded_to, removed_to FROM mail_ledger_state'))[0][0]
+    const left = async () => Number((await admin.query("SELECT COUNT(*) AS n FROM mail_act WHERE id < '0194'"))[0][0].n)
+    const figures = { rest: [], folding: [], removing: [] }
+    const during = async (name, env, state) => {
+      await set(state)
+      instance = await service(mariadb.url('upkeep'), env)
+      await consuming(instance, 64, { count: WARM_UP })
+      // The first round begins after five seconds.
+      await sleep(6_000)
+      figures[name].push((await consuming(instance, 64, { seconds })).perSecond)
+      const found = await at()
+      await instance.stop()
+      return found
+    }
+    // As far as totals ever reach, in the form of an id.
+    const reach = () =>
+      (Date.now() - 180_000)
+        .toString(16)
+        .padStart(12, '0')
+        .replace(/(.{8})(.{4})/, '$1-$2-0000-0000-000000000000')
+    for (let pair = 0; pair < pairs; pair += 1) {
+      await during('rest', {}, `folded_to = '${reach()}', removed_to = '2099-01-01'`)
+      const { folded_to: reached } = await during('folding', {}, "folded_to = ''")
+      if (reached === '' || reached >= '0194') throw new Error(`nothing was added up during the load: ${reached}`)
+      const before = await left()
+      const { removed_to: removed } = await during(
+        'removing',
+        { RETENTION_DAYS: '30' },
+        `folded_to = '${reach()}', removed_to = NULL`,
+      )
+      if (removed !== null || (await left()) === before) throw new Error('nothing was removed during the load')
+    }
+    const times = {
+      folding: median(figures.folding) / median(figures.rest),
+      removing: median(figures.removing) / median(figures.rest),
+    }
+    console.log(
+      `\nconsume, 64 callers, ${acts} acts from before: at rest ${median(figures.rest).toFixed(0)}/s; while they are added up ${times.folding.toFixed(2)} ×, while they are removed ${times.removing.toFixed(2)} × (goal ≥ 0.9 ×, ${Math.min(...Object.values(times)) >= 0.9 ? 'met' : 'missed'})`,
+    )
+    return { acts, rest: median(figures.rest), ...times }
+  } finally {
+    await instance?.stop()
+    await mariadb.stop()
+  }
 }
 
 /**

@@ -43,7 +43,7 @@ export async function grow(admin, { quotas, acts }) {
       `INSERT INTO mail_act (id, kind, owner_id, caller, idempotency_key, once, request, amount, answer, request_id, at,
          plain_owner_id, plain_quota_id, cycle_seq, owner_remaining)
        SELECT CONCAT('01939f3e-', LPAD(HEX(seq DIV 65536), 4, '0'), '-7000-8000-', LPAD(HEX(seq), 12, '0')), 'consume', 1 + seq MOD ${OWNERS}, 'bench',
-         CONCAT('0193a1b2-5c00-7000-8000-', LPAD(seq, 12, '0')), MD5(seq), '', 1, '', CONCAT('01939f3e-5c00-7000-8000-', LPAD(seq, 12, '0')), NOW(3),
+         CONCAT('0193a1b2-5c00-7000-8000-', LPAD(seq, 12, '0')), MD5(seq), '', 1, '', CONCAT('01939f3e-5c00-7000-8000-', LPAD(seq, 12, '0')), '2024-12-07',
          1 + seq MOD ${OWNERS}, 1 + seq MOD ${OWNERS}, 0, 1 FROM seq_1_to_${acts}`,
     ),
   )

@@ -73,6 +73,7 @@ const ROUTES: Record<string, keyof typeof MAY> = {
         `GET ${usage}/:operationId`,
         `GET ${usage}/:operationId/acts`,
         `GET ${usage}/check`,
+        `GET ${usage}/series`,
         `GET ${usage}`,
       ].map((route) => [route, 'usage' as const]),
     ),

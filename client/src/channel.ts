@@ -3,7 +3,7 @@ import { Listing } from './listing.js'
 import { HoldSettled } from './problem.js'
 import { given, type Paths, Quotas } from './quotas.js'
 import type { Call, CallOptions, KeyedOptions, Transport } from './transport.js'
-import type { Act, AnyChannel, Check, Commit, Refund } from './types.js'
+import type { Act, AnyChannel, Check, Commit, Refund, Series } from './types.js'
 
 /** A hold while the work under it is done. */
 export type Hold<Channel extends AnyChannel> = Channel['operation'] & {
@@ -129,6 +129,11 @@ export class ChannelClient<Channel extends AnyChannel> {
       (more) => this.call({ ...options, method: 'GET', path: this.paths.usage, query: { ...filter, ...more } }),
       ({ nextBefore }) => given({ before: nextBefore }),
     )
+  }
+
+  /** What an owner or a quota used, by day or by hour, oldest first: the last 30 days unless said otherwise. */
+  series(question: Channel['series'], options: CallOptions = {}): Promise<Series> {
+    return this.call({ ...options, method: 'GET', path: this.at('series'), query: question })
   }
 
   /** What was done with an operation, oldest first. @throws Problem `operation_not_found` */

@@ -292,6 +292,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/sms/quota/usage/series": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Say what was used, hour by hour or day by day, oldest first */
+        get: operations["smsUsageSeries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/sms/quota/usage/{operationId}": {
         parameters: {
             query?: never;
@@ -593,6 +610,23 @@ export interface paths {
         put?: never;
         /** Hold units for a while */
         post: operations["mailUsageReserve"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/quotas/usage/series": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Say what was used, hour by hour or day by day, oldest first */
+        get: operations["mailUsageSeries"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1346,6 +1380,12 @@ export interface components {
              * @example 01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d
              */
             next_before: string | null;
+            /**
+             * Format: date-time
+             * @description From this instant on the ledger is whole, what was settled before is no longer kept; absent where everything is.
+             * @example 2026-12-01T00:00:00.000Z
+             */
+            begins_at?: string;
             /** @description The operations. */
             items: components["schemas"]["MailOperation"][];
         };
@@ -2155,6 +2195,16 @@ export interface components {
             /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
             request_id: string;
         };
+        Series: {
+            /**
+             * @description How long each step is.
+             * @example day
+             * @enum {string}
+             */
+            step: "day" | "hour";
+            /** @description Every step up to the present, oldest first, also those in which nothing was used. */
+            items: components["schemas"]["UsageStep"][];
+        };
         SmsBatch: {
             /** @description 1 … 1000 consumes, decided in order. */
             items: components["schemas"]["SmsBatchItem"][];
@@ -2310,6 +2360,12 @@ export interface components {
              * @example 01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d
              */
             next_before: string | null;
+            /**
+             * Format: date-time
+             * @description From this instant on the ledger is whole, what was settled before is no longer kept; absent where everything is.
+             * @example 2026-12-01T00:00:00.000Z
+             */
+            begins_at?: string;
             /** @description The operations. */
             items: components["schemas"]["SmsOperation"][];
         };
@@ -2955,6 +3011,38 @@ export interface components {
             /** @description Accepted and ignored. */
             deleted_at?: unknown;
         };
+        UsageStep: {
+            /**
+             * Format: date-time
+             * @description Its beginning.
+             * @example 2026-12-01T00:00:00.000Z
+             */
+            began_at: string;
+            /**
+             * Format: int64
+             * @description Units that consumes and commits of that time charged, gross.
+             * @example 120
+             */
+            charged: number;
+            /**
+             * Format: int64
+             * @description Units that refunds of that time gave back, whenever they had been charged.
+             * @example 5
+             */
+            refunded: number;
+            /**
+             * Format: int64
+             * @description Units that refused attempts asked for; null for a quota, since attempts are an owner's.
+             * @example 40
+             */
+            refused: number | null;
+            /**
+             * Format: int64
+             * @description Refused attempts; null for a quota.
+             * @example 8
+             */
+            refusals: number | null;
+        };
         /** @description The request is not valid. */
         ValidationFailedProblem: {
             /**
@@ -3530,6 +3618,37 @@ export interface operations {
             };
         };
     };
+    smsUsageSeries: {
+        parameters: {
+            query?: {
+                /** @description Only usage of this quota; a deleted one's too. */
+                quota_id?: number;
+                /** @description How long each step is; hours and days begin where UTC says. */
+                step?: "day" | "hour";
+                /** @description Only steps that begin at this instant or later: of hours, at most 31 days ago; absent: 30 days or 24 hours in all. */
+                from?: string;
+                /** @description Only steps that begin before this instant; absent: up to the present. A series of days has at most 366. */
+                to?: string;
+                /** @description Only usage of this owner. */
+                user_id?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Series"];
+                };
+            };
+        };
+    };
     smsUsageGet: {
         parameters: {
             query?: never;
@@ -4028,6 +4147,37 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["MailOperation"];
+                };
+            };
+        };
+    };
+    mailUsageSeries: {
+        parameters: {
+            query?: {
+                /** @description Only usage of this quota; a deleted one's too. */
+                quota_id?: number;
+                /** @description How long each step is; hours and days begin where UTC says. */
+                step?: "day" | "hour";
+                /** @description Only steps that begin at this instant or later: of hours, at most 31 days ago; absent: 30 days or 24 hours in all. */
+                from?: string;
+                /** @description Only steps that begin before this instant; absent: up to the present. A series of days has at most 366. */
+                to?: string;
+                /** @description Only usage of this owner. */
+                account_id?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Series"];
                 };
             };
         };

@@ -22,6 +22,8 @@ type Filter<Name extends 'mailQuotaList' | 'smsQuotaList'> = Omit<Query<Name>, '
 export interface Me extends Body<'Me'> {}
 /** Would an amount fit now? It takes nothing and promises nothing. */
 export interface Check extends Body<'Check'> {}
+/** What was used, step by step. */
+export interface Series extends Body<'Series'> {}
 /** The part of an operation that one quota paid. */
 export interface Allocation extends Body<'Allocation'> {}
 /** One thing that was done with an operation. */
@@ -77,6 +79,7 @@ export interface Mail {
   check: Query<'mailUsageCheck'>
   operation: MailOperation
   ledger: Query<'mailUsageList'>
+  series: Query<'mailUsageSeries'>
   ledgerPage: MailLedgerPage
   quota: MailQuota
   listedQuota: MailListedQuota
@@ -126,6 +129,7 @@ export interface Sms {
   check: Query<'smsUsageCheck'>
   operation: SmsOperation
   ledger: Query<'smsUsageList'>
+  series: Query<'smsUsageSeries'>
   ledgerPage: SmsLedgerPage
   quota: SmsQuota
   listedQuota: SmsListedQuota

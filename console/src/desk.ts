@@ -9,6 +9,7 @@ import type {
   MailSummary,
   MailTopRefusal,
   Refusal,
+  Series,
 } from '@quota-service/client'
 import { client } from './session.ts'
 
@@ -29,7 +30,7 @@ export type Change = Owned<MailChange>
 export type Summary = Owned<MailSummary>
 export type TopRefusal = Owned<MailTopRefusal>
 export type Status = Quota['status']
-export type { Act, Check, ChangedSettings, Refusal }
+export type { Act, Check, ChangedSettings, Refusal, Series }
 
 /** What can be set of a quota, beside whose it is and of which type. */
 export type Settings = Omit<Mail['update'], 'version'>
@@ -185,6 +186,12 @@ export class Desk {
     const listing = this.api.operations(asked, { signal })
     const { items, nextBefore } = await listing.page()
     return { items: items.map((item) => this.in(item)), next: nextBefore }
+  }
+
+  /** The last 30 days, day by day. */
+  async series(of: { owner: number } | { quotaId: number }, signal?: Signal): Promise<Series> {
+    const question = 'owner' in of ? this.out({}, of.owner) : of
+    return this.api.series(question, { signal })
   }
 
   async operation(id: string, signal?: Signal): Promise<Operation> {

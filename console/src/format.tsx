@@ -35,6 +35,11 @@ export function timeText(at: string, zone?: string): string {
       )
 }
 
+/** The day of an instant, as UTC counts days. */
+export function dayText(at: string): string {
+  return new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short', timeZone: 'UTC' }).format(new Date(at))
+}
+
 export function utcText(at: string): string {
   return `${at.slice(0, 19).replace('T', ' ')} UTC`
 }

@@ -8,7 +8,7 @@ const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5
 const REQUESTS = [1, 2, 5, 10, 20, 50, 100, 200, 500]
 
 /** Finds a metric that the other channel has registered already, or makes it. */
-function metric<M>(registry: Registry, name: string, make: () => M): M {
+export function metric<M>(registry: Registry, name: string, make: () => M): M {
   return (registry.getSingleMetric(name) as M | undefined) ?? make()
 }
 
@@ -126,7 +126,7 @@ class PrincipalGauge extends Gauge<'channel' | 'principal'> {
 }
 
 /** A gauge that asks each channel when it is scraped. */
-class ChannelGauge extends Gauge<'channel'> {
+export class ChannelGauge extends Gauge<'channel'> {
   private readonly sources: Map<string, () => number | Promise<number>>
 
   constructor(name: string, help: string, registers: Registry[]) {

@@ -15,10 +15,13 @@ import type { QuotaRow } from '../ledger/quota.entity.js'
 import { QuotaReader } from '../ledger/quota-reader.js'
 import { RefusalReader } from '../ledger/refusal-reader.js'
 import { Sweeper } from '../ledger/sweeper.js'
+import { SeriesReader } from '../ledger/series-reader.js'
+import { Upkeep } from '../ledger/upkeep.js'
 import { UsageReader } from '../ledger/usage-reader.js'
 import { ItemChecker } from '../http/dto.pipe.js'
 import { METRICS_REGISTRY } from '../metrics/metrics.js'
 import { measureLedger } from './ledger.metrics.js'
+import { measureUpkeep } from './upkeep.metrics.js'
 import { OfficeService } from './office.service.js'
 import type { QuotaService } from './quota.service.js'
 import { UsageService } from './usage.service.js'
@@ -45,7 +48,7 @@ export class LedgerModule {
 /** The parts of a channel that are told apart by its name: `app.get(partOf(MAIL, Ledger))`. */
 export function partOf(
   channel: { readonly name: string },
-  part: typeof Ledger | typeof QuotaReader | typeof UsageReader | typeof Sweeper,
+  part: typeof Ledger | typeof QuotaReader | typeof UsageReader | typeof Sweeper | typeof Upkeep,
 ): string {
   return `${channel.name} ${part.name}`
 }
@@ -80,6 +83,16 @@ function engineOf<Q extends QuotaRow>(channel: Channel<Q>): FactoryProvider[] {
         new Reader(channel, dataSource, work, clock),
     })),
     {
+      provide: partOf(channel, Upkeep),
+      inject: [partOf(channel, Ledger), UnitOfWork, Clock, Config, METRICS_REGISTRY],
+      useFactory: (ledger: Ledger<Q>, work: UnitOfWork, clock: Clock, config: Config, registry: Registry) => {
+        const { retentionDays: days, changesRetentionDays: changesDays } = config
+        const upkeep = new Upkeep(ledger, work, clock, { days, changesDays })
+        measureUpkeep(registry, channel.name, upkeep)
+        return upkeep
+      },
+    },
+    {
       provide: partOf(channel, Sweeper),
       inject: [partOf(channel, Ledger), partOf(channel, QuotaReader), UnitOfWork, Clock],
       useFactory: (ledger: Ledger<Q>, quotas: QuotaReader<Q>, work: UnitOfWork, clock: Clock) =>
@@ -100,9 +113,29 @@ function servicesOf<Q extends QuotaRow>(channel: Channel<Q>, Quotas: typeof Quot
     },
     {
       provide: UsageService,
-      inject: [ledgerToken, quotasToken, usageToken, ItemChecker],
-      useFactory: (ledger: Ledger<Q>, quotas: QuotaReader<Q>, usage: UsageReader<Q>, checker: ItemChecker) =>
-        new UsageService(channel, ledger, quotas, usage, checker),
+      inject: [
+        ledgerToken,
+        quotasToken,
+        usageToken,
+        partOf(channel, Upkeep),
+        DataSource,
+        UnitOfWork,
+        Clock,
+        ItemChecker,
+      ],
+      useFactory: (
+        ledger: Ledger<Q>,
+        quotas: QuotaReader<Q>,
+        usage: UsageReader<Q>,
+        upkeep: Upkeep<Q>,
+        dataSource: DataSource,
+        work: UnitOfWork,
+        clock: Clock,
+        checker: ItemChecker,
+      ) => {
+        const series = new SeriesReader(channel, dataSource, work, clock)
+        return new UsageService(channel, ledger, { quotas, usage, series, upkeep }, checker, clock)
+      },
     },
     {
       provide: OfficeService,

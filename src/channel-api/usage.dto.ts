@@ -272,6 +272,10 @@ export abstract class LedgerPageFields {
   /** Hand it in as `before` for the next page; null at the end. */
   @ResponseText({ nullable: true, format: 'uuid', example: EXAMPLE_UUID })
   next_before!: string | null
+
+  /** From this instant on the ledger is whole, what was settled before is no longer kept; absent where everything is. */
+  @ResponseInstant({ optional: true })
+  begins_at?: string
 }
 
 /** How an item of a batch was answered that took effect, beside its operation. */

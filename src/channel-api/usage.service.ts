@@ -1,4 +1,5 @@
 import { Logger } from '@nestjs/common'
+import type { Clock } from '../clock/clock.js'
 import { TimeSlice } from '../clock/time-slice.js'
 import { ServiceError, validationFailed } from '../error/service-error.js'
 import type { ItemChecker } from '../http/dto.pipe.js'
@@ -9,10 +10,14 @@ import type { Channel } from '../ledger/channel.js'
 import type { Caller, Ledger } from '../ledger/ledger.js'
 import type { QuotaRow } from '../ledger/quota.entity.js'
 import type { CheckView, QuotaReader } from '../ledger/quota-reader.js'
+import type { SeriesReader, SeriesView } from '../ledger/series-reader.js'
+import type { Upkeep } from '../ledger/upkeep.js'
 import type { LedgerPage, UsageReader } from '../ledger/usage-reader.js'
 import type { ActView, OperationView } from '../ledger/view.js'
+import { formatInstant } from '../quota/instant.js'
 import { periodOf } from './period.js'
 import { optionalOwnerOf, ownerOf } from './people.js'
+import type { SeriesFields } from './series.dto.js'
 import {
   type BatchItemFields,
   type CheckFields,
@@ -24,6 +29,15 @@ import {
   type ReserveFields,
 } from './usage.dto.js'
 
+/** What tells of one channel's usage. */
+export interface UsageReaders<Q extends QuotaRow> {
+  readonly quotas: QuotaReader<Q>
+  readonly usage: UsageReader<Q>
+  readonly series: SeriesReader<Q>
+  /** Knows from when on the ledger is whole. */
+  readonly upkeep: Upkeep<Q>
+}
+
 /** What services do with one channel's quotas: requests in, the domain's terms out. Every error is a ServiceError. */
 export class UsageService<Q extends QuotaRow> {
   private readonly logger = new Logger('Usage')
@@ -31,9 +45,9 @@ export class UsageService<Q extends QuotaRow> {
   constructor(
     private readonly channel: Channel<Q>,
     private readonly ledger: Ledger<Q>,
-    private readonly quotas: QuotaReader<Q>,
-    private readonly usage: UsageReader<Q>,
+    private readonly readers: UsageReaders<Q>,
     private readonly checker: ItemChecker,
+    private readonly clock: Clock,
   ) {}
 
   /** Spends units at once. */
@@ -64,26 +78,40 @@ export class UsageService<Q extends QuotaRow> {
 
   /** Would the amount fit now? Takes nothing. */
   async check(query: CheckFields): Promise<CheckView> {
-    return this.quotas.check(ownerOf(this.channel, query), query.amount)
+    return this.readers.quotas.check(ownerOf(this.channel, query), query.amount)
   }
 
   /** One operation. */
   async get(operationId: string): Promise<OperationView> {
-    return this.usage.get(operationId)
+    return this.readers.usage.get(operationId)
   }
 
   /** A page of the ledger: of an owner, of a quota, or the one operation of a key. */
   async list({ name }: Caller, query: LedgerFields): Promise<LedgerPage> {
     const ownerId = optionalOwnerOf(this.channel, query)
     const { quota_id: quotaId, idempotency_key: key, caller, before, state, kind } = query
-    if (key !== undefined) return this.usage.byKey(caller ?? name, key)
+    const { usage, upkeep } = this.readers
+    if (key !== undefined) return usage.byKey(caller ?? name, key)
     const of = ownerId === undefined ? { quotaId: quotaId ?? 0 } : { ownerId }
-    return this.usage.ledger(of, before, query.page_size ?? DEFAULT_PAGE_SIZE, { state, kind, ...periodOf(query) })
+    const size = query.page_size ?? DEFAULT_PAGE_SIZE
+    const page = await usage.ledger(of, before, size, { state, kind, ...periodOf(query) })
+    return upkeep.beginsAt === null ? page : { ...page, begins_at: formatInstant(upkeep.beginsAt) }
+  }
+
+  /** What was used, hour by hour or day by day, oldest first. */
+  async series(query: SeriesFields): Promise<SeriesView> {
+    const now = this.clock.now()
+    const violations = query.violationsAt(now)
+    if (violations.length > 0) throw validationFailed(violations)
+    const ownerId = optionalOwnerOf(this.channel, query)
+    const of = ownerId === undefined ? { quotaId: query.quota_id ?? 0 } : { ownerId }
+    const { step, from, to } = query.stretchAt(now)
+    return this.readers.series.series(of, step, from, to)
   }
 
   /** What was done with an operation, oldest first. */
   async acts(operationId: string): Promise<{ items: ActView[] }> {
-    return { items: await this.usage.acts(operationId) }
+    return { items: await this.readers.usage.acts(operationId) }
   }
 
   /**

@@ -80,6 +80,8 @@ describe('loadConfig', () => {
       SHUTDOWN_GRACE_SECONDS: '9',
       SHUTDOWN_DELAY_SECONDS: '0',
       QUEUE_LIMIT: '5',
+      RETENTION_DAYS: '30',
+      CHANGES_RETENTION_DAYS: '36500',
       PRINCIPAL_QUEUE_LIMIT: '4',
       PRINCIPAL_REQUESTS: '3',
       PRINCIPAL_BODY_BYTES: '2',
@@ -102,6 +104,8 @@ describe('loadConfig', () => {
       shutdownGraceSeconds: 9,
       shutdownDelaySeconds: 0,
       queueLimit: 5,
+      retentionDays: 30,
+      changesRetentionDays: 36_500,
       principalQueueLimit: 4,
       principalRequests: 3,
       principalBodyBytes: 2,
@@ -128,6 +132,14 @@ describe('loadConfig', () => {
       expect.stringMatching(/^QUEUE_LIMIT /),
     ])
     expect(() => loadConfig(env)).toThrow(new RegExp(mistakes(env).join('.*\n.*')))
+  })
+
+  it('keeps everything unless told otherwise, and keys for as long as they are promised', () => {
+    expect(loadConfig(PRODUCTION)).toMatchObject({ retentionDays: undefined, changesRetentionDays: undefined })
+    expect(mistakes({ RETENTION_DAYS: '29', CHANGES_RETENTION_DAYS: '36501' })).toEqual([
+      'RETENTION_DAYS must be an integer from 30 to 36500',
+      'CHANGES_RETENTION_DAYS must be an integer from 30 to 36500',
+    ])
   })
 
   it('wants the delay within the grace time', () => {

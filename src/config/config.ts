@@ -68,6 +68,10 @@ export abstract class Config {
   abstract readonly maxConnections: number
   /** Seconds within which a request must have arrived, body and all; its head within half of them. */
   abstract readonly requestTimeoutSeconds: number
+  /** Days for which settled operations and acts are kept, 30 … 36500; undefined: for ever. */
+  abstract readonly retentionDays: number | undefined
+  /** Days for which changes of settings are kept, 30 … 36500; undefined: for ever. */
+  abstract readonly changesRetentionDays: number | undefined
   /** Undefined: callers' addresses are logged with 401 alone, as those of their connections. */
   abstract readonly trustProxy: TrustProxy | undefined
 }
@@ -79,6 +83,10 @@ export class ConfigError extends Error {
     this.name = 'ConfigError'
   }
 }
+
+/** Keys replay for at least so many days (contract, §4). */
+const MIN_RETENTION_DAYS = 30
+const MAX_RETENTION_DAYS = 36_500
 
 /** The mistakes found so far, and the ways to read one variable. An empty variable is an absent one. */
 class Reader {
@@ -98,6 +106,11 @@ class Reader {
     if (value >= min && value <= max) return value
     this.mistakes.push(`${name} must be an integer from ${min} to ${max}`)
     return fallback
+  }
+
+  /** How long something is kept; undefined: for ever. */
+  days(name: string): number | undefined {
+    return this.text(name) === undefined ? undefined : this.integer(name, 0, MIN_RETENTION_DAYS, MAX_RETENTION_DAYS)
   }
 
   flag(name: string, fallback = false): boolean {
@@ -295,6 +308,8 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
     principalBodyBytes: read.integer('PRINCIPAL_BODY_BYTES', 250_000, 1, 100_000_000),
     maxConnections: read.integer('MAX_CONNECTIONS', 2_000, 10, 100_000),
     requestTimeoutSeconds: read.integer('REQUEST_TIMEOUT_SECONDS', 20, 1, 30),
+    retentionDays: read.days('RETENTION_DAYS'),
+    changesRetentionDays: read.days('CHANGES_RETENTION_DAYS'),
     trustProxy: readTrustProxy(read),
   }
   if (config.shutdownDelaySeconds >= config.shutdownGraceSeconds) {

@@ -6,6 +6,8 @@ import type { OperationRow } from './operation.entity.js'
 import type { OwnerRow } from './owner.entity.js'
 import type { QuotaRow } from './quota.entity.js'
 import type { RefusalRow } from './refusal.entity.js'
+import type { LedgerStateRow } from './ledger-state.entity.js'
+import type { UsageTotalRow } from './usage-total.entity.js'
 
 /** An entity class. */
 export type EntityClass<T> = new () => T
@@ -27,6 +29,8 @@ export interface Channel<Q extends QuotaRow = QuotaRow> {
   readonly hold: EntityClass<HoldRow>
   readonly change: EntityClass<ChangeRow>
   readonly refusal: EntityClass<RefusalRow>
+  readonly usageTotal: EntityClass<UsageTotalRow>
+  readonly ledgerState: EntityClass<LedgerStateRow>
 }
 
 /** One of the people a quota names. */
@@ -39,7 +43,7 @@ export interface Person<Q extends QuotaRow = QuotaRow> {
 /** A channel where it does not matter which. */
 export type AnyChannel = Pick<
   Channel,
-  'name' | 'owner' | 'act' | 'operation' | 'allocation' | 'hold' | 'change' | 'refusal'
+  'name' | 'owner' | 'act' | 'operation' | 'allocation' | 'hold' | 'change' | 'refusal' | 'usageTotal' | 'ledgerState'
 > & {
   readonly people: readonly [Pick<Person, 'field'>, ...Pick<Person, 'field'>[]]
   readonly quota: EntityClass<object>
@@ -47,6 +51,6 @@ export type AnyChannel = Pick<
 
 /** Every entity of a channel, for the data source. */
 export function entitiesOf(channel: AnyChannel): EntityClass<object>[] {
-  const { quota, owner, act, operation, allocation, hold, change, refusal } = channel
-  return [quota, owner, act, operation, allocation, hold, change, refusal]
+  const { quota, owner, act, operation, allocation, hold, change, refusal, usageTotal, ledgerState } = channel
+  return [quota, owner, act, operation, allocation, hold, change, refusal, usageTotal, ledgerState]
 }

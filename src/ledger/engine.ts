@@ -10,6 +10,7 @@ import { ServiceError } from '../error/service-error.js'
 import { WorkingSet } from './working-set.js'
 import type { Channel } from './channel.js'
 import type { Outcome, Request } from './command.js'
+import { firstIdAt, MAX_REQUEST_AGE_MS } from './act-age.js'
 import { loadHolds, expireDueHolds } from './holds.js'
 import { Judge, type Verdict } from './judge.js'
 import { Lane, type Waiting } from './lane.js'
@@ -181,7 +182,13 @@ export class Engine<Q extends QuotaRow> {
 
   private async run(batch: readonly Waiting[], lane: Lane): Promise<void> {
     const start = performance.now()
-    const unreachable = await this.answerBatch(batch, lane === this.lockedOut)
+    const young = batch.filter((waiting) => {
+      const old = start - waiting.since > MAX_REQUEST_AGE_MS
+      if (old) this.refuse(waiting, tooOld())
+      return !old
+    })
+    if (young.length === 0) return
+    const unreachable = await this.answerBatch(young, lane === this.lockedOut)
     // Who waited behind a batch that found no database would only wait as long again.
     if (unreachable !== undefined) for (const waiting of lane.clear()) this.refuse(waiting, unreachable)
     const waited = start - (batch[0]?.since ?? start)
@@ -348,6 +355,7 @@ export class Engine<Q extends QuotaRow> {
     await this.load(transaction, workingSet, judged, found)
 
     const judge = new Judge(this.channel, workingSet)
+    const oldestId = firstIdAt(workingSet.now - MAX_REQUEST_AGE_MS)
     const slice = new TimeSlice()
     const decisions: Decision[] = []
     // Quotas that are to be made, and whose answers need their ids. They are made together, as long as what follows
@@ -371,6 +379,7 @@ export class Engine<Q extends QuotaRow> {
       }
       if (creating.length > 0 && dependsOn(request, creating)) await create()
       try {
+        if (request.id < oldestId && !workingSet.hasActOf(request)) throw tooOld()
         const verdict = judge.decide(request)
         if ('outcome' in verdict) decisions[place] = { outcome: verdict.outcome }
         else creating.push({ place, request, verdict })
@@ -504,6 +513,13 @@ function tooMany(whose = ''): ServiceError {
   return new ServiceError(
     'unavailable',
     `Too many requests ${whose}are waiting. A retry with the same Idempotency-Key is safe.`,
+  )
+}
+
+function tooOld(): ServiceError {
+  return new ServiceError(
+    'unavailable',
+    'The request has waited for too long. A retry with the same Idempotency-Key is safe.',
   )
 }
 

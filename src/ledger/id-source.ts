@@ -1,5 +1,6 @@
 import { v7 } from 'uuid'
 import type { Clock } from '../clock/clock.js'
+import type { Instant } from '../quota/instant.js'
 import { pooledRandom } from '../random/pooled-random.js'
 
 /** The largest counter that a UUIDv7 made by `uuid` carries beside its milliseconds. */
@@ -14,6 +15,13 @@ export class IdSource {
   private sequence = 0
 
   constructor(private readonly clock: Clock) {}
+
+  /** Every id from here on is later than this instant, whatever the clock says. */
+  keepAfter(instant: Instant): void {
+    if (instant <= this.last) return
+    this.last = instant
+    this.sequence = 0
+  }
 
   next(): string {
     const now = Math.max(this.clock.now(), 0)

@@ -4,6 +4,7 @@ import type { DataSource } from 'typeorm'
 import type { Clock } from '../clock/clock.js'
 import type { Transaction, UnitOfWork } from '../database/unit-of-work.js'
 import { ServiceError } from '../error/service-error.js'
+import type { Instant } from '../quota/instant.js'
 import type { NewSettings, SettingsPatch } from '../quota/settings.js'
 import type { Channel } from './channel.js'
 import { type Command, deduplicationKeyFor, deduplicationKeyForSettling, type Outcome } from './command.js'
@@ -134,6 +135,11 @@ export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, Befor
   async refund(caller: Caller, operationId: string, amount: number | undefined, key: string): Promise<Outcome> {
     const ownerId = await this.ownerUnlessReused(caller, key, async () => this.operationOwner(operationId))
     return this.submit(caller, ownerId, { kind: 'refund', operationId, amount }, key)
+  }
+
+  /** Every id made from here on is later than this instant; see `act-age.ts`. */
+  keepIdsAfter(instant: Instant): void {
+    this.ids.keepAfter(instant)
   }
 
   /** Writes down that the owner's due holds have expired. */

@@ -17,6 +17,8 @@ import type { OwnerRow } from './owner.entity.js'
 import { isPlain, plainOperation, plainRow, wholeAct } from './plain-consume.js'
 import type { QuotaRow } from './quota.entity.js'
 import type { RefusalRow } from './refusal.entity.js'
+import type { LedgerStateRow } from './ledger-state.entity.js'
+import type { UsageTotalRow } from './usage-total.entity.js'
 
 /** The index by which an owner's live quotas are found. */
 export const LIVE_OF_OWNER = ['ownerId', 'deletedAt', 'state', 'id'] as const
@@ -71,6 +73,8 @@ export class LedgerStore<Q extends QuotaRow> {
   readonly change: RowCodec<ChangeRow>
   readonly owner: RowCodec<OwnerRow>
   readonly refusal: RowCodec<RefusalRow>
+  readonly usageTotal: RowCodec<UsageTotalRow>
+  readonly state: RowCodec<LedgerStateRow>
   readonly act: RowCodec<ActRow>
 
   /**
@@ -90,6 +94,8 @@ export class LedgerStore<Q extends QuotaRow> {
     this.hold = RowCodec.of(dataSource, channel.hold)
     this.change = RowCodec.of(dataSource, channel.change)
     this.refusal = RowCodec.of(dataSource, channel.refusal)
+    this.usageTotal = RowCodec.of(dataSource, channel.usageTotal)
+    this.state = RowCodec.of(dataSource, channel.ledgerState)
   }
 
   /** Makes sure that the owners have the rows that serve as their locks. Harmless where nothing follows. */
@@ -180,6 +186,12 @@ export class LedgerStore<Q extends QuotaRow> {
   async actsOf(transaction: Transaction, operationId: string): Promise<Act[]> {
     const later = await this.byIds(transaction, this.act, 'operationId', [operationId])
     return [...(await this.plainActs(transaction, [operationId])), ...later].map((act) => this.whole(act))
+  }
+
+  /** The refunds of these operations. */
+  async refundsOf(transaction: Transaction, operationIds: readonly string[]): Promise<ActRow[]> {
+    const acts = await this.byIds(transaction, this.act, 'operationId', operationIds)
+    return acts.filter(({ kind }) => kind === 'refund')
   }
 
   /** Operations with their allocations in draw-down order. */
@@ -337,6 +349,13 @@ export class LedgerStore<Q extends QuotaRow> {
       })),
       ...counted.map(({ id, values }) => ({ id, values: values as Partial<Q> })),
     ])
+  }
+
+  /** Takes the owners' locks, in id order; on SQLite the transaction holds the one write lock already. */
+  async lockOwners(transaction: Transaction, ownerIds: readonly number[]): Promise<void> {
+    if (transaction.dialect === 'sqlite' || ownerIds.length === 0) return
+    const { sql, values = [] } = this.ownerRows(transaction.dialect, ownerIds, 'FOR UPDATE')
+    await transaction.rows(sql, values)
   }
 
   private ownerRows(dialect: Dialect, ownerIds: readonly number[], lock: string): Statement {

@@ -9,6 +9,7 @@ import type { QuotaReader } from './quota-reader.js'
 import type { QuotaRow } from './quota.entity.js'
 import { hourOf } from './refusal-counter.js'
 import { oldest } from './refusal-reader.js'
+import { refusalTotals, UsageTotals } from './usage-totals.js'
 
 const EVERY_MS = 2_000
 /** Quotas that one step takes, so that a step never holds locks for long. */
@@ -26,6 +27,7 @@ async function turn(): Promise<void> {
  */
 export class Sweeper<Q extends QuotaRow> implements OnApplicationBootstrap, OnModuleDestroy {
   private readonly logger: Logger
+  private readonly totals: UsageTotals<Q>
   private timer: NodeJS.Timeout | undefined
   private running: Promise<void> | undefined
 
@@ -36,6 +38,7 @@ export class Sweeper<Q extends QuotaRow> implements OnApplicationBootstrap, OnMo
     private readonly clock: Clock,
   ) {
     this.logger = new Logger(`${ledger.channel.name} sweeper`)
+    this.totals = new UsageTotals(ledger.store, work, clock)
   }
 
   onApplicationBootstrap(): void {
@@ -97,7 +100,7 @@ export class Sweeper<Q extends QuotaRow> implements OnApplicationBootstrap, OnMo
     })
   }
 
-  /** Forgets the oldest counts of refusals, hour by hour. */
+  /** Adds the oldest counts of refusals to the day's totals, and drops them, hour by hour. */
   private async dropRefusals(): Promise<number> {
     const { refusal } = this.ledger.store
     const [hour, ownerId] = [refusal.column('hour'), refusal.column('ownerId')]
@@ -113,12 +116,17 @@ export class Sweeper<Q extends QuotaRow> implements OnApplicationBootstrap, OnMo
     if (first === undefined) return 0
     const began = instantFromStore(first['hour'] as string)
     const ids = rows.map((row) => Number(row['owner_id']))
-    await this.work.write((transaction) =>
-      transaction.execute(`DELETE FROM ${refusal.table} WHERE ${hour} = ? AND ${ownerId} IN (${placeholders(ids)})`, [
-        refusal.bind('hour', began),
-        ...ids,
-      ]),
-    )
+    const these = `WHERE ${hour} = ? AND ${ownerId} IN (${placeholders(ids)})`
+    const values = [refusal.bind('hour', began), ...ids]
+    await this.work.write(async (transaction) => {
+      // Locked: what another instance moves at the same time is moved once.
+      const counted = await transaction.rows(
+        `SELECT ${refusal.columns} FROM ${refusal.table} ${these} ORDER BY ${ownerId} ${transaction.dialect === 'mysql' ? 'FOR UPDATE' : ''}`,
+        values,
+      )
+      await this.totals.add(transaction, refusalTotals(counted.map((row) => refusal.decode(row))))
+      await transaction.later(`DELETE FROM ${refusal.table} ${these}`, values)
+    })
     return rows.length
   }
 

@@ -29,6 +29,8 @@ export interface LedgerPage {
   items: OperationView[]
   /** Where the next page starts, or null at the end. */
   next_before: string | null
+  /** From when on it is whole; absent where nothing was ever removed. */
+  begins_at?: string
 }
 
 /** A condition with the values of its placeholders. */

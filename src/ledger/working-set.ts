@@ -115,6 +115,11 @@ export class WorkingSet<Q extends QuotaRow> {
     return this.actsById.get(id)
   }
 
+  /** Has the request, or another one with its key, taken effect? */
+  hasActOf({ id, deduplicationKey }: { readonly id: string; readonly deduplicationKey: string | null }): boolean {
+    return this.actsById.has(id) || (deduplicationKey !== null && this.actsByDeduplicationKey.has(deduplicationKey))
+  }
+
   actByDeduplicationKey(deduplicationKey: string): Act | undefined {
     return this.actsByDeduplicationKey.get(deduplicationKey)
   }

@@ -6,6 +6,8 @@ import { HoldRow } from '../ledger/hold.entity.js'
 import { OperationRow } from '../ledger/operation.entity.js'
 import { OwnerRow } from '../ledger/owner.entity.js'
 import { RefusalRow } from '../ledger/refusal.entity.js'
+import { LedgerStateRow } from '../ledger/ledger-state.entity.js'
+import { UsageTotalRow } from '../ledger/usage-total.entity.js'
 
 @Entity('mail_owner')
 export class MailOwner extends OwnerRow {}
@@ -41,3 +43,10 @@ export class MailChange extends ChangeRow {}
 @Entity('mail_refusal')
 @Index(['ownerId', 'hour'])
 export class MailRefusal extends RefusalRow {}
+
+@Entity('mail_usage_total')
+@Index(['step', 'beganAt'])
+export class MailUsageTotal extends UsageTotalRow {}
+
+@Entity('mail_ledger_state')
+export class MailLedgerState extends LedgerStateRow {}

@@ -5,6 +5,7 @@ import { UsageAuth } from '../auth/access.decorator.js'
 import { Caller } from '../auth/caller.decorator.js'
 import { answer } from '../channel-api/answer.js'
 import { OthersKeys } from '../channel-api/others-keys.decorator.js'
+import { SeriesDto } from '../channel-api/series.dto.js'
 import { ActsDto, BATCH_BYTES, CheckDto, CommitDto, RefundDto } from '../channel-api/usage.dto.js'
 import { UsageService } from '../channel-api/usage.service.js'
 import { BodyLimit } from '../http/body-limit.decorator.js'
@@ -12,6 +13,7 @@ import { OperationIdParam } from '../http/id-param.decorator.js'
 import { IdempotencyKey } from '../http/idempotency-key.decorator.js'
 import { Problems } from '../http/problem.decorator.js'
 import type { CheckView } from '../ledger/quota-reader.js'
+import type { SeriesView } from '../ledger/series-reader.js'
 import type { LedgerPage } from '../ledger/usage-reader.js'
 import type { ActView, OperationView } from '../ledger/view.js'
 import {
@@ -24,6 +26,7 @@ import {
   MailLedgerQuery,
   MailOperationDto,
   MailReserveDto,
+  MailSeriesQuery,
 } from './mail-usage.dto.js'
 import type { MailQuota } from './mail-quota.entity.js'
 
@@ -75,6 +78,13 @@ export class MailUsageController {
   @ApiOkResponse({ type: CheckDto })
   async check(@Query() query: MailCheckQuery): Promise<CheckView> {
     return this.usage.check(query)
+  }
+
+  /** Say what was used, hour by hour or day by day, oldest first */
+  @Get('series')
+  @ApiOkResponse({ type: SeriesDto })
+  async series(@Query() query: MailSeriesQuery): Promise<SeriesView> {
+    return this.usage.series(query)
   }
 
   /** List operations, newest first */

@@ -10,6 +10,7 @@ import {
   OperationFields,
   ReserveFields,
 } from '../channel-api/usage.dto.js'
+import { SeriesFields, seriesViolations } from '../channel-api/series.dto.js'
 import type { FieldError } from '../error/service-error.js'
 import { IdField, ItemsField, ResponseForms, ResponseId, ResponseObject } from '../http/field.decorator.js'
 
@@ -57,6 +58,18 @@ export class MailLedgerQuery extends LedgerFields {
   /** Asked by the pipe. */
   violations(): FieldError[] {
     return ledgerViolations(this, 'account_id')
+  }
+}
+
+/** Whose usage to show: that of exactly one of `account_id` and `quota_id`. */
+export class MailSeriesQuery extends SeriesFields {
+  /** Only usage of this owner. */
+  @IdField({ optional: true })
+  account_id?: number
+
+  /** Asked by the pipe. */
+  violations(): FieldError[] {
+    return seriesViolations(this, 'account_id')
   }
 }
 

@@ -4,9 +4,11 @@ import {
   MailAllocation,
   MailChange,
   MailHold,
+  MailLedgerState,
   MailOperation,
   MailOwner,
   MailRefusal,
+  MailUsageTotal,
 } from './mail-ledger.entity.js'
 import { MailQuota } from './mail-quota.entity.js'
 
@@ -25,6 +27,8 @@ export const MAIL: Channel<MailQuota> = {
   hold: MailHold,
   change: MailChange,
   refusal: MailRefusal,
+  usageTotal: MailUsageTotal,
+  ledgerState: MailLedgerState,
 }
 
 export const MAIL_ENTITIES = entitiesOf(MAIL)

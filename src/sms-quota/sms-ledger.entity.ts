@@ -6,6 +6,8 @@ import { HoldRow } from '../ledger/hold.entity.js'
 import { OperationRow } from '../ledger/operation.entity.js'
 import { OwnerRow } from '../ledger/owner.entity.js'
 import { RefusalRow } from '../ledger/refusal.entity.js'
+import { LedgerStateRow } from '../ledger/ledger-state.entity.js'
+import { UsageTotalRow } from '../ledger/usage-total.entity.js'
 
 @Entity('sms_owner')
 export class SmsOwner extends OwnerRow {}
@@ -41,3 +43,10 @@ export class SmsChange extends ChangeRow {}
 @Entity('sms_refusal')
 @Index(['ownerId', 'hour'])
 export class SmsRefusal extends RefusalRow {}
+
+@Entity('sms_usage_total')
+@Index(['step', 'beganAt'])
+export class SmsUsageTotal extends UsageTotalRow {}
+
+@Entity('sms_ledger_state')
+export class SmsLedgerState extends LedgerStateRow {}

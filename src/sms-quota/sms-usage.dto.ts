@@ -10,6 +10,7 @@ import {
   OperationFields,
   ReserveFields,
 } from '../channel-api/usage.dto.js'
+import { SeriesFields, seriesViolations } from '../channel-api/series.dto.js'
 import type { FieldError } from '../error/service-error.js'
 import { IdField, ItemsField, ResponseForms, ResponseId, ResponseObject } from '../http/field.decorator.js'
 
@@ -57,6 +58,18 @@ export class SmsLedgerQuery extends LedgerFields {
   /** Asked by the pipe. */
   violations(): FieldError[] {
     return ledgerViolations(this, 'user_id')
+  }
+}
+
+/** Whose usage to show: that of exactly one of `user_id` and `quota_id`. */
+export class SmsSeriesQuery extends SeriesFields {
+  /** Only usage of this owner. */
+  @IdField({ optional: true })
+  user_id?: number
+
+  /** Asked by the pipe. */
+  violations(): FieldError[] {
+    return seriesViolations(this, 'user_id')
   }
 }
 

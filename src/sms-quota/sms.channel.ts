@@ -1,5 +1,15 @@
 import { type Channel, entitiesOf } from '../ledger/channel.js'
-import { SmsAct, SmsAllocation, SmsChange, SmsHold, SmsOperation, SmsOwner, SmsRefusal } from './sms-ledger.entity.js'
+import {
+  SmsAct,
+  SmsAllocation,
+  SmsChange,
+  SmsHold,
+  SmsLedgerState,
+  SmsOperation,
+  SmsOwner,
+  SmsRefusal,
+  SmsUsageTotal,
+} from './sms-ledger.entity.js'
 import { SmsQuota } from './sms-quota.entity.js'
 
 /** SMS: a user is limited. */
@@ -14,6 +24,8 @@ export const SMS: Channel<SmsQuota> = {
   hold: SmsHold,
   change: SmsChange,
   refusal: SmsRefusal,
+  usageTotal: SmsUsageTotal,
+  ledgerState: SmsLedgerState,
 }
 
 export const SMS_ENTITIES = entitiesOf(SMS)

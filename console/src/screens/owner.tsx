@@ -6,6 +6,7 @@ import { REASONS } from './overview.tsx'
 import { QuotaTable } from './quotas.tsx'
 import { RefusalChart } from './refusal-chart.tsx'
 import { TopUp } from './top-up.tsx'
+import { UsageByDay } from './usage-chart.tsx'
 import type { Check, Desk, Operation, Refusal } from '../desk.ts'
 import { amount, counted, fromNow, now, Time } from '../format.tsx'
 import { announce, Confirm, Failure, Field, Loaded, Panel, Screen, UsageBar } from '../parts.tsx'
@@ -87,6 +88,7 @@ export function OwnerScreen({ desk, owner }: { desk: Desk; owner: number }): Rea
           {({ items }) => <Holds desk={desk} rows={items} />}
         </Loaded>
       </Panel>
+      <UsageByDay desk={desk} of={{ owner }} />
       <Panel title="Refusals by hour" hint={`The last ${HOURS} hours.`}>
         <Loaded of={refusals} isEmpty={(rows) => rows.length === 0} empty="Nothing was refused.">
           {(rows) => <RefusalChart rows={rows} from={from} hours={HOURS} />}

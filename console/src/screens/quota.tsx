@@ -6,6 +6,7 @@ import { ChangeTable } from './changes.tsx'
 import { draftName, EditForm } from './edit-form.tsx'
 import { LedgerTable } from './ledger-table.tsx'
 import { kindOf } from './quotas.tsx'
+import { UsageByDay } from './usage-chart.tsx'
 import { type Desk, newKey, type Quota } from '../desk.ts'
 import { amount, HERE, Time, timeText } from '../format.tsx'
 import { announce, Badge, Confirm, Failure, Loaded, OwnerLink, Panel, Screen, UsageBar } from '../parts.tsx'
@@ -317,6 +318,7 @@ function History({ desk, id, quota }: { desk: Desk; id: number; quota: Quota | u
           )}
         </Loaded>
       </Panel>
+      <UsageByDay desk={desk} of={{ quotaId: id }} />
       <Panel title="Usage" hint="The latest 20 operations that it paid for.">
         <Loaded of={usage} isEmpty={({ items }) => items.length === 0} empty="Nothing was spent or held of it yet.">
           {({ items }) => <LedgerTable desk={desk} rows={items} quotaId={id} />}

@@ -2,6 +2,7 @@ import { Ledger1790000000000 } from './1790000000000-ledger.js'
 import { BackOffice1795300000000 } from './1795300000000-back-office.js'
 import { PlainConsumes1795400000000 } from './1795400000000-plain-consumes.js'
 import { WritePlainConsumes1795400000001 } from './1795400000001-write-plain-consumes.js'
+import { UsageTotals1795500000000 } from './1795500000000-usage-totals.js'
 
 /** Every migration, oldest first. Append only: one that has been released is never edited. */
 export const MIGRATIONS = [
@@ -9,6 +10,7 @@ export const MIGRATIONS = [
   BackOffice1795300000000,
   PlainConsumes1795400000000,
   WritePlainConsumes1795400000001,
+  UsageTotals1795500000000,
 ]
 
 /**

@@ -1,0 +1,84 @@
+import { useQuery } from '@tanstack/react-query'
+import type { ReactNode } from 'react'
+import { BarChart } from './bar-chart.tsx'
+import type { Desk, Series } from '../desk.ts'
+import { amount, counted, dayText } from '../format.tsx'
+import { Loaded, Panel } from '../parts.tsx'
+
+/** Days between two names below. */
+const NAMED_EVERY = 5
+
+/** What was used day by day, of an owner or of one quota: the last 30 days. */
+export function UsageByDay({ desk, of }: { desk: Desk; of: { owner: number } | { quotaId: number } }): ReactNode {
+  const key = 'owner' in of ? [desk.name, 'owner', of.owner, 'series'] : [desk.name, 'quota', of.quotaId, 'series']
+  const series = useQuery({ queryKey: key, queryFn: ({ signal }) => desk.series(of, signal) })
+  return (
+    <Panel title="Usage by day" hint="The last 30 days, each from midnight to midnight UTC.">
+      <Loaded
+        of={series}
+        isEmpty={({ items }) => items.every(({ charged, refunded }) => charged + refunded === 0)}
+        empty="Nothing was used."
+      >
+        {({ items }) => <UsageChart days={items} />}
+      </Loaded>
+    </Panel>
+  )
+}
+
+function UsageChart({ days }: { days: Series['items'] }): ReactNode {
+  const charged = days.reduce((sum, day) => sum + day.charged, 0)
+  const refunded = days.reduce((sum, day) => sum + day.refunded, 0)
+  const withRefusals = days.some(({ refusals }) => refusals !== null)
+  return (
+    <>
+      <BarChart
+        label="Usage day by day"
+        sum={`${amount(charged)} units used in ${counted(days.length, 'day')}, ${amount(refunded)} given back`}
+        bars={days.map((day, index) => ({
+          size: Math.max(day.charged, day.refunded),
+          part: day.refunded,
+          title: `${dayText(day.beganAt)}: ${amount(day.charged)} used, ${amount(day.refunded)} given back`,
+          name: index % NAMED_EVERY === 0 ? dayText(day.beganAt) : undefined,
+        }))}
+      />
+      <p className="muted">
+        {amount(charged)} used, {amount(refunded)} given back: the narrow bars.
+      </p>
+      <details>
+        <summary>As a table</summary>
+        <table className="plain">
+          <thead>
+            <tr>
+              <th scope="col">Day (UTC)</th>
+              <th scope="col" className="number">
+                Used
+              </th>
+              <th scope="col" className="number">
+                Given back
+              </th>
+              {withRefusals && (
+                <th scope="col" className="number">
+                  Refused
+                </th>
+              )}
+            </tr>
+          </thead>
+          <tbody>
+            {days.toReversed().map((day) => (
+              <tr key={day.beganAt}>
+                <td>{dayText(day.beganAt)}</td>
+                <td className="number">{amount(day.charged)}</td>
+                <td className="number">{amount(day.refunded)}</td>
+                {withRefusals && (
+                  <td className="number">
+                    {amount(day.refused ?? 0)} in {counted(day.refusals ?? 0, 'attempt')}
+                  </td>
+                )}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </details>
+    </>
+  )
+}

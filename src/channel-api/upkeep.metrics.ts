@@ -1,0 +1,45 @@
+import { Counter, type Registry } from 'prom-client'
+import type { QuotaRow } from '../ledger/quota.entity.js'
+import type { Upkeep } from '../ledger/upkeep.js'
+import { ChannelGauge, metric } from './ledger.metrics.js'
+
+/** Measures how one channel's house is kept. What is not known has no value. */
+export function measureUpkeep<Q extends QuotaRow>(registry: Registry, channel: string, upkeep: Upkeep<Q>): void {
+  const registers = [registry]
+  const gauge = (name: string, help: string, milliseconds: () => number | undefined): void => {
+    const made = metric(registry, name, () => new ChannelGauge(name, help, registers))
+    made.add(channel, () => {
+      const value = milliseconds()
+      if (value === undefined) throw new Error('not known')
+      return value / 1000
+    })
+  }
+  gauge(
+    'quota_totals_lag_seconds',
+    'How far the totals of usage are behind the present; minutes are as they should be.',
+    () => upkeep.foldLagMs,
+  )
+  gauge(
+    'quota_retention_lag_seconds',
+    'For how long operations have been due to be removed; no value where RETENTION_DAYS is not set.',
+    () => upkeep.retentionLagMs,
+  )
+  gauge(
+    'quota_ledger_begins_timestamp_seconds',
+    'From when on the ledger is whole, in seconds since 1970; no value where nothing was ever removed.',
+    () => upkeep.beginsAt ?? undefined,
+  )
+  const removed = metric(
+    registry,
+    'quota_removed_total',
+    () =>
+      new Counter({
+        name: 'quota_removed_total',
+        help: 'What retention has removed: operations and acts on settings (act), changes of settings (change).',
+        labelNames: ['channel', 'what'],
+        registers,
+      }),
+  )
+  for (const what of ['act', 'change']) removed.inc({ channel, what }, 0)
+  upkeep.observer = { removed: (what, count) => removed.inc({ channel, what }, count) }
+}

@@ -1,0 +1,56 @@
+import { type MigrationInterface, type QueryRunner, Table, TableColumn } from 'typeorm'
+
+const PREFIXES = ['mail', 'sms'] as const
+
+/**
+ * Totals of usage by hour and day, and how far they reach. Instances of the versions before know nothing of them; what those write is added up as well.
+ *
+ * MySQL commits at every DDL statement: a table that is there was made by a try before.
+ */
+export class UsageTotals1795500000000 implements MigrationInterface {
+  async up(runner: QueryRunner): Promise<void> {
+    for (const prefix of PREFIXES) {
+      await runner.createTable(totals(prefix), true, false, true)
+      await runner.createTable(state(prefix), true, false, true)
+    }
+  }
+
+  async down(runner: QueryRunner): Promise<void> {
+    for (const prefix of PREFIXES) {
+      await runner.dropTable(`${prefix}_ledger_state`)
+      await runner.dropTable(`${prefix}_usage_total`)
+    }
+  }
+}
+
+function totals(prefix: string): Table {
+  return new Table({
+    name: `${prefix}_usage_total`,
+    columns: [
+      { name: 'owner_id', type: 'bigint', isPrimary: true },
+      { name: 'step', type: 'varchar', length: '4', isPrimary: true },
+      { name: 'began_at', type: 'datetime', precision: 3, isPrimary: true },
+      { name: 'quota_id', type: 'bigint', isPrimary: true },
+      { name: 'cycle_seq', type: 'bigint', isPrimary: true },
+      { name: 'charged', type: 'bigint' },
+      { name: 'refunded', type: 'bigint' },
+      { name: 'refusals', type: 'bigint' },
+      { name: 'refused', type: 'bigint' },
+    ].map((column) => new TableColumn(column)),
+    indices: [{ columnNames: ['step', 'began_at'] }],
+  })
+}
+
+function state(prefix: string): Table {
+  return new Table({
+    name: `${prefix}_ledger_state`,
+    columns: [
+      { name: 'id', type: 'bigint', isPrimary: true },
+      { name: 'folded_to', type: 'varchar', length: '36' },
+      { name: 'begins_at', type: 'datetime', precision: 3, isNullable: true },
+      { name: 'removed_to', type: 'datetime', precision: 3, isNullable: true },
+      { name: 'holder', type: 'varchar', length: '36', isNullable: true },
+      { name: 'held_until', type: 'datetime', precision: 3, isNullable: true },
+    ].map((column) => new TableColumn(column)),
+  })
+}

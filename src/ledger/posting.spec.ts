@@ -1,0 +1,88 @@
+import { describe, expect, it } from '@jest/globals'
+import fc from 'fast-check'
+import { cut } from '../quota/draw-down.js'
+import { firstIdAt, instantOfId } from './act-age.js'
+import { type PaidOperation, type Posting, postingsOf, type UsageAct } from './posting.js'
+
+const ALLOCATIONS = fc.array(
+  fc.record({ quotaId: fc.integer({ min: 1, max: 5 }), cycleSeq: fc.nat(3), amount: fc.integer({ min: 1, max: 9 }) }),
+  { minLength: 1, maxLength: 5 },
+)
+
+function act(id: string, kind: UsageAct['kind'], amount: number | null): UsageAct {
+  return { id, kind, ownerId: 7, operationId: 'o', amount, at: 5, plainQuotaId: null, cycleSeq: null }
+}
+
+function net(postings: readonly Posting[]): Record<string, number> {
+  const sums: Record<string, number> = {}
+  for (const { quotaId, cycleSeq, charged, refunded } of postings) {
+    const name = `${quotaId} ${cycleSeq}`
+    sums[name] = (sums[name] ?? 0) + charged - refunded
+  }
+  return Object.fromEntries(Object.entries(sums).filter(([, sum]) => sum !== 0))
+}
+
+describe('what acts did', () => {
+  it('adds up to what the operation keeps, however it was refunded', () => {
+    fc.assert(
+      fc.property(
+        ALLOCATIONS,
+        fc.nat(),
+        fc.array(fc.integer({ min: 1, max: 9 }), { maxLength: 6 }),
+        (allocations, n, backs) => {
+          const held = allocations.reduce((sum, { amount }) => sum + amount, 0)
+          const charged = 1 + (n % held)
+          const refunds: UsageAct[] = []
+          let left = charged
+          for (const back of backs) {
+            if (back > left) continue
+            left -= back
+            refunds.push(act(`r${refunds.length}`, 'refund', back))
+          }
+          const operation: PaidOperation = { allocations, charged, refunds }
+          const postings = [act('c', 'commit', charged), ...refunds].flatMap((one) => postingsOf(one, operation))
+          const kept = cut(allocations, 0, left).map((part) => ({
+            ...part,
+            ownerId: 7,
+            at: 5,
+            charged: part.amount,
+            refunded: 0,
+          }))
+          expect(net(postings)).toEqual(net(kept))
+        },
+      ),
+    )
+  })
+
+  it('does not depend on acts that come later', () => {
+    const allocations = [
+      { quotaId: 1, cycleSeq: 0, amount: 3 },
+      { quotaId: 2, cycleSeq: 4, amount: 3 },
+    ]
+    const [first, second] = [act('a', 'refund', 2), act('b', 'refund', 2)]
+    const told = (refunds: UsageAct[], one: UsageAct): Posting[] =>
+      postingsOf(one, { allocations, charged: 6, refunds })
+    expect(told([first, second], first)).toEqual(told([first], first))
+    expect(net([...told([first, second], first), ...told([first, second], second)])).toEqual({ '1 0': -1, '2 4': -3 })
+  })
+
+  it('knows a plain consume by its own columns, and acts that move nothing', () => {
+    const plain = { ...act('p', 'consume', 4), operationId: null, plainQuotaId: 9, cycleSeq: 2 }
+    expect(postingsOf(plain)).toEqual([{ ownerId: 7, quotaId: 9, cycleSeq: 2, at: 5, charged: 4, refunded: 0 }])
+    const operation = { allocations: [{ quotaId: 1, cycleSeq: 0, amount: 3 }], charged: 0, refunds: [] }
+    for (const kind of ['reserve', 'release'] as const) expect(postingsOf(act('x', kind, 3), operation)).toEqual([])
+    expect(postingsOf(act('x', 'create', null))).toEqual([])
+  })
+})
+
+describe('the time in an id', () => {
+  it('is read back, and orders ids', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 0, max: 253_402_300_799_999 }), fc.nat(1_000_000), (instant, later) => {
+        expect(instantOfId(firstIdAt(instant))).toBe(instant)
+        expect(firstIdAt(instant + later) >= firstIdAt(instant)).toBe(true)
+      }),
+    )
+    expect(instantOfId('')).toBe(0)
+  })
+})

@@ -1,0 +1,63 @@
+import { type Allocation, cut } from '../quota/draw-down.js'
+import type { Instant } from '../quota/instant.js'
+import type { Act, ActRow } from './act.entity.js'
+
+/** What an act charged one quota with, or gave back to it, in the cycle that paid. */
+export interface Posting {
+  readonly ownerId: number
+  readonly quotaId: number
+  readonly cycleSeq: number
+  readonly at: Instant
+  readonly charged: number
+  readonly refunded: number
+}
+
+/** Of an act, what says which units it moved. */
+export type UsageAct = Pick<
+  ActRow,
+  'id' | 'kind' | 'ownerId' | 'operationId' | 'amount' | 'at' | 'plainQuotaId' | 'cycleSeq'
+>
+
+/** Of an operation, what says whose units its acts moved. */
+export interface PaidOperation {
+  /** In draw-down order. */
+  readonly allocations: readonly Allocation[]
+  /** Units charged in all, gross. */
+  readonly charged: number
+  /** Every refund of it. */
+  readonly refunds: readonly Pick<Act, 'id' | 'amount'>[]
+}
+
+/** The kinds of acts that charge units or give them back. */
+export const USAGE_KINDS = ['consume', 'commit', 'refund'] as const
+
+/**
+ * What an act did to the counters `used`: a fact of the past, the same whenever it is asked.
+ *
+ * Refunds give back from the end of what was charged. Which part one of several gave back is decided by the order of
+ * their ids, whatever the order in which they were committed: all together give back the same, and an act's part does
+ * not depend on acts with larger ids.
+ * @param operation may be absent where the act is a plain consume
+ */
+export function postingsOf(act: UsageAct, operation?: PaidOperation): Posting[] {
+  const { kind, ownerId, at, amount } = act
+  if (amount === null) return []
+  const posted = (parts: readonly Allocation[], charged: boolean): Posting[] =>
+    parts.map(({ quotaId, cycleSeq, amount: units }) => ({
+      ownerId,
+      quotaId,
+      cycleSeq,
+      at,
+      charged: charged ? units : 0,
+      refunded: charged ? 0 : units,
+    }))
+  if (kind === 'consume' && act.plainQuotaId !== null && act.cycleSeq !== null) {
+    return posted([{ quotaId: act.plainQuotaId, cycleSeq: act.cycleSeq, amount }], true)
+  }
+  if (operation === undefined) return []
+  const { allocations, charged, refunds } = operation
+  if (kind === 'consume' || kind === 'commit') return posted(cut(allocations, 0, amount), true)
+  if (kind !== 'refund') return []
+  const before = refunds.reduce((sum, other) => (other.id < act.id ? sum + (other.amount ?? 0) : sum), 0)
+  return posted(cut(allocations, charged - before - amount, charged - before), false)
+}

@@ -1,0 +1,170 @@
+import type { Clock } from '../clock/clock.js'
+import { placeholders } from '../database/row-codec.js'
+import type { Transaction, UnitOfWork } from '../database/unit-of-work.js'
+import type { Instant } from '../quota/instant.js'
+import { firstIdAt } from './act-age.js'
+import { OPERATION_ACTS, type ActRow } from './act.entity.js'
+import type { QuotaRow } from './quota.entity.js'
+import type { LedgerStore } from './store.js'
+import { beginningOf, STEP_MS } from './usage-totals.js'
+
+/** Rows that one step looks at: their owners are locked for as long as it takes to remove them. */
+const STEP = 200
+
+/**
+ * Removes what is older than it need be kept: operations that are settled, with all their acts, and acts on settings.
+ * An operation goes as a whole or stays as a whole: one with an act that is younger stays, and so does an open hold.
+ * Each step locks the owners that it touches, as every write does, so that nothing happens to an operation while it
+ * goes.
+ */
+export class Retention<Q extends QuotaRow> {
+  constructor(
+    private readonly store: LedgerStore<Q>,
+    private readonly work: UnitOfWork,
+    private readonly clock: Clock,
+  ) {}
+
+  /** What is older than this may go: the beginning of a UTC day, at least `days` back. */
+  cutoff(days: number): Instant {
+    return beginningOf('day', this.clock.now()) - days * STEP_MS.day
+  }
+
+  /** When the oldest act came in, by its id's time; undefined where there is none. */
+  async oldestId(): Promise<string | undefined> {
+    const { act } = this.store
+    const id = act.column('id')
+    const [row] = await this.work.read((transaction) =>
+      transaction.rows(`SELECT ${id} AS id FROM ${act.readByKey(transaction.dialect)} ORDER BY ${id} LIMIT 1`),
+    )
+    return row === undefined ? undefined : String(row['id'])
+  }
+
+  /**
+   * Looks at the next acts and removes what may go of them.
+   * @param after the last act that was looked at; empty at first
+   * @param cutoff what is younger stays; not after the totals reach
+   * @returns how much was removed, and the last act that was looked at; undefined at the end
+   */
+  async removeActs(after: string, cutoff: Instant): Promise<{ removed: number; last: string | undefined }> {
+    const { act } = this.store
+    const id = act.column('id')
+    const rows = await this.work.read((transaction) =>
+      transaction.rows(
+        `SELECT ${act.columns} FROM ${act.readByKey(transaction.dialect)} WHERE ${id} > ? AND ${id} < ? ORDER BY ${id} LIMIT ${STEP}`,
+        [after, firstIdAt(cutoff)],
+      ),
+    )
+    const acts = rows.map((row) => act.decode(row))
+    const last = acts.at(-1)?.id
+    // Settlements and refunds go with their operation, whose own act is older.
+    const roots = acts.filter(({ kind }) => kind === 'consume' || kind === 'reserve')
+    const edits = acts.filter(({ kind }) => !(OPERATION_ACTS as readonly string[]).includes(kind))
+    if (roots.length + edits.length === 0) return { removed: 0, last }
+    const removed = await this.work.write(async (transaction) => {
+      const ownerIds = [...new Set([...roots, ...edits].map(({ ownerId }) => ownerId))]
+      await this.store.lockOwners(transaction, ownerIds)
+      const settled = await this.removable(transaction, roots, cutoff)
+      const gone = await this.remove(transaction, settled, edits)
+      // On a cluster a refund on another node does not see the lock: both must collide.
+      if (transaction.clustered) await this.store.touchOwners(transaction, ownerIds)
+      return gone
+    })
+    return { removed, last }
+  }
+
+  /** Removes the oldest changes of settings. @returns how many */
+  async removeChanges(cutoff: Instant): Promise<number> {
+    const { change } = this.store
+    const [id, at] = [change.column('id'), change.column('at')]
+    const rows = await this.work.read((transaction) =>
+      transaction.rows(
+        `SELECT ${id} AS id FROM ${change.readBy(transaction.dialect, ['at', 'id'])} WHERE ${at} < ? ORDER BY ${at}, ${id} LIMIT ${STEP}`,
+        [change.bind('at', cutoff)],
+      ),
+    )
+    const ids = rows.map((row) => Number(row['id'])).sort((a, b) => a - b)
+    if (ids.length === 0) return 0
+    await this.work.write((transaction) =>
+      transaction.execute(`DELETE FROM ${change.table} WHERE ${id} IN (${placeholders(ids)})`, ids),
+    )
+    return ids.length
+  }
+
+  /** Removes totals of hours. @returns how many */
+  async removeHours(cutoff: Instant): Promise<number> {
+    const { usageTotal } = this.store
+    const [step, beganAt, ownerId] = (['step', 'beganAt', 'ownerId'] as const).map((name) => usageTotal.column(name))
+    const oldest = usageTotal.readBy(this.work.dialect, ['step', 'beganAt'])
+    const rows = await this.work.read((transaction) =>
+      transaction.rows(
+        `SELECT ${ownerId} AS owner_id, ${beganAt} AS began_at FROM ${oldest} WHERE ${step} = 'hour' AND ${beganAt} < ? ` +
+          `ORDER BY ${beganAt} LIMIT ${STEP}`,
+        [usageTotal.bind('beganAt', cutoff)],
+      ),
+    )
+    const [first] = rows
+    if (first === undefined) return 0
+    const began = String(first['began_at'])
+    const ids = [
+      ...new Set(rows.filter((row) => row['began_at'] === began).map((row) => Number(row['owner_id']))),
+    ].sort((a, b) => a - b)
+    const { affected } = await this.work.write((transaction) =>
+      transaction.execute(
+        `DELETE FROM ${usageTotal.table} WHERE ${step} = 'hour' AND ${beganAt} = ? AND ${ownerId} IN (${placeholders(ids)})`,
+        [began, ...ids],
+      ),
+    )
+    return affected
+  }
+
+  /** Those of the operations that nothing happened to since, and nothing can happen to by themselves. */
+  private async removable(
+    transaction: Transaction,
+    roots: readonly ActRow[],
+    cutoff: Instant,
+  ): Promise<{ plain: string[]; inRows: string[] }> {
+    const { operation, act } = this.store
+    const ids = roots.map(({ id }) => id)
+    if (ids.length === 0) return { plain: [], inRows: [] }
+    const [operationId, actOperationId] = [operation.column('id'), act.column('operationId')]
+    const [found = [], late = []] = await transaction.all([
+      {
+        sql: `SELECT ${operationId} AS id, ${operation.column('state')} AS state FROM ${operation.table} WHERE ${operationId} IN (${placeholders(ids)})`,
+        values: ids,
+      },
+      {
+        sql:
+          `SELECT DISTINCT ${actOperationId} AS id FROM ${act.table} WHERE ${actOperationId} IN (${placeholders(ids)}) ` +
+          `AND (${act.column('at')} >= ? OR ${act.column('id')} >= ?)`,
+        values: [...ids, act.bind('at', cutoff), firstIdAt(cutoff)],
+      },
+    ])
+    const states = new Map(found.map((row) => [String(row['id']), row['state']]))
+    const younger = new Set(late.map((row) => String(row['id'])))
+    const old = roots.filter(({ id, at }) => at < cutoff && !younger.has(id)).map(({ id }) => id)
+    return {
+      plain: old.filter((id) => !states.has(id)),
+      inRows: old.filter((id) => states.has(id) && states.get(id) !== 'reserved'),
+    }
+  }
+
+  private async remove(
+    transaction: Transaction,
+    { plain, inRows }: { plain: readonly string[]; inRows: readonly string[] },
+    edits: readonly ActRow[],
+  ): Promise<number> {
+    const { act, operation, allocation } = this.store
+    const own = [...plain, ...inRows, ...edits.map(({ id }) => id)].sort()
+    if (own.length === 0) return 0
+    for (const [table, column] of [
+      [allocation.table, allocation.column('operationId')],
+      [operation.table, operation.column('id')],
+      [act.table, act.column('operationId')],
+    ] as const) {
+      if (inRows.length === 0) break
+      await transaction.later(`DELETE FROM ${table} WHERE ${column} IN (${placeholders(inRows)})`, inRows)
+    }
+    await transaction.later(`DELETE FROM ${act.table} WHERE ${act.column('id')} IN (${placeholders(own)})`, own)
+    return own.length
+  }
+}

@@ -1,0 +1,188 @@
+import type { DataSource } from 'typeorm'
+import { instantFromStore } from '../database/column.js'
+import type { Transaction, UnitOfWork } from '../database/unit-of-work.js'
+import type { Clock } from '../clock/clock.js'
+import { ServiceError } from '../error/service-error.js'
+import { formatInstant, type Instant } from '../quota/instant.js'
+import { instantOfId } from './act-age.js'
+import type { Channel } from './channel.js'
+import type { QuotaRow } from './quota.entity.js'
+import { LedgerStore } from './store.js'
+import type { LedgerOf } from './usage-reader.js'
+import type { SeriesStep } from './usage-total.entity.js'
+import { beginningOf, STEP_MS, UsageTotals } from './usage-totals.js'
+
+/** What was used within one hour or day, as it is answered. */
+export interface UsageStepView {
+  began_at: string
+  charged: number
+  refunded: number
+  refused: number | null
+  refusals: number | null
+}
+
+/** What was used, step by step, oldest first. */
+export interface SeriesView {
+  step: SeriesStep
+  items: UsageStepView[]
+}
+
+/** Totals that lie further back than this are first brought nearer: else a reader would have to add up too much. */
+const MAX_REST_MS = 900_000
+/** How long a reader helps with that. */
+const PATIENCE_MS = 1_000
+/** Totals move every few seconds, and are read in a moment. */
+const MAX_TRIES = 10
+
+interface Sums {
+  charged: number
+  refunded: number
+  refused: number
+  refusals: number
+}
+
+/**
+ * Reads how usage went over time: what is in the totals, and what acts did since. Exact to the ledger at one moment: it
+ * is read again where the totals have moved on in the middle.
+ */
+export class SeriesReader<Q extends QuotaRow> {
+  private readonly store: LedgerStore<Q>
+  private readonly totals: UsageTotals<Q>
+
+  constructor(
+    channel: Channel<Q>,
+    dataSource: DataSource,
+    private readonly work: UnitOfWork,
+    private readonly clock: Clock,
+  ) {
+    this.store = new LedgerStore(dataSource, channel)
+    this.totals = new UsageTotals(this.store, work, clock)
+  }
+
+  /**
+   * Every step that begins in `[from, to)` and is not in the future, also those in which nothing was used.
+   * @param of refusals are those of an owner; of one quota there are none to be told
+   * @throws ServiceError unavailable while the totals are made for the first time
+   */
+  async series(of: LedgerOf, step: SeriesStep, from: Instant, to: Instant): Promise<SeriesView> {
+    const first = beginningOf(step, from) < from ? beginningOf(step, from) + STEP_MS[step] : from
+    const end = Math.min(to, this.clock.now() + 1)
+    const sums = new Map<Instant, Sums>()
+    for (let beganAt = first; beganAt < end; beganAt += STEP_MS[step]) {
+      sums.set(beganAt, { charged: 0, refunded: 0, refused: 0, refusals: 0 })
+    }
+    const ownerId = 'ownerId' in of ? of.ownerId : await this.ownerOf(of.quotaId)
+    const quotaId = 'quotaId' in of ? of.quotaId : undefined
+    if (ownerId !== undefined && sums.size > 0) {
+      await this.catchUp()
+      const found = await this.sums(ownerId, quotaId, step, first, end)
+      for (const [beganAt, more] of found) {
+        const sum = sums.get(beganAt)
+        if (sum !== undefined) for (const name of NAMES) sum[name] = Math.min(sum[name] + more[name], MAX)
+      }
+    }
+    return {
+      step,
+      items: [...sums].map(([beganAt, { charged, refunded, refused, refusals }]) => ({
+        began_at: formatInstant(beganAt),
+        charged,
+        refunded,
+        ...(quotaId === undefined ? { refused, refusals } : { refused: null, refusals: null }),
+      })),
+    }
+  }
+
+  private async ownerOf(quotaId: number): Promise<number | undefined> {
+    return (await this.work.read((transaction) => this.store.ownersOfQuotas(transaction, [quotaId]))).get(quotaId)
+  }
+
+  private async catchUp(): Promise<void> {
+    const deadline = performance.now() + PATIENCE_MS
+    const oldest = this.clock.now() - MAX_REST_MS
+    while (instantOfId((await this.totals.state()).foldedTo) < oldest) {
+      if (performance.now() > deadline) {
+        throw new ServiceError('unavailable', 'The totals of usage are being made from the ledger. Try again later.')
+      }
+      await this.totals.fold()
+    }
+  }
+
+  private async sums(
+    ownerId: number,
+    quotaId: number | undefined,
+    step: SeriesStep,
+    from: Instant,
+    end: Instant,
+  ): Promise<[Instant, Sums][]> {
+    for (let tries = 1; ; tries += 1) {
+      const found = await this.work.read(async (transaction) => {
+        const { foldedTo } = await this.totals.stateIn(transaction)
+        const rest = await this.totals.rest(transaction, foldedTo, [ownerId])
+        const stored = await this.stored(transaction, ownerId, quotaId, step, from, end)
+        const { foldedTo: now } = await this.totals.stateIn(transaction)
+        if (now !== foldedTo) return undefined
+        const since = rest
+          .filter((posting) => quotaId === undefined || posting.quotaId === quotaId)
+          .map(({ at, charged, refunded }): [Instant, Sums] => [
+            beginningOf(step, at),
+            { charged, refunded, refused: 0, refusals: 0 },
+          ])
+        return [...stored, ...since]
+      })
+      if (found !== undefined) return found
+      if (tries === MAX_TRIES) throw new ServiceError('unavailable', 'The totals of usage are moving on. Try again.')
+    }
+  }
+
+  /** The totals, and the refusals that still have rows of their own: one statement, since the one become the other. */
+  private async stored(
+    transaction: Transaction,
+    ownerId: number,
+    quotaId: number | undefined,
+    step: SeriesStep,
+    from: Instant,
+    end: Instant,
+  ): Promise<[Instant, Sums][]> {
+    const { usageTotal, refusal } = this.store
+    const column = (property: 'ownerId' | 'step' | 'beganAt' | 'quotaId' | keyof Sums): string =>
+      usageTotal.column(property)
+    const totals =
+      `SELECT ${column('beganAt')} AS began_at, SUM(${column('charged')}) AS charged, SUM(${column('refunded')}) AS refunded, ` +
+      `SUM(${column('refused')}) AS refused, SUM(${column('refusals')}) AS refusals FROM ${usageTotal.readByKey(transaction.dialect)} ` +
+      `WHERE ${column('ownerId')} = ? AND ${column('step')} = ? AND ${column('beganAt')} >= ? AND ${column('beganAt')} < ?` +
+      `${quotaId === undefined ? '' : ` AND ${column('quotaId')} = ?`} GROUP BY ${column('beganAt')}`
+    const bounds = [usageTotal.bind('beganAt', from), usageTotal.bind('beganAt', end)]
+    if (quotaId !== undefined) {
+      const rows = await transaction.rows(totals, [ownerId, step, ...bounds, quotaId])
+      return rows.map(sumsOf)
+    }
+    const hour = refusal.column('hour')
+    const refusals =
+      `SELECT ${hour}, 0, 0, SUM(${refusal.column('requested')}), SUM(${refusal.column('count')}) ` +
+      `FROM ${refusal.readBy(transaction.dialect, ['ownerId', 'hour'])} ` +
+      `WHERE ${refusal.column('ownerId')} = ? AND ${hour} >= ? AND ${hour} < ? GROUP BY ${hour}`
+    const last = beginningOf(step, end - 1) + STEP_MS[step]
+    const rows = await transaction.rows(`${totals} UNION ALL ${refusals}`, [
+      ownerId,
+      step,
+      ...bounds,
+      ownerId,
+      refusal.bind('hour', from),
+      refusal.bind('hour', last),
+    ])
+    return rows.map(sumsOf).map(([beganAt, sums]) => [beginningOf(step, beganAt), sums])
+  }
+}
+
+const NAMES = ['charged', 'refunded', 'refused', 'refusals'] as const satisfies readonly (keyof Sums)[]
+
+/** Amounts that come and go have no limit, so their sum stays where a JSON number ends to be exact. */
+const MAX = Number.MAX_SAFE_INTEGER
+
+function sumsOf(row: Record<string, unknown>): [Instant, Sums] {
+  const sum = (name: keyof Sums): number => Math.min(Number(row[name]), MAX)
+  return [
+    instantFromStore(row['began_at'] as string),
+    { charged: sum('charged'), refunded: sum('refunded'), refused: sum('refused'), refusals: sum('refusals') },
+  ]
+}

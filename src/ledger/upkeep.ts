@@ -1,0 +1,225 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common'
+import type { Clock } from '../clock/clock.js'
+import type { UnitOfWork } from '../database/unit-of-work.js'
+import type { Instant } from '../quota/instant.js'
+import { FOLD_LAG_MS, instantOfId, MIN_AHEAD_MS } from './act-age.js'
+import type { Ledger } from './ledger.js'
+import type { LedgerStateRow } from './ledger-state.entity.js'
+import type { QuotaRow } from './quota.entity.js'
+import { oldest } from './refusal-reader.js'
+import { Retention } from './retention.js'
+import { UsageTotals } from './usage-totals.js'
+
+const EVERY_MS = 5_000
+const MAX_PAUSE_MS = 1_000
+/** An instance that says nothing for so long keeps house no more. */
+const LEASE_MS = 60_000
+/** Between two steps: so many times what the step took, so that requests have the store to themselves. */
+const REST = 9
+/** The same where totals are far behind. */
+const SHORT_REST = 4
+/** Totals that are behind by more than this are far behind. */
+const FAR_BEHIND_MS = 600_000
+
+/** How long things are kept, in days; undefined: for ever. */
+export interface RetentionOptions {
+  /** Operations and acts. */
+  readonly days: number | undefined
+  /** Changes of settings. */
+  readonly changesDays: number | undefined
+}
+
+/** Told of what was done; for metrics. */
+export interface UpkeepObserver {
+  removed(what: 'act' | 'change', count: number): void
+}
+
+/**
+ * Keeps house in the background, on one instance at a time: adds acts up into totals, and removes what is older than it
+ * need be kept. The lease only saves work; two that keep house at once do nothing wrong, since each step is right by
+ * itself.
+ */
+export class Upkeep<Q extends QuotaRow> implements OnApplicationBootstrap, OnModuleDestroy {
+  readonly totals: UsageTotals<Q>
+  readonly retention: Retention<Q>
+  private readonly logger: Logger
+  private readonly id = randomUUID()
+  private timer: NodeJS.Timeout | undefined
+  private running: Promise<void> | undefined
+  private readonly stop = new AbortController()
+  private clockTold = false
+  /** As it was found last. */
+  private known: LedgerStateRow | undefined
+  private oldestActAt: Instant | undefined
+  /** Set by whoever wants to count; at most one. */
+  observer: UpkeepObserver | undefined
+
+  constructor(
+    private readonly ledger: Ledger<Q>,
+    private readonly work: UnitOfWork,
+    private readonly clock: Clock,
+    private readonly options: RetentionOptions,
+  ) {
+    this.totals = new UsageTotals(ledger.store, work, clock)
+    this.retention = new Retention(ledger.store, work, clock)
+    this.logger = new Logger(`${ledger.channel.name} upkeep`)
+  }
+
+  /** From when on the ledger is whole; null where nothing was ever removed. */
+  get beginsAt(): Instant | null {
+    return this.known?.beginsAt ?? null
+  }
+
+  /** How far the totals are behind, in milliseconds; undefined until it is known. */
+  get foldLagMs(): number | undefined {
+    if (this.known === undefined || this.known.foldedTo === '') return undefined
+    return Math.max(0, this.clock.now() - instantOfId(this.known.foldedTo))
+  }
+
+  /** For how long something has been due to be removed, in milliseconds; undefined where everything is kept. */
+  get retentionLagMs(): number | undefined {
+    const { days } = this.options
+    if (days === undefined || this.known === undefined) return undefined
+    const reached = this.known.removedTo ?? this.oldestActAt ?? Infinity
+    return Math.max(0, this.retention.cutoff(days) - reached)
+  }
+
+  async onApplicationBootstrap(): Promise<void> {
+    // Ids must not fall behind the totals from the first request on.
+    await this.look().catch((error: unknown) => this.tell(error))
+    this.timer = setInterval(() => {
+      // Known, told once and watched by others.
+      if (this.work.reach !== 'all') return
+      this.running ??= this.round()
+        .catch((error: unknown) => this.tell(error))
+        .finally(() => {
+          this.running = undefined
+        })
+    }, EVERY_MS)
+    this.timer.unref()
+  }
+
+  async onModuleDestroy(): Promise<void> {
+    this.stop.abort()
+    clearInterval(this.timer)
+    await this.running
+  }
+
+  /** Looks how far upkeep has come, and keeps this instance's ids ahead of it. */
+  async look(): Promise<LedgerStateRow> {
+    const state = await this.totals.state()
+    this.known = state
+    const reached = instantOfId(state.foldedTo)
+    this.ledger.keepIdsAfter(reached + MIN_AHEAD_MS)
+    const behind = reached + FOLD_LAG_MS - this.clock.now()
+    if (behind > FOLD_LAG_MS - MIN_AHEAD_MS && !this.clockTold) {
+      this.clockTold = true
+      this.logger.warn(
+        `this machine's clock is at least ${Math.round(behind / 1000)} s behind another instance's: cycles and holds end at different times`,
+      )
+    }
+    return state
+  }
+
+  /** Everything that is due now, step by step, unless another instance keeps house. */
+  async round(): Promise<void> {
+    if (!(await this.lease(await this.look()))) return
+    await this.paced(async () => this.totals.fold())
+    await this.removeOld()
+    await this.look()
+  }
+
+  private async removeOld(): Promise<void> {
+    await this.paced(async () => (await this.retention.removeHours(oldest(this.clock.now()))) > 0)
+    const { days, changesDays } = this.options
+    if (changesDays !== undefined) {
+      await this.paced(async () => {
+        const removed = await this.retention.removeChanges(this.retention.cutoff(changesDays))
+        this.observer?.removed('change', removed)
+        return removed > 0
+      })
+    }
+    if (days === undefined) return
+    const cutoff = this.retention.cutoff(days)
+    const { removedTo, foldedTo } = await this.totals.state()
+    // Once a day, and never before it is added up.
+    if ((removedTo !== null && removedTo >= cutoff) || instantOfId(foldedTo) < cutoff) return
+    const oldestId = await this.retention.oldestId()
+    this.oldestActAt = oldestId === undefined ? undefined : instantOfId(oldestId)
+    if (this.oldestActAt !== undefined && this.oldestActAt < cutoff) {
+      await this.mark('beginsAt', cutoff)
+      let after = ''
+      const done = await this.paced(async () => {
+        const { removed, last } = await this.retention.removeActs(after, cutoff)
+        this.observer?.removed('act', removed)
+        if (last !== undefined) after = last
+        return last !== undefined
+      })
+      if (!done) return
+    }
+    await this.mark('removedTo', cutoff)
+  }
+
+  /**
+   * Does steps with pauses until there is nothing left, this instance is to stop, or another one has taken over.
+   * @returns is there nothing left?
+   */
+  private async paced(step: () => Promise<boolean>): Promise<boolean> {
+    let renewed = performance.now()
+    while (!this.stop.signal.aborted) {
+      const began = performance.now()
+      if (!(await step())) return true
+      const took = performance.now() - began
+      const lag = this.foldLagMs ?? Infinity
+      const { signal } = this.stop
+      const pause = Math.min(MAX_PAUSE_MS, took * (lag > FAR_BEHIND_MS ? SHORT_REST : REST))
+      await sleep(pause, undefined, { ref: false, signal }).catch(() => undefined)
+      if (performance.now() - renewed > LEASE_MS / 3) {
+        renewed = performance.now()
+        if (!(await this.lease(await this.look()))) return false
+      }
+    }
+    return false
+  }
+
+  /**
+   * Takes the lease, or keeps it.
+   * @param found how far upkeep has come, and who has the lease
+   */
+  private async lease({ holder, heldUntil }: LedgerStateRow): Promise<boolean> {
+    const now = this.clock.now()
+    const left = (heldUntil ?? now) - now
+    if (holder === this.id && left > LEASE_MS / 2) return true
+    // One that lasts for longer was left by an instance whose clock is ahead.
+    if (holder !== this.id && left > 0 && left <= 2 * LEASE_MS) return false
+    const { state } = this.ledger.store
+    return this.work.write(async (transaction) => {
+      const locked = await this.totals.lockState(transaction)
+      if (locked.holder !== holder) return false
+      await transaction.later(
+        `UPDATE ${state.table} SET ${state.column('holder')} = ?, ${state.column('heldUntil')} = ? WHERE ${state.column('id')} = 1`,
+        [this.id, state.bind('heldUntil', now + LEASE_MS)],
+      )
+      return true
+    })
+  }
+
+  private async mark(property: 'beginsAt' | 'removedTo', instant: Instant): Promise<void> {
+    const { state } = this.ledger.store
+    const column = state.column(property)
+    const value = state.bind(property, instant)
+    await this.work.write((transaction) =>
+      transaction.execute(
+        `UPDATE ${state.table} SET ${column} = ? WHERE ${state.column('id')} = 1 AND (${column} IS NULL OR ${column} < ?)`,
+        [value, value],
+      ),
+    )
+    await this.look()
+  }
+
+  private tell(error: unknown): void {
+    this.logger.warn(`upkeep failed, trying again later: ${String(error)}`)
+  }
+}

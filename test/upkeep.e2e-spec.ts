@@ -1,0 +1,398 @@
+import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals'
+import { DataSource } from 'typeorm'
+import { partOf } from '../src/channel-api/ledger.module.js'
+import { FOLD_LAG_MS, firstIdAt, MAX_REQUEST_AGE_MS } from '../src/ledger/act-age.js'
+import { Upkeep } from '../src/ledger/upkeep.js'
+import { TestApp } from './support/app.js'
+import { type ChannelApi, MAIL_API, SMS_API } from './support/channel-api.js'
+import { TestClock } from './support/clock.js'
+import { type Body, bodyOf, brokenFields, fresh, ledgerOf, refusal, sweeperOf } from './support/quota-api.js'
+import { onEveryStore, type Store } from './support/store.js'
+
+const HOUR = 3_600
+const DAY = 24 * HOUR
+/** Longer than totals lag behind. */
+const LAG = FOLD_LAG_MS / 1000 + 1
+
+interface Step {
+  began_at: string
+  charged: number
+  refunded: number
+  refused: number | null
+  refusals: number | null
+}
+
+onEveryStore('upkeep', (kind) => {
+  let store: Store
+  let app: TestApp
+  let owner: number
+
+  beforeAll(async () => {
+    store = await kind.open()
+    app = await TestApp.start(store, { env: { RETENTION_DAYS: '30', CHANGES_RETENTION_DAYS: '60' } })
+  }, 60_000)
+
+  afterAll(async () => {
+    await app.stop()
+    await store.drop()
+  })
+
+  beforeEach(() => {
+    owner = fresh()
+  })
+
+  function upkeepOf(of: TestApp, api: ChannelApi): Upkeep<never> {
+    return of.app.get<Upkeep<never>>(partOf({ name: api.channel }, Upkeep))
+  }
+
+  async function fold(api: ChannelApi = MAIL_API): Promise<void> {
+    while (await upkeepOf(app, api).totals.fold());
+  }
+
+  async function create(total: number, settings: object = {}, api: ChannelApi = MAIL_API): Promise<Body> {
+    const type1 = { quota_type: 1, total, expire_at: app.clock.after(400 * DAY) }
+    return bodyOf(201, await app.post(api.quotas, { [api.owner]: owner, ...type1, ...settings }))
+  }
+
+  async function consume(amount: number, api: ChannelApi = MAIL_API): Promise<Body> {
+    return bodyOf(200, await app.post(api.consume, { [api.owner]: owner, amount }, { key: `k${fresh()}` }))
+  }
+
+  async function refund(id: string, amount: number, api: ChannelApi = MAIL_API): Promise<void> {
+    bodyOf(200, await app.post(`${api.usage}/${id}/refund`, { amount }, { key: `k${fresh()}` }))
+  }
+
+  async function series(query: string, api: ChannelApi = MAIL_API): Promise<Step[]> {
+    return bodyOf(200, await app.get(`${api.usage}/series?${query}`)).items
+  }
+
+  const used = (steps: readonly Step[]): [string, number, number][] =>
+    steps
+      .filter(({ charged, refunded }) => charged + refunded > 0)
+      .map(({ began_at, charged, refunded }) => [began_at.slice(0, 13), charged, refunded])
+
+  for (const api of [MAIL_API, SMS_API]) {
+    it(`tells how ${api.name} usage went, the same before and after it is added up`, async () => {
+      app.clock.set('2027-01-10T10:30:00.000Z')
+      const first = await create(10, {}, api)
+      const second = await create(100, { expire_at: app.clock.after(500 * DAY) }, api)
+      const split = await consume(15, api)
+      app.clock.set('2027-01-10T11:10:00.000Z')
+      await consume(2, api)
+      const held = bodyOf(201, await app.post(api.reserve, { [api.owner]: owner, amount: 9 }, { key: `k${fresh()}` }))
+      const told = async (): Promise<unknown> => ({
+        days: used(await series(`${api.owner}=${owner}`, api)),
+        hours: used(await series(`${api.owner}=${owner}&step=hour&from=2027-01-10T00:00:00Z`, api)),
+        first: used(await series(`quota_id=${first.id}`, api)),
+        second: used(await series(`quota_id=${second.id}`, api)),
+      })
+      const before = await told()
+      expect(before).toEqual({
+        days: [['2027-01-10T00', 17, 0]],
+        hours: [
+          ['2027-01-10T10', 15, 0],
+          ['2027-01-10T11', 2, 0],
+        ],
+        first: [['2027-01-10T00', 10, 0]],
+        second: [['2027-01-10T00', 7, 0]],
+      })
+      app.clock.pass(LAG)
+      await fold(api)
+      expect(await told()).toEqual(before)
+      // What comes later is added where its time is, also to an operation that was added up.
+      app.clock.set('2027-01-11T00:00:00.000Z')
+      const commit = await app.post(`${api.usage}/${held.id}/commit`)
+      expect(refusal(commit)).toEqual([409, 'operation_already_settled'])
+      await consume(4, api)
+      await refund(split.id, 6, api)
+      app.clock.pass(LAG)
+      await fold(api)
+      await refund(split.id, 8, api)
+      const after = {
+        days: [
+          ['2027-01-10T00', 17, 0],
+          ['2027-01-11T00', 4, 14],
+        ],
+        hours: [
+          ['2027-01-10T10', 15, 0],
+          ['2027-01-10T11', 2, 0],
+          ['2027-01-11T00', 4, 14],
+        ],
+        // 15 were drawn as 10 and 5: 14 returned as 5 and 9.
+        first: [
+          ['2027-01-10T00', 10, 0],
+          ['2027-01-11T00', 0, 9],
+        ],
+        second: [
+          ['2027-01-10T00', 7, 0],
+          ['2027-01-11T00', 4, 5],
+        ],
+      }
+      expect(await told()).toEqual(after)
+      app.clock.pass(LAG)
+      await fold(api)
+      expect(await told()).toEqual(after)
+    })
+  }
+
+  it('agrees with the ledger after any mixture of acts, at any stage of the adding up', async () => {
+    app.clock.set('2027-02-01T00:00:00.000Z')
+    const quotas = [await create(50), await create(40), await create(1_000)]
+    const model = new Map<string, { charged: number; refunded: number }>()
+    const note = (charged: number, refunded: number): void => {
+      const hour = new Date(app.clock.now()).toISOString().slice(0, 13)
+      const known = model.get(hour) ?? { charged: 0, refunded: 0 }
+      model.set(hour, { charged: known.charged + charged, refunded: known.refunded + refunded })
+    }
+    const open: { id: string; left: number }[] = []
+    let dice = 7
+    const roll = (sides: number): number => (dice = (dice * 48_271) % 2_147_483_647) % sides
+    for (let n = 0; n < 120; n += 1) {
+      app.clock.pass(roll(3_000))
+      const what = roll(4)
+      if (what === 0 && open.length > 0) {
+        const operation = open[roll(open.length)]!
+        const back = Math.min(operation.left, 1 + roll(9))
+        if (back > 0) {
+          await refund(operation.id, back)
+          operation.left -= back
+          note(0, back)
+        }
+      } else if (what === 1) {
+        const amount = 1 + roll(9)
+        const hold = await app.post(MAIL_API.reserve, { account_id: owner, amount }, { key: `k${fresh()}` })
+        const charged = 1 + roll(amount)
+        bodyOf(200, await app.post(`${MAIL_API.usage}/${bodyOf(201, hold).id}/commit`, { amount: charged }))
+        open.push({ id: hold.body.id, left: charged })
+        note(charged, 0)
+      } else {
+        const amount = 1 + roll(12)
+        const { id } = await consume(amount)
+        open.push({ id, left: amount })
+        note(amount, 0)
+      }
+      if (roll(5) === 0) await fold()
+    }
+    const hours = await series(`account_id=${owner}&step=hour&from=2027-02-01T00:00:00Z`)
+    expect(used(hours)).toEqual(
+      [...model]
+        .map(([hour, { charged, refunded }]) => [hour, charged, refunded])
+        .sort((a, b) => (a[0]! < b[0]! ? -1 : 1)),
+    )
+    for (const { id } of quotas) {
+      const days = await series(`quota_id=${id}&from=2027-02-01T00:00:00Z`)
+      const sum = days.reduce((all, { charged, refunded }) => all + charged - refunded, 0)
+      expect([id, sum]).toEqual([id, bodyOf(200, await app.get(`${MAIL_API.quotas}/${id}`)).used])
+    }
+  })
+
+  it('lists every step up to now, and takes no other', async () => {
+    app.clock.set('2027-03-10T10:30:00.000Z')
+    const steps = async (query: string): Promise<string[]> =>
+      (await series(`account_id=${owner}${query}`)).map(({ began_at }) => began_at)
+    expect(await steps('')).toHaveLength(30)
+    expect((await steps('')).at(-1)).toBe('2027-03-10T00:00:00.000Z')
+    expect(await steps('&step=hour')).toHaveLength(24)
+    expect(await steps('&from=2027-03-08T00:00:01Z&to=2027-03-10T00:00:00Z')).toEqual(['2027-03-09T00:00:00.000Z'])
+    expect(await steps('&from=2027-03-08T00:00:00Z&to=2027-03-08T00:00:00Z')).toEqual([])
+    expect(await steps('&from=2027-03-10T00:00:00Z&to=2028-03-10T00:00:00Z')).toEqual(['2027-03-10T00:00:00.000Z'])
+    const broken = async (query: string): Promise<string[]> => {
+      const answer = await app.get(`${MAIL_API.usage}/series?${query}`)
+      expect(refusal(answer)).toEqual([400, 'validation_failed'])
+      return Object.keys(brokenFields(answer))
+    }
+    expect(await broken('')).toEqual(['account_id'])
+    expect(await broken('account_id=1&quota_id=1')).toEqual(['account_id'])
+    expect(await broken('account_id=1&step=week')).toEqual(['step'])
+    expect(await broken('account_id=1&from=2027-03-02T00:00:00Z&to=2027-03-01T00:00:00Z')).toEqual(['from'])
+    expect(await broken('account_id=1&step=hour&from=2027-02-07T10:29:59Z')).toEqual(['from'])
+    expect(await broken('account_id=1&from=2026-03-08T00:00:00Z')).toEqual(['from'])
+    expect(refusal(await app.put(`${MAIL_API.usage}/series`, {}))).toEqual([405, 'method_not_allowed'])
+  })
+
+  it('tells of refusals, also when their hours are dropped', async () => {
+    app.clock.set('2027-04-10T10:30:00.000Z')
+    const { id } = await create(5)
+    for (const amount of [6, 7]) {
+      expect((await app.post(MAIL_API.consume, { account_id: owner, amount }, { key: `k${fresh()}` })).status).toBe(409)
+    }
+    await ledgerOf(app, MAIL_API).refusals.flush()
+    const told = async (): Promise<unknown> =>
+      (await series(`account_id=${owner}&from=2027-04-10T00:00:00Z&to=2027-04-11T00:00:00Z`)).map(
+        ({ refused, refusals }) => [refused, refusals],
+      )
+    expect(await told()).toEqual([[13, 2]])
+    app.clock.pass(32 * DAY)
+    await sweeperOf(app, MAIL_API).sweep()
+    expect(await told()).toEqual([[13, 2]])
+    expect(
+      (await series(`quota_id=${id}`)).every(({ refused, refusals }) => refused === null && refusals === null),
+    ).toBe(true)
+  })
+
+  it('adds each act once, whoever adds up at the same time', async () => {
+    app.clock.set('2027-05-20T10:00:00.000Z')
+    await create(100_000)
+    const other = await TestApp.start(store, { clock: app.clock })
+    try {
+      await Promise.all(Array.from({ length: 60 }, async () => consume(3)))
+      app.clock.pass(LAG)
+      await Promise.all(
+        [app, other, app, other].map(async (one) => {
+          while (await upkeepOf(one, MAIL_API).totals.fold());
+        }),
+      )
+      app.clock.pass(LAG)
+      await consume(3)
+      expect(used(await series(`account_id=${owner}&from=2027-05-20T00:00:00Z`))).toEqual([['2027-05-20T00', 183, 0]])
+    } finally {
+      await other.stop()
+    }
+  })
+
+  it('lets nothing in behind what was added up', async () => {
+    app.clock.set('2027-06-01T10:00:00.000Z')
+    const { id } = await create(1_000)
+    const { engine } = ledgerOf(app, MAIL_API)
+    const late = {
+      id: firstIdAt(app.clock.now() - MAX_REQUEST_AGE_MS - 1),
+      ownerId: owner,
+      caller: 'admin',
+      requestId: 'late',
+      key: 'late',
+      deduplicationKey: `late ${owner}`,
+      command: { kind: 'consume', amount: 5 },
+    } as const
+    await expect(engine.submit(late)).rejects.toMatchObject({ code: 'unavailable' })
+    await engine.submit({ ...late, id: firstIdAt(app.clock.now() - MAX_REQUEST_AGE_MS) })
+    // An instance whose clock is behind: its acts come after what was added up all the same.
+    app.clock.pass(LAG + 600)
+    await fold()
+    const slow = await TestApp.start(store, { clock: new TestClock('2027-06-01T09:00:00.000Z') })
+    try {
+      const answer = await slow.post(MAIL_API.consume, { account_id: owner, amount: 7 }, { key: `k${fresh()}` })
+      bodyOf(200, answer)
+    } finally {
+      await slow.stop()
+    }
+    app.clock.pass(LAG)
+    await fold()
+    const steps = await series(`quota_id=${id}`)
+    expect(steps.reduce((sum, { charged }) => sum + charged, 0)).toBe(12)
+  })
+
+  it('removes what is older than it need be kept, and nothing else', async () => {
+    app.clock.set('2027-08-01T12:00:00.000Z')
+    const quota = await create(1_000)
+    const [plain, refunded, young] = [await consume(5), await consume(7), await consume(11)]
+    await refund(refunded.id, 2)
+    const hold = bodyOf(201, await app.post(MAIL_API.reserve, { account_id: owner, amount: 3 }, { key: `k${fresh()}` }))
+    bodyOf(200, await app.post(`${MAIL_API.usage}/${hold.id}/release`))
+    app.clock.set('2027-08-20T12:00:00.000Z')
+    await refund(young.id, 1)
+    const state = async (): Promise<unknown> => ({
+      quota: bodyOf(200, await app.get(`${MAIL_API.quotas}/${quota.id}`)),
+      series: used(await series(`account_id=${owner}&from=2027-08-01T00:00:00Z`)),
+      summary: bodyOf(200, await app.get(MAIL_API.summary(owner))),
+    })
+    const ids = async (): Promise<string[]> =>
+      bodyOf(200, await app.get(`${MAIL_API.usage}?account_id=${owner}`)).items.map(({ id }: Body) => id)
+
+    // Thirty whole days have passed at the beginning of the day after the thirtieth.
+    app.clock.set('2027-08-31T23:00:00.000Z')
+    const before = await state()
+    await upkeepOf(app, MAIL_API).round()
+    expect(await ids()).toHaveLength(4)
+    app.clock.set('2027-09-01T12:00:00.000Z')
+    await upkeepOf(app, MAIL_API).round()
+    expect(await ids()).toEqual([young.id])
+    expect(await state()).toEqual(before)
+    const page = bodyOf(200, await app.get(`${MAIL_API.usage}?account_id=${owner}`))
+    expect(page.begins_at).toBe('2027-08-02T00:00:00.000Z')
+    for (const { id } of [plain, refunded, hold]) {
+      expect(refusal(await app.get(`${MAIL_API.usage}/${id}`))).toEqual([404, 'operation_not_found'])
+      const answer = await app.post(`${MAIL_API.usage}/${id}/refund`, {}, { key: `k${fresh()}` })
+      expect(refusal(answer)).toEqual([404, 'operation_not_found'])
+    }
+    // What stays is whole.
+    const acts = bodyOf(200, await app.get(`${MAIL_API.usage}/${young.id}/acts`)).items
+    expect(acts.map((act: Body) => act.kind)).toEqual(['consume', 'refund'])
+    const left = await app.app
+      .get(DataSource)
+      .query<{ n: number | string }[]>(`SELECT COUNT(*) AS n FROM mail_act WHERE owner_id = ${owner}`)
+    expect(Number(left[0]?.n)).toBe(2)
+    // Changes have a limit of their own.
+    const changes = async (): Promise<number> =>
+      bodyOf(200, await app.get(`${MAIL_API.quotas}/${quota.id}/changes`)).total
+    expect(await changes()).toBe(1)
+    app.clock.set('2027-10-02T12:00:00.000Z')
+    await upkeepOf(app, MAIL_API).round()
+    expect(await changes()).toBe(0)
+    expect(await ids()).toEqual([])
+    expect(await state()).toMatchObject({
+      quota: { used: 20 },
+      series: [
+        ['2027-08-01T00', 23, 2],
+        ['2027-08-20T00', 0, 1],
+      ],
+    })
+  })
+
+  it('either refunds an operation or has removed it, where both happen at once', async () => {
+    app.clock.set('2027-11-01T12:00:00.000Z')
+    const { id: quota } = await create(100_000)
+    const made = await Promise.all(Array.from({ length: 300 }, async (_, n) => consume(1 + n)))
+    app.clock.set('2027-12-02T00:00:00.000Z')
+    const house = upkeepOf(app, MAIL_API).round()
+    const answers: Body[] = []
+    for (const { id } of made.toReversed()) {
+      answers.push(await app.post(`${MAIL_API.usage}/${id}/refund`, {}, { key: `k${fresh()}` }))
+    }
+    await house
+    const statuses = answers.map(({ status }) => status)
+    expect(statuses.filter((status) => status !== 200 && status !== 404)).toEqual([])
+    const refunded = answers.reduce((sum, { status, body }) => sum + (status === 200 ? body.refunded : 0), 0)
+    const { used: left } = bodyOf(200, await app.get(`${MAIL_API.quotas}/${quota}`))
+    expect(left).toBe(made.reduce((sum, { amount }) => sum + amount, 0) - refunded)
+    const kept = statuses.filter((status) => status === 200).length
+    const dataSource = app.app.get(DataSource)
+    for (const [rows, of] of [
+      [2 * kept, `act WHERE owner_id = ${owner} AND kind <> 'create'`],
+      [kept, `operation WHERE owner_id = ${owner}`],
+      [kept, `allocation WHERE quota_id = ${quota}`],
+    ] as const) {
+      const [found] = await dataSource.query<{ n: number | string }[]>(`SELECT COUNT(*) AS n FROM mail_${of}`)
+      expect([of, Number(found?.n)]).toEqual([of, rows])
+    }
+    await fold()
+    const steps = await series(`quota_id=${quota}&from=2027-11-01T00:00:00Z`)
+    expect(steps.reduce((sum, step) => sum + step.charged - step.refunded, 0)).toBe(left)
+  })
+
+  it('replays every key for thirty days', async () => {
+    app.clock.set('2028-01-01T12:00:00.000Z')
+    await create(1_000)
+    const send = (): Promise<Body> => app.post(MAIL_API.consume, { account_id: owner, amount: 5 }, { key: `r${owner}` })
+    const { text } = await send()
+    app.clock.set('2028-01-31T12:00:00.000Z')
+    await upkeepOf(app, MAIL_API).round()
+    const again = await send()
+    expect([again.text, again.headers['idempotency-replayed']]).toEqual([text, 'true'])
+  })
+
+  it('leaves the house to one instance at a time', async () => {
+    const [mine, theirs] = [upkeepOf(app, SMS_API), await TestApp.start(store, { clock: app.clock })]
+    try {
+      app.clock.pass(DAY)
+      await mine.round()
+      const { holder } = await mine.totals.state()
+      await upkeepOf(theirs, SMS_API).round()
+      expect(await mine.totals.state()).toMatchObject({ holder })
+      app.clock.pass(120)
+      await upkeepOf(theirs, SMS_API).round()
+      expect((await mine.totals.state()).holder).not.toBe(holder)
+    } finally {
+      await theirs.stop()
+    }
+  })
+})
