@@ -341,7 +341,7 @@ onEveryStore('upkeep', (kind) => {
   it('either refunds an operation or has removed it, where both happen at once', async () => {
     app.clock.set('2027-11-01T12:00:00.000Z')
     const { id: quota } = await create(100_000)
-    const made = await Promise.all(Array.from({ length: 300 }, async (_, n) => consume(1 + n)))
+    const made: Body[] = await Promise.all(Array.from({ length: 300 }, async (_, n) => consume(1 + n)))
     app.clock.set('2027-12-02T00:00:00.000Z')
     const house = upkeepOf(app, MAIL_API).round()
     const answers: Body[] = []
@@ -351,9 +351,9 @@ onEveryStore('upkeep', (kind) => {
     await house
     const statuses = answers.map(({ status }) => status)
     expect(statuses.filter((status) => status !== 200 && status !== 404)).toEqual([])
-    const refunded = answers.reduce((sum, { status, body }) => sum + (status === 200 ? body.refunded : 0), 0)
+    const refunded = answers.reduce<number>((sum, { status, body }) => sum + (status === 200 ? Number(body.refunded) : 0), 0)
     const { used: left } = bodyOf(200, await app.get(`${MAIL_API.quotas}/${quota}`))
-    expect(left).toBe(made.reduce((sum, { amount }) => sum + amount, 0) - refunded)
+    expect(left).toBe(made.reduce<number>((sum, { amount }) => sum + Number(amount), 0) - refunded)
     const kept = statuses.filter((status) => status === 200).length
     const dataSource = app.app.get(DataSource)
     for (const [rows, of] of [
