@@ -351,7 +351,10 @@ onEveryStore('upkeep', (kind) => {
     await house
     const statuses = answers.map(({ status }) => status)
     expect(statuses.filter((status) => status !== 200 && status !== 404)).toEqual([])
-    const refunded = answers.reduce<number>((sum, { status, body }) => sum + (status === 200 ? Number(body.refunded) : 0), 0)
+    const refunded = answers.reduce<number>(
+      (sum, { status, body }) => sum + (status === 200 ? Number(body.refunded) : 0),
+      0,
+    )
     const { used: left } = bodyOf(200, await app.get(`${MAIL_API.quotas}/${quota}`))
     expect(left).toBe(made.reduce<number>((sum, { amount }) => sum + Number(amount), 0) - refunded)
     const kept = statuses.filter((status) => status === 200).length
