@@ -10,9 +10,9 @@ import type { Instant } from '../quota/instant.js'
  * - Where an instance's clock is behind that of the one that adds up, its ids are kept MIN_AHEAD_MS ahead of what the
  *   totals have reached, which it looks up every few seconds.
  */
-export const MAX_REQUEST_AGE_MS = 30_000
-export const FOLD_LAG_MS = 180_000
-export const MIN_AHEAD_MS = 120_000
+export const MAX_REQUEST_AGE_MS = 15_000
+export const FOLD_LAG_MS = 60_000
+export const MIN_AHEAD_MS = 40_000
 
 /** A text that every id made at this instant or later comes after, and every earlier one before. */
 export function firstIdAt(instant: Instant): string {

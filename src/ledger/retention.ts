@@ -63,11 +63,11 @@ export class Retention<Q extends QuotaRow> {
     const removed = await this.work.write(async (transaction) => {
       const ownerIds = [...new Set([...roots, ...edits].map(({ ownerId }) => ownerId))]
       await this.store.lockOwners(transaction, ownerIds)
-      const settled = await this.removable(transaction, roots, cutoff)
-      const gone = await this.remove(transaction, settled, edits)
+      const { inRows, acts: gone } = await this.removable(transaction, roots, cutoff)
+      const count = await this.remove(transaction, inRows, [...gone, ...edits.map(({ id }) => id)])
       // On a cluster a refund on another node does not see the lock: both must collide.
       if (transaction.clustered) await this.store.touchOwners(transaction, ownerIds)
-      return gone
+      return count
     })
     return { removed, last }
   }
@@ -117,54 +117,59 @@ export class Retention<Q extends QuotaRow> {
     return affected
   }
 
-  /** Those of the operations that nothing happened to since, and nothing can happen to by themselves. */
+  /** Those of the operations that nothing happened to since, and nothing can happen to by themselves; with all acts. */
   private async removable(
     transaction: Transaction,
     roots: readonly ActRow[],
     cutoff: Instant,
-  ): Promise<{ plain: string[]; inRows: string[] }> {
+  ): Promise<{ inRows: string[]; acts: string[] }> {
     const { operation, act } = this.store
     const ids = roots.map(({ id }) => id)
-    if (ids.length === 0) return { plain: [], inRows: [] }
-    const [operationId, actOperationId] = [operation.column('id'), act.column('operationId')]
-    const [found = [], late = []] = await transaction.all([
+    if (ids.length === 0) return { inRows: [], acts: [] }
+    const operationId = operation.column('id')
+    const actOperationId = act.column('operationId')
+    const [found = [], others = []] = await transaction.all([
       {
         sql: `SELECT ${operationId} AS id, ${operation.column('state')} AS state FROM ${operation.table} WHERE ${operationId} IN (${placeholders(ids)})`,
         values: ids,
       },
       {
-        sql:
-          `SELECT DISTINCT ${actOperationId} AS id FROM ${act.table} WHERE ${actOperationId} IN (${placeholders(ids)}) ` +
-          `AND (${act.column('at')} >= ? OR ${act.column('id')} >= ?)`,
-        values: [...ids, act.bind('at', cutoff), firstIdAt(cutoff)],
+        sql: `SELECT ${act.columns} FROM ${act.readBy(transaction.dialect, ['operationId'])} WHERE ${actOperationId} IN (${placeholders(ids)})`,
+        values: ids,
       },
     ])
     const states = new Map(found.map((row) => [String(row['id']), row['state']]))
-    const younger = new Set(late.map((row) => String(row['id'])))
+    const acts = others.map((row) => act.decode(row))
+    const [youngest, younger] = [firstIdAt(cutoff), new Set<string | null>()]
+    for (const one of acts) if (one.at >= cutoff || one.id >= youngest) younger.add(one.operationId)
     const old = roots.filter(({ id, at }) => at < cutoff && !younger.has(id)).map(({ id }) => id)
+    const inRows = old.filter((id) => states.has(id) && states.get(id) !== 'reserved')
+    const gone = new Set<string | null>(inRows)
     return {
-      plain: old.filter((id) => !states.has(id)),
-      inRows: old.filter((id) => states.has(id) && states.get(id) !== 'reserved'),
+      inRows,
+      acts: [
+        ...old.filter((id) => !states.has(id)),
+        ...inRows,
+        ...acts.filter((one) => gone.has(one.operationId)).map(({ id }) => id),
+      ],
     }
   }
 
   private async remove(
     transaction: Transaction,
-    { plain, inRows }: { plain: readonly string[]; inRows: readonly string[] },
-    edits: readonly ActRow[],
+    operationIds: readonly string[],
+    actIds: readonly string[],
   ): Promise<number> {
     const { act, operation, allocation } = this.store
-    const own = [...plain, ...inRows, ...edits.map(({ id }) => id)].sort()
-    if (own.length === 0) return 0
-    for (const [table, column] of [
-      [allocation.table, allocation.column('operationId')],
-      [operation.table, operation.column('id')],
-      [act.table, act.column('operationId')],
+    const ids = [...new Set(actIds)].sort()
+    for (const [table, column, keys] of [
+      [allocation.table, allocation.column('operationId'), operationIds],
+      [operation.table, operation.column('id'), operationIds],
+      [act.table, act.column('id'), ids],
     ] as const) {
-      if (inRows.length === 0) break
-      await transaction.later(`DELETE FROM ${table} WHERE ${column} IN (${placeholders(inRows)})`, inRows)
+      if (keys.length === 0) continue
+      await transaction.later(`DELETE FROM ${table} WHERE ${column} IN (${placeholders(keys)})`, keys)
     }
-    await transaction.later(`DELETE FROM ${act.table} WHERE ${act.column('id')} IN (${placeholders(own)})`, own)
-    return own.length
+    return ids.length
   }
 }

@@ -7,6 +7,7 @@ import { formatInstant, type Instant } from '../quota/instant.js'
 import { instantOfId } from './act-age.js'
 import type { Channel } from './channel.js'
 import type { QuotaRow } from './quota.entity.js'
+import { SharedReads } from './shared-reads.js'
 import { LedgerStore } from './store.js'
 import type { LedgerOf } from './usage-reader.js'
 import type { SeriesStep } from './usage-total.entity.js'
@@ -48,6 +49,8 @@ interface Sums {
 export class SeriesReader<Q extends QuotaRow> {
   private readonly store: LedgerStore<Q>
   private readonly totals: UsageTotals<Q>
+  private readonly caughtUp = new SharedReads<void>()
+  private readonly found = new SharedReads<[Instant, Sums][]>()
 
   constructor(
     channel: Channel<Q>,
@@ -74,8 +77,11 @@ export class SeriesReader<Q extends QuotaRow> {
     const ownerId = 'ownerId' in of ? of.ownerId : await this.ownerOf(of.quotaId)
     const quotaId = 'quotaId' in of ? of.quotaId : undefined
     if (ownerId !== undefined && sums.size > 0) {
-      await this.catchUp()
-      const found = await this.sums(ownerId, quotaId, step, first, end)
+      await this.caughtUp.get('', async () => this.catchUp())
+      const after = first + sums.size * STEP_MS[step]
+      const found = await this.found.get(`${ownerId} ${quotaId} ${step} ${first} ${after}`, async () =>
+        this.sums(ownerId, quotaId, step, first, after),
+      )
       for (const [beganAt, more] of found) {
         const sum = sums.get(beganAt)
         if (sum !== undefined) for (const name of NAMES) sum[name] = Math.min(sum[name] + more[name], MAX)
@@ -161,14 +167,13 @@ export class SeriesReader<Q extends QuotaRow> {
       `SELECT ${hour}, 0, 0, SUM(${refusal.column('requested')}), SUM(${refusal.column('count')}) ` +
       `FROM ${refusal.readBy(transaction.dialect, ['ownerId', 'hour'])} ` +
       `WHERE ${refusal.column('ownerId')} = ? AND ${hour} >= ? AND ${hour} < ? GROUP BY ${hour}`
-    const last = beginningOf(step, end - 1) + STEP_MS[step]
     const rows = await transaction.rows(`${totals} UNION ALL ${refusals}`, [
       ownerId,
       step,
       ...bounds,
       ownerId,
       refusal.bind('hour', from),
-      refusal.bind('hour', last),
+      refusal.bind('hour', end),
     ])
     return rows.map(sumsOf).map(([beganAt, sums]) => [beginningOf(step, beganAt), sums])
   }
