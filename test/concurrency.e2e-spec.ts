@@ -77,7 +77,7 @@ onServer('two instances on one database', () => {
       const ROUNDS = 300
       let replays = 0
       for (const round of times(ROUNDS)) {
-        const wire = WIRES[round % 2]!
+        const wire = WIRES[round % WIRES.length]!
         const [owner] = owners(1) as [number]
         const key = fresh('one')
         const create = round % 10 === 9
@@ -177,7 +177,7 @@ onServer('two instances on one database', () => {
       const ROUNDS = 100
       const counts: Record<string, number> = {}
       for (const round of times(ROUNDS)) {
-        const wire = WIRES[round % 2]!
+        const wire = WIRES[round % WIRES.length]!
         const [owner] = owners(1) as [number]
         await made(totalQuota(wire, owner, 10), wire)
         const answers = await Promise.all(
@@ -298,7 +298,7 @@ onServer('two instances on one database', () => {
       let consumes = 0
       let resets = 0
       for (const round of times(ROUNDS)) {
-        const wire = WIRES[round % 2]!
+        const wire = WIRES[round % WIRES.length]!
         const [owner] = owners(1) as [number]
         const total = 1_000_000
         const id = await made(round % 4 < 2 ? totalQuota(wire, owner, total) : cycleQuota(wire, owner, total), wire)

@@ -15,7 +15,7 @@ import { client } from './session.ts'
 
 /*
  * The two channels are one to the screens: whoever owns a quota is its `owner`, whether the service calls that an
- * account or a user. This is the only file that knows the difference.
+ * account or a user. The screens do not know the difference; `app.tsx` names both channels in its routes.
  */
 
 export type ChannelName = 'mail' | 'sms'

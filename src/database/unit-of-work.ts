@@ -36,9 +36,10 @@ const MAX_PAUSE_MS = 250
  * Opens, settles and retries every transaction; nothing else in the service knows BEGIN, COMMIT, an error number or a
  * retry.
  *
- * - A unit is one function. It is run again as a whole, on a fresh connection, with jitter and a deadline, after a
- *   deadlock, a lock timeout, a duplicate key, a lost connection or a COMMIT whose answer was lost. It must therefore
- *   be written so that a rerun finds its own earlier effect, if there is one, under the locks that it takes first.
+ * - A unit is one function. It is run again as a whole, on a connection where nothing is open, with jitter and a
+ *   deadline, after a deadlock, a lock timeout, a duplicate key, a lost connection or a COMMIT whose answer was lost.
+ *   It must therefore be written so that a rerun finds its own earlier effect, if there is one, under the locks that it
+ *   takes first.
  * - After any failed statement the rest is rolled back, or the connection is destroyed, which makes the server roll
  *   back.
  * - While the store is known to be away, units are refused before they begin; those in hand wait for its return, up to

@@ -38,9 +38,9 @@ function zoned(instant: Instant, timeZone: string): Temporal.ZonedDateTime {
 
 /**
  * Reset number n, as a function of n: anchor + n units, computed from the anchor alone, so January 31 is followed by
- * February 28 and by March 31. A local time that a clock change skips is read with the offset from before it, one that
- * comes twice is the first (RFC 5545, §3.3.5). The function takes integers from 0, and never falls as n grows. What
- * lies beyond MAX_INSTANT is merely some larger number.
+ * February 28 or 29 and by March 31. A local time that a clock change skips is read with the offset from before it, one
+ * that comes twice is the first (RFC 5545, §3.3.5). The function takes integers from 0, and never falls as n grows.
+ * What lies beyond MAX_INSTANT is merely some larger number.
  */
 export function resetsOf({ unit, timeZone, anchor }: CycleRule): (n: number) => number {
   if (unit === 'hour') return (n) => anchor + n * HOUR
