@@ -137,6 +137,16 @@ export class LedgerStore<Q extends QuotaRow> {
     }
   }
 
+  /**
+   * Takes the owners' locks alone, in id order. On SQLite the transaction holds the one write lock already.
+   * @returns the owners that are locked: those that have a row
+   */
+  async lockOwners(transaction: Transaction, ownerIds: readonly number[]): Promise<number[]> {
+    const lock = transaction.dialect === 'sqlite' ? '' : 'FOR UPDATE'
+    const { sql, values } = this.ownerRows(transaction.dialect, ownerIds, lock)
+    return (await transaction.rows(sql, values)).map((row) => Number(row['id']))
+  }
+
   /** Those of the owners that have a lock row, whoever keeps it locked. */
   async standingOwners(transaction: Transaction, ownerIds: readonly number[]): Promise<number[]> {
     const { sql, values } = this.ownerRows(transaction.dialect, ownerIds, '')
