@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect } from '@jest/globals'
 import { DataSource } from 'typeorm'
 import { partOf } from '../src/channel-api/ledger.module.js'
@@ -552,10 +553,10 @@ onEveryStore('verify', (kind) => {
     })
     expect(seen).toEqual([0, 0])
     expect(bodyOf(200, await app.get(`${MAIL_API.quotas}/${id}`))).toMatchObject({ used: 5 })
-    await expect(
-      work.snapshot(async (transaction) => transaction.execute('UPDATE mail_quota SET used = 9')),
-    ).rejects.toThrow()
-    expect(bodyOf(200, await app.get(`${MAIL_API.quotas}/${id}`))).toMatchObject({ used: 5 })
+    // A server says so, too, with the error of one that takes no writes: the unit of work would wait for its return.
+    if (kind.name !== 'SQLite') return
+    const write = work.snapshot(async (transaction) => transaction.execute('UPDATE mail_quota SET used = 9'))
+    await expect(write).rejects.toThrow('a snapshot only reads')
   })
 
   it('takes the same for the same however many there are: pages end within an owner', async () => {
@@ -679,6 +680,28 @@ onEveryStore('verify', (kind) => {
       await repair(SMS_API)
       await watch().pass()
       expect(await metrics()).toContain('quota_drift{channel="sms"} 0')
+    })
+
+    it('goes by itself, and ends in the middle of a page when it is told to', async () => {
+      let passes = 0
+      const verification = verifier(MAIL_API)
+      const endless: Verification = {
+        channel: 'mail',
+        repair: async () => new Map(),
+        async *pages(signal) {
+          for (;;) {
+            passes += 1
+            for await (const page of verification.pages(signal)) if (page.count < 0) yield page
+          }
+        },
+      }
+      const running = new DriftWatch(endless, work, app.clock, true)
+      running.onApplicationBootstrap()
+      while (passes < 2) await sleep(20)
+      await running.onModuleDestroy()
+      const before = passes
+      await sleep(1_500)
+      expect(passes).toBe(before)
     })
   })
 

@@ -19,7 +19,7 @@ export class DriftWatch implements OnApplicationBootstrap, OnModuleDestroy {
   private readonly logger: Logger
   private timer: NodeJS.Timeout | undefined
   private running: Promise<unknown> | undefined
-  private stopped = false
+  private readonly stopping = new AbortController()
   private pages: AsyncGenerator<Page> | undefined
   private foundSoFar = 0
   private foundBefore = 0
@@ -51,7 +51,7 @@ export class DriftWatch implements OnApplicationBootstrap, OnModuleDestroy {
   }
 
   async onModuleDestroy(): Promise<void> {
-    this.stopped = true
+    this.stopping.abort()
     clearTimeout(this.timer)
     await this.running
   }
@@ -63,7 +63,7 @@ export class DriftWatch implements OnApplicationBootstrap, OnModuleDestroy {
 
   /** Looks at the next page. @returns was it the last? */
   private async step(): Promise<boolean> {
-    this.pages ??= this.verification.pages()
+    this.pages ??= this.verification.pages(this.stopping.signal)
     const next = (await this.pages.next()) as IteratorResult<Page, undefined>
     if (next.done === true) {
       this.foundBefore = this.foundSoFar
@@ -86,7 +86,7 @@ export class DriftWatch implements OnApplicationBootstrap, OnModuleDestroy {
   }
 
   private later(pauseMs: number): void {
-    if (this.stopped) return
+    if (this.stopping.signal.aborted) return
     this.timer = setTimeout(() => {
       const began = performance.now()
       this.running = this.attempt().finally(() => {
@@ -102,6 +102,7 @@ export class DriftWatch implements OnApplicationBootstrap, OnModuleDestroy {
     try {
       await this.step()
     } catch (error) {
+      if (this.stopping.signal.aborted) return
       // The pass that failed counts for nothing: what it found is told, and the next one finds it again.
       this.logger.warn(`looking for drift failed, beginning again: ${String(error)}`)
       this.begin()

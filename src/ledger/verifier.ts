@@ -32,8 +32,9 @@ export interface Verification {
   /**
    * Everything there is, page by page; each sees one moment and locks nothing. Whoever asks for the next one sets the
    * pace.
+   * @param signal ends it before its next statement, with an error
    */
-  pages(): AsyncGenerator<Page>
+  pages(signal?: AbortSignal): AsyncGenerator<Page>
   /** Mends the findings of a page where that can be derived. @returns what became of each */
   repair(findings: readonly Finding[], requestId: string): Promise<Map<Finding, Repaired>>
 }
@@ -83,13 +84,13 @@ export class Verifier<Q extends QuotaRow> implements Verification {
     ]
   }
 
-  async *pages(): AsyncGenerator<Page> {
-    const index = await this.work.snapshot(async (transaction) => missingKeyIndex(transaction, this.store))
+  async *pages(signal?: AbortSignal): AsyncGenerator<Page> {
+    const index = await this.look(signal, async (transaction) => missingKeyIndex(transaction, this.store))
     if (index.length > 0) yield { what: 'tables', count: 1, findings: index }
     for (const check of this.checks) {
       for (let after: Subject | undefined; ;) {
         const from = after
-        const { subjects, findings } = await this.work.snapshot(async (transaction) => {
+        const { subjects, findings } = await this.look(signal, async (transaction) => {
           const next = await check.next(transaction, from)
           return { subjects: next, findings: next.length === 0 ? [] : await check.examine(transaction, next) }
         })
@@ -98,6 +99,18 @@ export class Verifier<Q extends QuotaRow> implements Verification {
         after = subjects.at(-1)
       }
     }
+  }
+
+  /** A page may take many statements; none of them is long. */
+  private async look<T>(signal: AbortSignal | undefined, unit: (transaction: Transaction) => Promise<T>): Promise<T> {
+    return this.work.snapshot(async (transaction) => {
+      if (signal === undefined) return unit(transaction)
+      const rows: Transaction['rows'] = async (sql, values) => {
+        signal.throwIfAborted()
+        return transaction.rows(sql, values)
+      }
+      return unit(Object.create(transaction, { rows: { value: rows } }) as Transaction)
+    })
   }
 
   async repair(findings: readonly Finding[], requestId: string): Promise<Map<Finding, Repaired>> {
