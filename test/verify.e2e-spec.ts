@@ -12,6 +12,8 @@ import { SMS } from '../src/sms-quota/sms.channel.js'
 import { TestApp } from './support/app.js'
 import { type ChannelApi, MAIL_API, SMS_API } from './support/channel-api.js'
 import { runNode } from './support/command.js'
+import { HttpClient } from './support/http-client.js'
+import { Instance } from './support/instance.js'
 import { bodyOf, fresh, stopSweepers, sweeperOf } from './support/quota-api.js'
 import { it } from './support/scoped.js'
 import { onEveryStore, type Store } from './support/store.js'
@@ -680,6 +682,20 @@ onEveryStore('verify', (kind) => {
       await repair(SMS_API)
       await watch().pass()
       expect(await metrics()).toContain('quota_drift{channel="sms"} 0')
+    })
+
+    it('is part of the service, and in no way of its end', async () => {
+      const own = await kind.open()
+      const client = new HttpClient()
+      const instance = await Instance.start(own.url, client, { VERIFY_BACKGROUND: 'true' })
+      const measured = async (): Promise<string> => (await instance.get('/metrics')).text
+      while (!/^quota_drift_checked_timestamp_seconds\{channel="(mail|sms)"\} \d/m.test(await measured()))
+        await sleep(50)
+      expect(await measured()).toMatch(/^quota_drift\{channel="mail"\} 0$/m)
+      expect(await instance.terminate()).toBe(0)
+      expect(instance.log).toBe('')
+      client.close()
+      await own.drop()
     })
 
     it('goes by itself, and ends in the middle of a page when it is told to', async () => {

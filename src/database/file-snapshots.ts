@@ -49,6 +49,8 @@ class FileSnapshot implements Transaction {
   constructor(private readonly database: Database.Database) {}
 
   async rows(sql: string, values: readonly Scalar[] = []): Promise<RawRow[]> {
+    // A statement has the event loop to itself: between two of them it is the requests' turn.
+    await new Promise(setImmediate)
     return this.database.prepare(sql).all([...values]) as RawRow[]
   }
 

@@ -172,9 +172,7 @@ async function everyPage(
 ): Promise<void> {
   let done = after
   let within: Place | undefined
-  const slice = new TimeSlice()
   while (done < last) {
-    if (slice.spent) await slice.next()
     const { read: count, end } =
       within === undefined
         ? await read((ownerId) => `${ownerId} > ? AND ${ownerId} <= ?`, [done, last])
