@@ -1,7 +1,7 @@
 import { StartError } from './startup.js'
 
 /** How a command ended, as its exit code. */
-export const EXIT = { done: 0, failed: 1, wrongArguments: 2, notUpToDate: 3 } as const
+export const EXIT = { done: 0, failed: 1, wrongArguments: 2, couldNotRun: 2, notUpToDate: 3 } as const
 
 /** What is wrong with a command's arguments. */
 export class ArgumentError extends Error {}
@@ -16,8 +16,13 @@ export function tell(...lines: string[]): void {
  * @param usage told on stderr where the arguments are wrong
  * @param main answers the exit code; what it throws is told on stderr, with a stack only where something in the code is
  *   wrong
+ * @param thrown the exit code where it throws
  */
-export async function command(usage: string, main: (args: string[]) => number | Promise<number>): Promise<void> {
+export async function command(
+  usage: string,
+  main: (args: string[]) => number | Promise<number>,
+  thrown: number = EXIT.failed,
+): Promise<void> {
   try {
     process.exitCode = await main(process.argv.slice(2))
   } catch (error) {
@@ -26,7 +31,7 @@ export async function command(usage: string, main: (args: string[]) => number | 
       process.exitCode = EXIT.wrongArguments
       process.stderr.write(`${message}\n${usage}\n`)
     } else {
-      process.exitCode = EXIT.failed
+      process.exitCode = thrown
       process.stderr.write(`${error instanceof StartError ? message : (stack ?? message)}\n`)
     }
   }

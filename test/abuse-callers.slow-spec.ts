@@ -12,6 +12,7 @@ import { ADMIN, Instance } from './support/instance.js'
 import { fresh, MAIL, tally, times, totalQuota } from './support/wire.js'
 import { inTime } from './support/pace.js'
 import { healthProbe, Victim } from './support/victim.js'
+import { verified } from './support/verify.js'
 
 const onServer = HAS_SERVER ? describe : describe.skip
 
@@ -96,6 +97,7 @@ onServer('one caller among others', () => {
       expect(honest.quantile(0.99)).toBeLessThan(inTime(1_000))
       expect(health.quantile(0.99)).toBeLessThan(inTime(300))
       expect(await audit(database)).toEqual([])
+      expect(await verified(database.url)).toEqual([])
     },
     PATIENCE_MS,
   )

@@ -22,6 +22,7 @@ import {
   type Wire,
   WIRES,
 } from './support/wire.js'
+import { verified } from './support/verify.js'
 
 /** For a test on a machine that is busy with other things. */
 const PATIENCE_MS = 180_000
@@ -52,6 +53,7 @@ onServer('two instances on one database', () => {
 
   afterEach(async () => {
     expect(await audit(database, { loweredTotals })).toEqual([])
+    expect(await verified(database.url)).toEqual([])
   }, PATIENCE_MS)
 
   /** One of the two, by turns. */

@@ -19,6 +19,7 @@ import {
   times,
   totalQuota,
 } from './support/wire.js'
+import { verified } from './support/verify.js'
 
 const onServer = HAS_SERVER ? describe : describe.skip
 const onOwnServer = CAN_START_SERVER ? describe : describe.skip
@@ -83,6 +84,7 @@ onServer('between the service and its database', () => {
   async function inOrder(): Promise<void> {
     proxy.rule = undefined
     expect(await audit(database)).toEqual([])
+    expect(await verified(database.url)).toEqual([])
   }
 
   describe.each<{ fate: Fate; what: string }>([
@@ -379,7 +381,7 @@ onServer('between the service and its database', () => {
 
     /** What a new connection is told: whether there is one is chance. */
     function setsUp({ text }: Statement): boolean {
-      return text.startsWith('SET ') || text.includes('@@wsrep_on')
+      return text.startsWith('SET ') || text.includes('@@wsrep_on') || text.includes('@@auto_increment_increment')
     }
 
     it.each(Object.keys(kinds))(
@@ -516,6 +518,7 @@ onOwnServer('the end of a process', () => {
     expect(stored.size).toBe(load.acknowledged.size)
     expect(await usedOf(database, accounts)).toBe(load.acknowledged.size)
     expect(await audit(database)).toEqual([])
+    expect(await verified(database.url)).toEqual([])
   }
 
   const longer = PATIENCE_MS + 30_000 * SCALE
@@ -616,6 +619,7 @@ onOwnServer('the end of a process', () => {
       expect(Object.entries(statuses).filter(([, status]) => status >= 300)).toEqual([])
       expect(here.pid).toBe(pid)
       expect(await audit(database)).toEqual([])
+      expect(await verified(database.url)).toEqual([])
       figure('the database away', {
         requests: Object.keys(requests).length,
         '503 after at most ms': Math.round(slowest),
@@ -653,6 +657,7 @@ onOwnServer('the end of a process', () => {
       })
       expect(await usedOf(database, accounts)).toBe(40)
       expect(await audit(database)).toEqual([])
+      expect(await verified(database.url)).toEqual([])
       figure('the database frozen', { requests: 40, '503 after at most ms': Math.round(slowest), used: 40 })
     },
     PATIENCE_MS,
@@ -684,6 +689,7 @@ onOwnServer('the end of a process', () => {
       expect(Object.keys(counts).sort()).toEqual(expect.arrayContaining(['200']))
       expect(await usedOf(database, accounts)).toBe(acknowledged)
       expect(await audit(database)).toEqual([])
+      expect(await verified(database.url)).toEqual([])
       figure('SIGTERM under load', { rounds: ROUNDS, acknowledged, missing: 0, ...counts })
     },
     PATIENCE_MS,

@@ -16,6 +16,7 @@ import { type Answer, HttpClient } from './support/http-client.js'
 import { Instance } from './support/instance.js'
 import { Load } from './support/load.js'
 import { bodyOf, fresh, MAIL, owners, tally, times, totalQuota } from './support/wire.js'
+import { verified } from './support/verify.js'
 
 const onCluster = CAN_START_CLUSTER ? describe : describe.skip
 const ON_DEMAND = process.env['QUOTA_GALERA'] === '1'
@@ -90,6 +91,7 @@ onCluster('on a Galera cluster', () => {
       const [sum] = await rows<{ used: number }>(`SELECT SUM(used) AS used FROM mail_quota WHERE ${of}`)
       expect(Number(sum?.used)).toBe(load.acknowledged.size)
       expect(await audit(tables(node))).toEqual([])
+      expect(await verified(node.url(cluster.database))).toEqual([])
     }
   }
 
@@ -224,6 +226,7 @@ onCluster('on a Galera cluster', () => {
           expect(bodyOf(await instances[1]!.get(`${MAIL.quotas}/${id}`)).used).toBe(10)
         }
         expect(await audit(tables(cluster.nodes[2]))).toEqual([])
+        expect(await verified(cluster.nodes[2].url(cluster.database))).toEqual([])
         figure('drained over two Galera nodes', { rounds: ROUNDS, collided: (await collisions()) - before })
       },
       PATIENCE_MS,
@@ -261,6 +264,7 @@ onCluster('on a Galera cluster', () => {
         const quota = bodyOf(await instances[1]!.get(`${MAIL.quotas}/${id}`))
         expect([quota.used, quota.reserved]).toEqual([used, 0])
         expect(await audit(tables(cluster.nodes[2]))).toEqual([])
+        expect(await verified(cluster.nodes[2].url(cluster.database))).toEqual([])
         figure('all kinds of writes to two Galera nodes', { used, collided: (await collisions()) - before })
       },
       PATIENCE_MS,
@@ -288,6 +292,7 @@ onCluster('on a Galera cluster', () => {
         // Ten units each: two of twelve refunds find nothing left.
         expect(tally(statuses)).toEqual({ 200: OPERATIONS * 10, 409: OPERATIONS * 2 })
         expect(await audit(tables(cluster.nodes[2]))).toEqual([])
+        expect(await verified(cluster.nodes[2].url(cluster.database))).toEqual([])
       },
       PATIENCE_MS,
     )

@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { DataSource } from 'typeorm'
 import { partOf } from '../src/channel-api/ledger.module.js'
+import { UnitOfWork } from '../src/database/unit-of-work.js'
 import { MAX_EXPIRED_AT_ONCE } from '../src/ledger/holds.js'
 import { Ledger } from '../src/ledger/ledger.js'
 import { QuotaReader } from '../src/ledger/quota-reader.js'
+import { Verifier } from '../src/ledger/verifier.js'
 import type { MailQuota } from '../src/mail-quota/mail-quota.entity.js'
 import { MAIL } from '../src/mail-quota/mail.channel.js'
 import { TestApp } from './support/app.js'
@@ -13,6 +15,7 @@ import { MAIL_API } from './support/channel-api.js'
 import { bodyOf, stopSweepers, sweeperOf } from './support/quota-api.js'
 import { onEveryStore, type Store } from './support/store.js'
 import { inTime } from './support/pace.js'
+import { linesOf } from './support/verify.js'
 import { fresh, inParallel, times } from './support/wire.js'
 
 /** As many as one owner may have, and many times as many holds. */
@@ -188,5 +191,7 @@ onEveryStore('200 quotas with 5,000 holds', (kind) => {
 
   async function inOrder(): Promise<void> {
     if (kind.name !== 'SQLite') expect(await audit({ rows })).toEqual([])
+    const verifier = new Verifier(MAIL, app.app.get(DataSource), app.app.get(UnitOfWork), app.clock)
+    expect(await linesOf(verifier)).toEqual([])
   }
 })

@@ -8,6 +8,7 @@ import { type Answer, HttpClient } from './support/http-client.js'
 import { Instance } from './support/instance.js'
 import { inTime } from './support/pace.js'
 import { fresh, MAIL, tally, times, totalQuota } from './support/wire.js'
+import { verified } from './support/verify.js'
 
 const onServer = HAS_SERVER ? describe : describe.skip
 
@@ -35,6 +36,7 @@ onServer('one locked owner', () => {
 
   afterEach(async () => {
     expect(await audit(database)).toEqual([])
+    expect(await verified(database.url)).toEqual([])
   })
 
   /** Keeps rows locked, as a session that hangs would. */

@@ -8,6 +8,7 @@ import { type Answer, HttpClient } from './support/http-client.js'
 import { Instance } from './support/instance.js'
 import { inTime } from './support/pace.js'
 import { bodyOf, fresh, inParallel, MAIL, owners, SMS, tally, times, totalQuota } from './support/wire.js'
+import { verified } from './support/verify.js'
 
 const onOwnServer = CAN_START_SERVER ? describe : describe.skip
 
@@ -42,6 +43,7 @@ onOwnServer('the database away', () => {
   afterEach(async () => {
     await back()
     expect(await audit(database)).toEqual([])
+    expect(await verified(database.url)).toEqual([])
   })
 
   async function consume(key = fresh('outage')): Promise<Answer> {

@@ -6,6 +6,7 @@ import { figure } from './support/figures.js'
 import { HttpClient } from './support/http-client.js'
 import { Instance } from './support/instance.js'
 import { bodyOf, fresh, MAIL, owners, tally, times, totalQuota } from './support/wire.js'
+import { verified } from './support/verify.js'
 
 const onOwnServer = CAN_START_SERVER ? describe : describe.skip
 
@@ -74,6 +75,7 @@ onOwnServer('on a server with settings of its own mind', () => {
     expect(bodyOf(await instance.get(MAIL.quotas)).items).toHaveLength(3)
     expect(await database.number('SELECT SUM(used) FROM mail_quota')).toBe(9)
     expect(await audit(database)).toEqual([])
+    expect(await verified(database.url)).toEqual([])
     // The sweepers' rounds, too.
     await sleep(2_500)
     const open = await database.rows(

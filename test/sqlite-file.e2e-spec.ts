@@ -7,6 +7,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import Database from 'libsql'
 import { DataSource } from 'typeorm'
 import { TestApp } from './support/app.js'
+import { runNode } from './support/command.js'
 import { figure } from './support/figures.js'
 import { type Answer, HttpClient } from './support/http-client.js'
 import { Instance } from './support/instance.js'
@@ -191,6 +192,53 @@ describe('a SQLite file', () => {
         expect(used).toBe(statuses.filter((status) => status === 200).length + 1)
       } finally {
         execFileSync('umount', ['-l', join(directory, 'data')])
+      }
+    },
+    PATIENCE_MS,
+  )
+})
+
+describe('a SQLite file that others open and close', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'quota-others-'))
+  const path = join(folder, 'quota.db')
+  const client = new HttpClient()
+
+  afterAll(() => {
+    client.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  /** A process that looks, and ends in order: the last one to close a file takes its `-wal` away. */
+  async function usedBySomebodyElse(): Promise<number> {
+    const script = `
+      const { default: Database } = await import('libsql')
+      const database = new Database(process.argv[1])
+      process.stdout.write(String(database.prepare('SELECT used FROM mail_quota').get().used))
+      database.close()`
+    const { stdout, stderr } = await runNode(['--input-type=module', '-e', script, path])
+    expect(stderr).toBe('')
+    return Number(stdout)
+  }
+
+  it(
+    'stays one file to all of them',
+    async () => {
+      const [owner] = owners(1) as [number]
+      // Whoever migrates within the process has the file open before the service has.
+      for (const start of times(3)) {
+        const instance = await Instance.start(`sqlite:${path}`, client)
+        try {
+          if (start === 0) await instance.post(MAIL.quotas, totalQuota(MAIL, owner, 1_000_000))
+          for (const round of times(4)) {
+            const consumed = await instance.post(consumePath, { account_id: owner, amount: 1 }, fresh('others'))
+            expect(consumed.status).toBe(200)
+            expect(await usedBySomebodyElse()).toBe(start * 4 + round + 1)
+            expect(statSync(`${path}-wal`, { throwIfNoEntry: false })).toBeDefined()
+          }
+          expect(await instance.terminate()).toBe(0)
+        } finally {
+          await instance.kill()
+        }
       }
     },
     PATIENCE_MS,

@@ -9,6 +9,7 @@ import { Load } from './support/load.js'
 import { TcpProxy } from './support/tcp-proxy.js'
 import { Victim } from './support/victim.js'
 import { fresh, MAIL, owners, tally, times, totalQuota } from './support/wire.js'
+import { verified } from './support/verify.js'
 
 const onServer = HAS_SERVER ? describe : describe.skip
 
@@ -100,6 +101,7 @@ onServer('an instance that holds locks and is gone without a word', () => {
       expect(used).toBeGreaterThanOrEqual(load.acknowledged.size + answered)
       expect(used).toBeLessThanOrEqual(load.acknowledged.size + victim.told.length)
       expect(await audit(database)).toEqual([])
+      expect(await verified(database.url)).toEqual([])
     },
     PATIENCE_MS,
   )
@@ -121,6 +123,7 @@ onServer('an instance that holds locks and is gone without a word', () => {
       expect(late(victim)['200']).toBeGreaterThan(20)
       expect(Object.keys(late(itself))).toEqual(['200'])
       expect(await audit(database)).toEqual([])
+      expect(await verified(database.url)).toEqual([])
     },
     PATIENCE_MS,
   )

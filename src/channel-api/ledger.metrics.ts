@@ -1,4 +1,5 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
+import type { DriftWatch } from '../ledger/drift-watch.js'
 import type { EngineObserver } from '../ledger/engine.js'
 import type { Ledger } from '../ledger/ledger.js'
 import type { QuotaRow } from '../ledger/quota.entity.js'
@@ -97,6 +98,20 @@ export function measureLedger<Q extends QuotaRow>(registry: Registry, ledger: Le
   ledger.engine.observer = observer
 }
 
+/** Shows what one channel's watch over its rows has found. */
+export function measureDrift(registry: Registry, watch: DriftWatch): void {
+  const gauge = (name: string, help: string): ChannelGauge =>
+    metric(registry, name, () => new ChannelGauge(name, help, [registry]))
+  gauge(
+    'quota_drift',
+    'Contradictions among the rows, as the last whole look at them found, or the present one already has.',
+  ).add(watch.channel, () => watch.found)
+  gauge(
+    'quota_drift_checked_timestamp_seconds',
+    'When this instance last ended a whole look at the rows, in seconds since 1970; absent before.',
+  ).add(watch.channel, () => (watch.checkedAt === undefined ? undefined : watch.checkedAt / 1000))
+}
+
 const QUEUE_BY_PRINCIPAL = 'quota_principal_queue_depth'
 
 /** Whose writes wait. Names are those of the configured tokens, a closed set. */
@@ -125,12 +140,14 @@ class PrincipalGauge extends Gauge<'channel' | 'principal'> {
   }
 }
 
-/** A gauge that asks each channel when it is scraped. */
+type Told = number | undefined
+
+/** A gauge that asks each channel when it is scraped; undefined shows nothing. */
 export class ChannelGauge extends Gauge<'channel'> {
-  private readonly sources: Map<string, () => number | Promise<number>>
+  private readonly sources: Map<string, () => Told | Promise<Told>>
 
   constructor(name: string, help: string, registers: Registry[]) {
-    const sources = new Map<string, () => number | Promise<number>>()
+    const sources = new Map<string, () => Told | Promise<Told>>()
     super({
       name,
       help,
@@ -139,7 +156,9 @@ export class ChannelGauge extends Gauge<'channel'> {
       async collect() {
         for (const [channel, read] of sources) {
           try {
-            this.set({ channel }, await read())
+            const value = await read()
+            if (value === undefined) this.remove(channel)
+            else this.set({ channel }, value)
           } catch {
             // The database is away: a missing value says so better than an old one.
             this.remove(channel)
@@ -150,7 +169,7 @@ export class ChannelGauge extends Gauge<'channel'> {
     this.sources = sources
   }
 
-  add(channel: string, read: () => number | Promise<number>): void {
+  add(channel: string, read: () => Told | Promise<Told>): void {
     this.sources.set(channel, read)
   }
 }

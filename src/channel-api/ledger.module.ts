@@ -8,6 +8,7 @@ import { WritePlainConsumes1795400000001 } from '../database/migrations/17954000
 import { UnitOfWork } from '../database/unit-of-work.js'
 import { ChangeReader } from '../ledger/change-reader.js'
 import type { Channel } from '../ledger/channel.js'
+import { DriftWatch } from '../ledger/drift-watch.js'
 import { ExpiringReader } from '../ledger/expiring-reader.js'
 import { Ledger } from '../ledger/ledger.js'
 import { OwnerReader } from '../ledger/owner-reader.js'
@@ -18,9 +19,10 @@ import { Sweeper } from '../ledger/sweeper.js'
 import { SeriesReader } from '../ledger/series-reader.js'
 import { Upkeep } from '../ledger/upkeep.js'
 import { UsageReader } from '../ledger/usage-reader.js'
+import { Verifier } from '../ledger/verifier.js'
 import { ItemChecker } from '../http/dto.pipe.js'
 import { METRICS_REGISTRY } from '../metrics/metrics.js'
-import { measureLedger } from './ledger.metrics.js'
+import { measureDrift, measureLedger } from './ledger.metrics.js'
 import { measureUpkeep } from './upkeep.metrics.js'
 import { OfficeService } from './office.service.js'
 import type { QuotaService } from './quota.service.js'
@@ -30,8 +32,8 @@ import { UsageService } from './usage.service.js'
 const LANES = 2
 
 /**
- * One channel's ledger, its readers and its sweeper, and the services of its routes. A feature imports it for its own
- * channel, and injects the services by their classes.
+ * One channel's ledger, its readers, its sweeper and its watch over drift, and the services of its routes. A feature
+ * imports it for its own channel, and injects the services by their classes.
  */
 @Module({})
 export class LedgerModule {
@@ -48,7 +50,7 @@ export class LedgerModule {
 /** The parts of a channel that are told apart by its name: `app.get(partOf(MAIL, Ledger))`. */
 export function partOf(
   channel: { readonly name: string },
-  part: typeof Ledger | typeof QuotaReader | typeof UsageReader | typeof Sweeper | typeof Upkeep,
+  part: typeof Ledger | typeof QuotaReader | typeof UsageReader | typeof Sweeper | typeof Upkeep | typeof DriftWatch,
 ): string {
   return `${channel.name} ${part.name}`
 }
@@ -97,6 +99,16 @@ function engineOf<Q extends QuotaRow>(channel: Channel<Q>): FactoryProvider[] {
       inject: [partOf(channel, Ledger), partOf(channel, QuotaReader), UnitOfWork, Clock],
       useFactory: (ledger: Ledger<Q>, quotas: QuotaReader<Q>, work: UnitOfWork, clock: Clock) =>
         new Sweeper(ledger, quotas, work, clock),
+    },
+    {
+      provide: partOf(channel, DriftWatch),
+      inject: [DataSource, UnitOfWork, Clock, Config, METRICS_REGISTRY],
+      useFactory: (dataSource: DataSource, work: UnitOfWork, clock: Clock, config: Config, registry: Registry) => {
+        const verifier = new Verifier(channel, dataSource, work, clock)
+        const watch = new DriftWatch(verifier, work, clock, config.verifyBackground)
+        measureDrift(registry, watch)
+        return watch
+      },
     },
   ]
 }

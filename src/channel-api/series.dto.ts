@@ -10,7 +10,7 @@ import {
 } from '../http/field.decorator.js'
 import { oldest } from '../ledger/refusal-reader.js'
 import { SERIES_STEPS, type SeriesStep } from '../ledger/usage-total.entity.js'
-import { beginningOf, STEP_MS } from '../ledger/usage-totals.js'
+import { beginningOf, STEP_MS } from '../ledger/totals-store.js'
 import type { Instant } from '../quota/instant.js'
 import { periodOf, periodViolations } from './period.js'
 

@@ -10,8 +10,7 @@ export function measureUpkeep<Q extends QuotaRow>(registry: Registry, channel: s
     const made = metric(registry, name, () => new ChannelGauge(name, help, registers))
     made.add(channel, () => {
       const value = milliseconds()
-      if (value === undefined) throw new Error('not known')
-      return value / 1000
+      return value === undefined ? undefined : value / 1000
     })
   }
   gauge(

@@ -50,6 +50,8 @@ export abstract class Config {
   abstract readonly metricsPublic: boolean
   /** Is the console served under `/admin`? */
   abstract readonly console: boolean
+  /** Does this instance look in the background whether counters and ledger agree? */
+  abstract readonly verifyBackground: boolean
   abstract readonly logLevel: LogLevel
   abstract readonly logFormat: 'json' | 'text'
   /** Seconds from SIGTERM to the end at the latest. */
@@ -298,6 +300,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
     docsPublic: read.flag('DOCS_PUBLIC'),
     metricsPublic: read.flag('METRICS_PUBLIC'),
     console: read.flag('CONSOLE', true),
+    verifyBackground: read.flag('VERIFY_BACKGROUND', true),
     logLevel: read.choice('LOG_LEVEL', 'info', LOG_LEVELS),
     logFormat: read.choice('LOG_FORMAT', production ? 'json' : 'text', ['json', 'text']),
     shutdownGraceSeconds: read.integer('SHUTDOWN_GRACE_SECONDS', 25, 1, 3600),

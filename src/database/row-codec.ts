@@ -21,6 +21,14 @@ interface Field {
   readonly read: boolean
 }
 
+/** Some of a table's columns. */
+export interface Part<T> {
+  /** Quoted and comma-separated, for a SELECT. */
+  readonly columns: string
+  /** A row of just these as a plain object with the entity's properties. */
+  decode(row: RawRow): T
+}
+
 /**
  * Turns rows into entities and back for statements that the engine writes itself. Table and column names come from the
  * entity's metadata, so the entity stays the one place that names them.
@@ -113,19 +121,20 @@ export class RowCodec<T extends ObjectLiteral> {
 
   /** A selected row as a plain object with the entity's properties. */
   decode(row: RawRow): T {
-    const entity: Record<string, unknown> = {}
-    for (const { property, name, kind } of this.readFields) {
-      const value = row[name]
-      entity[property] =
-        value === null
-          ? null
-          : kind === 'text'
-            ? value
-            : kind === 'integer'
-              ? Number(value)
-              : instantFromStore(value as string)
+    return decoded(this.readFields, row) as T
+  }
+
+  /**
+   * Some of the columns, where the others would be read for nothing.
+   * @param alias of the table in the statement, where it has one
+   */
+  part<K extends keyof T & string>(properties: readonly K[], alias?: string): Part<Pick<T, K>> {
+    const fields = this.fields.filter(({ property }) => properties.includes(property as K))
+    const before = alias === undefined ? '' : `${alias}.`
+    return {
+      columns: fields.map(({ column }) => before + column).join(', '),
+      decode: (row) => decoded(fields, row) as Pick<T, K>,
     }
-    return entity as T
   }
 
   /**
@@ -148,6 +157,22 @@ export class RowCodec<T extends ObjectLiteral> {
     }
     return statements
   }
+}
+
+function decoded(fields: readonly Field[], row: RawRow): Record<string, unknown> {
+  const entity: Record<string, unknown> = {}
+  for (const { property, name, kind } of fields) {
+    const value = row[name]
+    entity[property] =
+      value === null
+        ? null
+        : kind === 'text'
+          ? value
+          : kind === 'integer'
+            ? Number(value)
+            : instantFromStore(value as string)
+  }
+  return entity
 }
 
 function bound(kind: Field['kind'], value: unknown): Scalar {

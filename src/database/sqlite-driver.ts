@@ -1,4 +1,4 @@
-import { closeSync, openSync } from 'node:fs'
+import { closeSync, openSync, statSync } from 'node:fs'
 import { Logger } from '@nestjs/common'
 import Database from 'libsql'
 
@@ -13,8 +13,10 @@ export class SqliteFile extends Database {
   private readonly logger = new Logger('Database')
 
   constructor(path: string, options?: Database.Options) {
-    // SQLite would make it for everybody to read. One that is there is left as it is.
-    closeSync(openSync(path, 'a', OWNER_ALONE))
+    // SQLite would make it for everybody to read. One that is there is left as it is, and not opened by us: closing it
+    // again would take away the locks that another connection of this process has on it. Somebody else would then be
+    // the last to close the file, and take the -wal away from under us.
+    if (statSync(path, { throwIfNoEntry: false }) === undefined) closeSync(openSync(path, 'a', OWNER_ALONE))
     super(path, options)
   }
 

@@ -8,6 +8,7 @@ import { type ConnectionCounts, Pools } from './pools.js'
 import type { Dialect } from './row-codec.js'
 import { probeServer } from './server-probe.js'
 import { FileSession, ServerSession, type Session, type Transaction } from './session.js'
+import { FileSnapshots } from './file-snapshots.js'
 import { type Fault, faultName, faultOf, isLockTimeout, leavesUnusable, StoreUnavailable } from './store-error.js'
 import { type Found, foundBy, type Reach, StoreWatch, type Use } from './store-watch.js'
 
@@ -44,6 +45,7 @@ const MAX_PAUSE_MS = 250
  *   back.
  * - While the store is known to be away, units are refused before they begin; those in hand wait for its return, up to
  *   their deadline (StoreWatch).
+ * - A snapshot (`snapshot`) reads several statements at one moment, beside all of this.
  * - MySQL/MariaDB: READ COMMITTED, one pooled connection per unit; what need not be waited for goes in one packet with
  *   what must be (ServerSession). SQLite: one connection for all, so every unit and every read waits its turn, and a
  *   transaction begins IMMEDIATE. A turn is one try: the pause before the next one is the others' turn.
@@ -54,6 +56,8 @@ export class UnitOfWork implements OnApplicationShutdown {
   private readonly watch: StoreWatch
   /** Undefined on SQLite, which has one connection. */
   private readonly pools: Pools | undefined
+  /** Undefined on a server, where a snapshot is a transaction like others. */
+  private readonly snapshots: FileSnapshots | undefined
   private turn: Promise<unknown> = Promise.resolve()
 
   constructor(
@@ -63,6 +67,8 @@ export class UnitOfWork implements OnApplicationShutdown {
     this.dialect = dataSource.options.type === 'better-sqlite3' ? 'sqlite' : 'mysql'
     this.watch = new StoreWatch(async () => this.probe())
     this.pools = this.dialect === 'mysql' ? new Pools(dataSource) : undefined
+    const { options } = dataSource
+    this.snapshots = options.type === 'better-sqlite3' ? new FileSnapshots(options.database) : undefined
   }
 
   /** What the store is known to be good for at this moment. */
@@ -86,6 +92,7 @@ export class UnitOfWork implements OnApplicationShutdown {
   /** Ends the watch over the store, and the connections for units of work. */
   async onApplicationShutdown(): Promise<void> {
     this.watch.stop()
+    await this.snapshots?.close()
     await this.pools?.end()
   }
 
@@ -104,6 +111,19 @@ export class UnitOfWork implements OnApplicationShutdown {
   /** Runs statements that only read, outside a transaction: each sees what is committed when it starts. */
   async read<T>(unit: (transaction: Transaction) => Promise<T>): Promise<T> {
     return this.withRetries('read', async (how) => this.inTurn(async () => this.readOnce(unit, how)))
+  }
+
+  /**
+   * Runs statements that only read, all of them on what was committed at one moment. Nobody waits for them: a server
+   * keeps the versions of rows that they may still read, and on SQLite they have a connection of their own beside the
+   * one that writes. Short ones only, since for as long the server cannot tidy up behind its writers, nor SQLite take
+   * its `-wal` in.
+   */
+  async snapshot<T>(unit: (transaction: Transaction) => Promise<T>): Promise<T> {
+    const { snapshots } = this
+    return this.withRetries('read', async (how) =>
+      snapshots === undefined ? this.snapshotOnce(unit, how) : snapshots.take(unit),
+    )
   }
 
   private async withRetries<T>(use: Use, tryOnce: (how: Try) => Promise<T>, observer?: UnitOfWorkObserver): Promise<T> {
@@ -157,6 +177,24 @@ export class UnitOfWork implements OnApplicationShutdown {
       return await unit(session)
     } catch (error) {
       if (leavesUnusable(error)) session.destroy()
+      throw error
+    } finally {
+      await session.release()
+    }
+  }
+
+  private async snapshotOnce<T>(unit: (transaction: Transaction) => Promise<T>, how: Try): Promise<T> {
+    const session = await this.open('read', how)
+    try {
+      // For the next transaction alone; whoever has the connection then reads as ever.
+      await session.rows('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ')
+      await session.rows('START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY')
+      const result = await unit(session)
+      await session.commit()
+      return result
+    } catch (error) {
+      if (leavesUnusable(error)) session.destroy()
+      else await session.rollback().catch(() => session.destroy())
       throw error
     } finally {
       await session.release()

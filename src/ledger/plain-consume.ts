@@ -44,8 +44,11 @@ export function plainRow(act: Act, { row, allocations: [paid] }: OperationEntry)
   }
 }
 
+/** What of a plain consume's act says what its operation is. */
+export const PLAIN_PARTS = ['id', 'plainOwnerId', 'plainQuotaId', 'cycleSeq', 'amount', 'ownerRemaining', 'at'] as const
+
 /** A plain consume's operation, as long as it has no rows of its own; undefined for any other act. */
-export function plainOperation(act: ActRow): OperationEntry | undefined {
+export function plainOperation(act: Pick<ActRow, (typeof PLAIN_PARTS)[number]>): OperationEntry | undefined {
   const { id, plainOwnerId, plainQuotaId, cycleSeq, amount, ownerRemaining, at } = act
   if (plainOwnerId === null || plainQuotaId === null) return undefined
   if (cycleSeq === null || amount === null || ownerRemaining === null) throw new Error(`act ${id} lacks a part`)

@@ -6,7 +6,7 @@ import { firstIdAt } from './act-age.js'
 import { OPERATION_ACTS, type ActRow } from './act.entity.js'
 import type { QuotaRow } from './quota.entity.js'
 import type { LedgerStore } from './store.js'
-import { beginningOf, STEP_MS } from './usage-totals.js'
+import { beginningOf, STEP_MS } from './totals-store.js'
 
 /** Rows that one step looks at: their owners are locked for as long as it takes to remove them. */
 const STEP = 200
@@ -62,11 +62,14 @@ export class Retention<Q extends QuotaRow> {
     if (roots.length + edits.length === 0) return { removed: 0, last }
     const removed = await this.work.write(async (transaction) => {
       const ownerIds = [...new Set([...roots, ...edits].map(({ ownerId }) => ownerId))]
-      await this.store.lockOwners(transaction, ownerIds)
-      const { inRows, acts: gone } = await this.removable(transaction, roots, cutoff)
-      const count = await this.remove(transaction, inRows, [...gone, ...edits.map(({ id }) => id)])
+      // Without its row an owner cannot be locked; the next create or consume makes it.
+      const locked = new Set(await this.store.lockOwners(transaction, ownerIds))
+      const mine = ({ ownerId }: ActRow): boolean => locked.has(ownerId)
+      const { inRows, acts: gone } = await this.removable(transaction, roots.filter(mine), cutoff)
+      const ids = [...gone, ...edits.filter(mine).map((edit) => edit.id)]
+      const count = await this.remove(transaction, inRows, ids)
       // On a cluster a refund on another node does not see the lock: both must collide.
-      if (transaction.clustered) await this.store.touchOwners(transaction, ownerIds)
+      if (transaction.clustered) await this.store.touchOwners(transaction, [...locked])
       return count
     })
     return { removed, last }

@@ -11,7 +11,8 @@ import { SharedReads } from './shared-reads.js'
 import { LedgerStore } from './store.js'
 import type { LedgerOf } from './usage-reader.js'
 import type { SeriesStep } from './usage-total.entity.js'
-import { beginningOf, STEP_MS, UsageTotals } from './usage-totals.js'
+import { beginningOf, STEP_MS } from './totals-store.js'
+import { UsageTotals } from './usage-totals.js'
 
 /** What was used within one hour or day, as it is answered. */
 export interface UsageStepView {
@@ -122,10 +123,10 @@ export class SeriesReader<Q extends QuotaRow> {
   ): Promise<[Instant, Sums][]> {
     for (let tries = 1; ; tries += 1) {
       const found = await this.work.read(async (transaction) => {
-        const { foldedTo } = await this.totals.stateIn(transaction)
-        const rest = await this.totals.rest(transaction, foldedTo, [ownerId])
+        const { foldedTo } = await this.totals.rows.state(transaction)
+        const rest = await this.totals.rows.rest(transaction, foldedTo, [ownerId])
         const stored = await this.stored(transaction, ownerId, quotaId, step, from, end)
-        const { foldedTo: now } = await this.totals.stateIn(transaction)
+        const { foldedTo: now } = await this.totals.rows.state(transaction)
         if (now !== foldedTo) return undefined
         const since = rest
           .filter((posting) => quotaId === undefined || posting.quotaId === quotaId)

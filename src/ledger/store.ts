@@ -143,6 +143,16 @@ export class LedgerStore<Q extends QuotaRow> {
     }
   }
 
+  /**
+   * Takes the owners' locks alone, in id order. On SQLite the transaction holds the one write lock already.
+   * @returns the owners that are locked: those that have a row
+   */
+  async lockOwners(transaction: Transaction, ownerIds: readonly number[]): Promise<number[]> {
+    const lock = transaction.dialect === 'sqlite' ? '' : 'FOR UPDATE'
+    const { sql, values } = this.ownerRows(transaction.dialect, ownerIds, lock)
+    return (await transaction.rows(sql, values)).map((row) => Number(row['id']))
+  }
+
   /** Those of the owners that have a lock row, whoever keeps it locked. */
   async standingOwners(transaction: Transaction, ownerIds: readonly number[]): Promise<number[]> {
     const { sql, values } = this.ownerRows(transaction.dialect, ownerIds, '')
@@ -349,13 +359,6 @@ export class LedgerStore<Q extends QuotaRow> {
       })),
       ...counted.map(({ id, values }) => ({ id, values: values as Partial<Q> })),
     ])
-  }
-
-  /** Takes the owners' locks, in id order; on SQLite the transaction holds the one write lock already. */
-  async lockOwners(transaction: Transaction, ownerIds: readonly number[]): Promise<void> {
-    if (transaction.dialect === 'sqlite' || ownerIds.length === 0) return
-    const { sql, values = [] } = this.ownerRows(transaction.dialect, ownerIds, 'FOR UPDATE')
-    await transaction.rows(sql, values)
   }
 
   private ownerRows(dialect: Dialect, ownerIds: readonly number[], lock: string): Statement {

@@ -9,7 +9,7 @@ import type { QuotaReader } from './quota-reader.js'
 import type { QuotaRow } from './quota.entity.js'
 import { hourOf } from './refusal-counter.js'
 import { oldest } from './refusal-reader.js'
-import { refusalTotals, UsageTotals } from './usage-totals.js'
+import { refusalTotals, TotalsStore } from './totals-store.js'
 
 const EVERY_MS = 2_000
 /** Quotas that one step takes, so that a step never holds locks for long. */
@@ -27,7 +27,7 @@ async function turn(): Promise<void> {
  */
 export class Sweeper<Q extends QuotaRow> implements OnApplicationBootstrap, OnModuleDestroy {
   private readonly logger: Logger
-  private readonly totals: UsageTotals<Q>
+  private readonly totals: TotalsStore<Q>
   private timer: NodeJS.Timeout | undefined
   private running: Promise<void> | undefined
 
@@ -38,7 +38,7 @@ export class Sweeper<Q extends QuotaRow> implements OnApplicationBootstrap, OnMo
     private readonly clock: Clock,
   ) {
     this.logger = new Logger(`${ledger.channel.name} sweeper`)
-    this.totals = new UsageTotals(ledger.store, work, clock)
+    this.totals = new TotalsStore(ledger.store)
   }
 
   onApplicationBootstrap(): void {

@@ -196,7 +196,7 @@ export class Upkeep<Q extends QuotaRow> implements OnApplicationBootstrap, OnMod
     if (holder !== this.id && left > 0 && left <= 2 * LEASE_MS) return false
     const { state } = this.ledger.store
     return this.work.write(async (transaction) => {
-      const locked = await this.totals.lockState(transaction)
+      const locked = await this.totals.rows.lockState(transaction)
       if (locked.holder !== holder) return false
       await transaction.later(
         `UPDATE ${state.table} SET ${state.column('holder')} = ?, ${state.column('heldUntil')} = ? WHERE ${state.column('id')} = 1`,

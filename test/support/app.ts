@@ -67,6 +67,8 @@ export class TestApp {
       DATABASE_URL: store.url,
       AUTH_TOKENS,
       LOG_LEVEL: 'error',
+      // A test that wants it looks by itself.
+      VERIFY_BACKGROUND: 'false',
       ...options.env,
     })
     await migrate(config.database, ENTITIES)

@@ -62,6 +62,7 @@ export class Instance {
       LOG_LEVEL: 'error',
       PORT: String(port),
       SHUTDOWN_DELAY_SECONDS: '0',
+      VERIFY_BACKGROUND: 'false',
       ...env,
     }
     const instance = new Instance(`http://127.0.0.1:${port}`, client, all, entry)

@@ -1,0 +1,240 @@
+import { TimeSlice } from '../clock/time-slice.js'
+import { instantFromStore } from '../database/column.js'
+import { type Dialect, placeholders } from '../database/row-codec.js'
+import type { Transaction } from '../database/unit-of-work.js'
+import type { Allocation } from '../quota/draw-down.js'
+import type { Instant } from '../quota/instant.js'
+import type { LedgerStateRow } from './ledger-state.entity.js'
+import { type PaidOperation, type Posting, postingsOf, USAGE_KINDS, type UsageAct } from './posting.js'
+import type { QuotaRow } from './quota.entity.js'
+import { HOUR_MS } from './refusal-counter.js'
+import type { RefusalRow } from './refusal.entity.js'
+import type { LedgerStore } from './store.js'
+import { SERIES_STEPS, type SeriesStep, type UsageTotalRow } from './usage-total.entity.js'
+
+/** How long a stretch of each kind is. */
+export const STEP_MS: Readonly<Record<SeriesStep, number>> = { hour: HOUR_MS, day: 24 * HOUR_MS }
+
+/** The beginning of the UTC hour or day that holds an instant. */
+export function beginningOf(step: SeriesStep, instant: Instant): Instant {
+  return Math.floor(instant / STEP_MS[step]) * STEP_MS[step]
+}
+
+/** What tells plain consumes apart that are added up together. */
+const OF_PLAIN = ['plainOwnerId', 'plainQuotaId', 'cycleSeq'] as const
+
+/** Nothing is done yet. */
+const FIRST_STATE: LedgerStateRow = {
+  id: 1,
+  foldedTo: '',
+  beginsAt: null,
+  removedTo: null,
+  holder: null,
+  heldUntil: null,
+}
+
+/** The statements of the totals, and of how far they reach. */
+export class TotalsStore<Q extends QuotaRow> {
+  constructor(private readonly store: LedgerStore<Q>) {}
+
+  /** How far upkeep has come. */
+  async state(transaction: Transaction): Promise<LedgerStateRow> {
+    return (await this.stored(transaction)) ?? FIRST_STATE
+  }
+
+  /** The same, and nobody else changes it until the transaction ends; its row is made where it is missing. */
+  async lockState(transaction: Transaction): Promise<LedgerStateRow> {
+    const found = await this.stored(transaction, transaction.dialect === 'mysql' ? 'FOR UPDATE' : '')
+    if (found !== undefined) return found
+    for (const { sql, values } of this.store.state.inserts([FIRST_STATE])) await transaction.execute(sql, values)
+    return FIRST_STATE
+  }
+
+  private async stored(transaction: Transaction, lock = ''): Promise<LedgerStateRow | undefined> {
+    const { state } = this.store
+    const [row] = await transaction.rows(
+      `SELECT ${state.columns} FROM ${state.table} WHERE ${state.column('id')} = 1 ${lock}`,
+    )
+    return row === undefined ? undefined : state.decode(row)
+  }
+
+  /**
+   * Adds to the totals.
+   * @param rows one for each key
+   */
+  async add(transaction: Transaction, rows: readonly UsageTotalRow[]): Promise<void> {
+    const { usageTotal } = this.store
+    const conflict = addition(transaction.dialect, (property) => usageTotal.column(property))
+    for (const { sql, values } of usageTotal.inserts(rows)) await transaction.later(`${sql} ${conflict}`, values)
+  }
+
+  /**
+   * What acts of these owners did that are not in the totals yet. Plain consumes, which may be many, come as sums of an
+   * hour.
+   */
+  async rest(transaction: Transaction, foldedTo: string, ownerIds: readonly number[]): Promise<Posting[]> {
+    const { act } = this.store
+    const column = (property: 'id' | 'kind' | 'ownerId' | 'amount' | 'at' | (typeof OF_PLAIN)[number]): string =>
+      act.column(property)
+    const group = `${OF_PLAIN.map(column).join(', ')}, SUBSTR(${column('at')}, 1, 13)`
+    const sums = await transaction.rows(
+      `SELECT ${column('plainOwnerId')} AS owner_id, ${column('plainQuotaId')} AS quota_id, ${column('cycleSeq')} AS cycle_seq, ` +
+        `SUBSTR(${column('at')}, 1, 13) AS hour, SUM(${column('amount')}) AS charged ` +
+        `FROM ${act.readBy(transaction.dialect, ['plainOwnerId', 'id'])} WHERE ${column('plainOwnerId')} IN (${placeholders(ownerIds)}) ` +
+        `AND ${column('id')} > ? GROUP BY ${group}`,
+      [...ownerIds, foldedTo],
+    )
+    const others = await transaction.rows(
+      `SELECT ${act.columns} FROM ${act.readByKey(transaction.dialect)} WHERE ${column('id')} > ? AND ${column('plainOwnerId')} IS NULL ` +
+        `AND ${column('ownerId')} IN (${placeholders(ownerIds)}) AND ${column('kind')} IN (${placeholders(USAGE_KINDS)})`,
+      [foldedTo, ...ownerIds, ...USAGE_KINDS],
+    )
+    return [
+      ...sums.map((row) => ({
+        ownerId: Number(row['owner_id']),
+        quotaId: Number(row['quota_id']),
+        cycleSeq: Number(row['cycle_seq']),
+        at: instantFromStore(`${String(row['hour'])}:00`),
+        charged: Number(row['charged']),
+        refunded: 0,
+      })),
+      ...(await this.postings(
+        transaction,
+        others.map((row) => act.decode(row)),
+      )),
+    ]
+  }
+
+  /** The ids of the latest acts. */
+  async newestActs(transaction: Transaction, limit: number): Promise<string[]> {
+    const { act } = this.store
+    const id = act.column('id')
+    const rows = await transaction.rows(
+      `SELECT ${id} AS id FROM ${act.readByKey(transaction.dialect)} ORDER BY ${id} DESC LIMIT ${limit}`,
+    )
+    return rows.map((row) => String(row['id']))
+  }
+
+  /** The first acts after one id and before another. */
+  async actsBetween(transaction: Transaction, after: string, before: string, limit: number): Promise<UsageAct[]> {
+    const { act } = this.store
+    const id = act.column('id')
+    const rows = await transaction.rows(
+      `SELECT ${act.columns} FROM ${act.readByKey(transaction.dialect)} WHERE ${id} > ? AND ${id} < ? ORDER BY ${id} LIMIT ${limit}`,
+      [after, before],
+    )
+    return rows.map((row) => act.decode(row))
+  }
+
+  /** What acts did, with what of their operations says so. */
+  async postings(transaction: Transaction, acts: readonly UsageAct[]): Promise<Posting[]> {
+    const operations = await this.operationsOf(transaction, acts)
+    const slice = new TimeSlice()
+    const postings: Posting[] = []
+    for (const act of acts) {
+      if (slice.spent) await slice.next()
+      postings.push(...postingsOf(act, operations.get(act.operationId ?? '')))
+    }
+    return postings
+  }
+
+  /** What the totals say was used of these owners' quotas, by quota and cycle. */
+  async used(transaction: Transaction, ownerIds: readonly number[]): Promise<Allocation[]> {
+    const { usageTotal } = this.store
+    const [quotaId, cycleSeq] = [usageTotal.column('quotaId'), usageTotal.column('cycleSeq')]
+    const rows = await transaction.rows(
+      `SELECT ${quotaId} AS quota_id, ${cycleSeq} AS cycle_seq, SUM(${usageTotal.column('charged')} - ${usageTotal.column('refunded')}) AS used ` +
+        `FROM ${usageTotal.readByKey(transaction.dialect)} WHERE ${usageTotal.column('ownerId')} IN (${placeholders(ownerIds)}) ` +
+        `AND ${usageTotal.column('step')} = 'day' AND ${quotaId} > 0 GROUP BY ${quotaId}, ${cycleSeq}`,
+      ownerIds,
+    )
+    return rows.map((row) => ({
+      quotaId: Number(row['quota_id']),
+      cycleSeq: Number(row['cycle_seq']),
+      amount: Number(row['used']),
+    }))
+  }
+
+  private async operationsOf(
+    transaction: Transaction,
+    acts: readonly UsageAct[],
+  ): Promise<ReadonlyMap<string, PaidOperation>> {
+    const ids = new Set<string>()
+    const refunded = new Set<string>()
+    for (const { kind, operationId } of acts) {
+      if (operationId === null) continue
+      ids.add(operationId)
+      if (kind === 'refund') refunded.add(operationId)
+    }
+    if (ids.size === 0) return new Map()
+    const entries = await this.store.operationsById(transaction, [...ids])
+    const refunds = new Map<string, UsageAct[]>()
+    for (const refund of await this.store.refundsOf(transaction, [...refunded])) {
+      const known = refunds.get(refund.operationId ?? '')
+      if (known === undefined) refunds.set(refund.operationId ?? '', [refund])
+      else known.push(refund)
+    }
+    return new Map(
+      entries.map(({ row, allocations }) => [
+        row.id,
+        { allocations, charged: row.charged, refunds: refunds.get(row.id) ?? [] },
+      ]),
+    )
+  }
+}
+
+/** What postings add up to, by hour and by day, in the order of the table. */
+export function summed(postings: readonly Posting[]): UsageTotalRow[] {
+  const rows = new Map<string, UsageTotalRow>()
+  for (const { ownerId, quotaId, cycleSeq, at, charged, refunded } of postings) {
+    for (const step of SERIES_STEPS) {
+      const beganAt = beginningOf(step, at)
+      const name = `${ownerId} ${step} ${beganAt} ${quotaId} ${cycleSeq}`
+      const known = rows.get(name)
+      if (known === undefined) {
+        rows.set(name, { ownerId, step, beganAt, quotaId, cycleSeq, charged, refunded, refusals: 0, refused: 0 })
+      } else {
+        known.charged += charged
+        known.refunded += refunded
+      }
+    }
+  }
+  return [...rows.values()].sort(
+    (a, b) =>
+      a.ownerId - b.ownerId ||
+      (a.step < b.step ? -1 : a.step > b.step ? 1 : 0) ||
+      a.beganAt - b.beganAt ||
+      a.quotaId - b.quotaId ||
+      a.cycleSeq - b.cycleSeq,
+  )
+}
+
+/** What refusals add up to by day, in the order of the table; their hours are kept for as long as they are. */
+export function refusalTotals(rows: readonly RefusalRow[]): UsageTotalRow[] {
+  const totals = new Map<string, UsageTotalRow>()
+  for (const { ownerId, hour, count, requested } of rows) {
+    const beganAt = beginningOf('day', hour)
+    const name = `${ownerId} ${beganAt}`
+    const known = totals.get(name)
+    if (known === undefined) {
+      const none = { quotaId: 0, cycleSeq: 0, charged: 0, refunded: 0 }
+      totals.set(name, { ownerId, step: 'day', beganAt, ...none, refusals: count, refused: requested })
+    } else {
+      known.refusals += count
+      known.refused = Math.min(known.refused + requested, Number.MAX_SAFE_INTEGER)
+    }
+  }
+  return [...totals.values()].sort((a, b) => a.ownerId - b.ownerId || a.beganAt - b.beganAt)
+}
+
+/** How a total is added to one that is there. */
+export function addition(dialect: Dialect, column: (property: keyof UsageTotalRow) => string): string {
+  const sums = (['charged', 'refunded', 'refusals', 'refused'] as const).map((property) => {
+    const name = column(property)
+    return `${name} = ${name} + ${dialect === 'mysql' ? `VALUES(${name})` : `excluded.${name}`}`
+  })
+  const key = (['ownerId', 'step', 'beganAt', 'quotaId', 'cycleSeq'] as const).map(column).join(', ')
+  return dialect === 'mysql'
+    ? `ON DUPLICATE KEY UPDATE ${sums.join(', ')}`
+    : `ON CONFLICT (${key}) DO UPDATE SET ${sums.join(', ')}`
+}

@@ -1,0 +1,402 @@
+import type { Transaction } from '../database/unit-of-work.js'
+import { placeholders } from '../database/row-codec.js'
+import { formatInstant } from '../quota/instant.js'
+import type { ActRow } from './act.entity.js'
+import type { AllocationRow } from './allocation.entity.js'
+import type { HoldRow } from './hold.entity.js'
+import type { OperationRow, OperationState } from './operation.entity.js'
+import { PLAIN_PARTS, plainOperation } from './plain-consume.js'
+import type { QuotaRow } from './quota.entity.js'
+import type { LedgerStore } from './store.js'
+import {
+  type Check,
+  type Finding,
+  grouped,
+  idsAfter,
+  insert,
+  type KnownQuota,
+  type Mend,
+  type Mended,
+  rowsBy,
+  type Subject,
+} from './verify-check.js'
+import { allocationRows, type OperationEntry } from './working-set.js'
+
+const ACT_PARTS = [...PLAIN_PARTS, 'kind', 'ownerId', 'operationId'] as const
+type KnownAct = Pick<ActRow, (typeof ACT_PARTS)[number]>
+
+/** Everything that is stored of one operation. */
+interface Known {
+  readonly id: string
+  readonly row: OperationRow | undefined
+  /** In draw-down order. */
+  readonly allocations: readonly AllocationRow[]
+  readonly hold: HoldRow | undefined
+  /** The acts that made it: one, where all is well. */
+  readonly founders: readonly KnownAct[]
+  readonly later: readonly KnownAct[]
+  /** What its act alone says, where that is a plain consume. */
+  readonly plain: OperationEntry | undefined
+  /** Of its allocations; those that are missing are not in it. */
+  readonly quotas: ReadonlyMap<number, KnownQuota>
+}
+
+/** Is each operation what its acts made of it, with its allocations and its hold? */
+export class OperationCheck<Q extends QuotaRow> implements Check {
+  readonly what = 'operations'
+  readonly rules = [
+    'operation_act',
+    'operation_missing',
+    'operation_state',
+    'settled_once',
+    'allocations',
+    'hold',
+    'stray',
+  ] as const
+  readonly size = 500
+
+  constructor(private readonly store: LedgerStore<Q>) {}
+
+  /** Every id that any table takes for an operation's; plain consumes that have no other row are left to `ActCheck`. */
+  async next(transaction: Transaction, after: Subject | undefined): Promise<string[]> {
+    const { operation, allocation, hold, act } = this.store
+    const { dialect } = transaction
+    const sources = [
+      idsAfter(operation, operation.readByKey(dialect), 'id', this.size),
+      idsAfter(allocation, allocation.readByKey(dialect), 'operationId', this.size),
+      idsAfter(hold, hold.readByKey(dialect), 'operationId', this.size),
+      idsAfter(act, act.readBy(dialect, ['operationId']), 'operationId', this.size),
+    ]
+    const rows = await transaction.rows(
+      `${sources.map((source, n) => `SELECT id FROM (${source}) source${n}`).join(' UNION ')} ORDER BY id LIMIT ${this.size}`,
+      sources.map(() => after ?? ''),
+    )
+    return rows.map((row) => row['id'] as string)
+  }
+
+  async examine(transaction: Transaction, ids: readonly Subject[]): Promise<Finding[]> {
+    const known = await this.known(transaction, ids)
+    return known.flatMap((one) => (one.row === undefined ? this.withoutRow(one) : this.withRow(one, one.row)))
+  }
+
+  private async known(transaction: Transaction, ids: readonly Subject[]): Promise<Known[]> {
+    const { operation, allocation, hold, act, quota } = this.store
+    const rows = await rowsBy(transaction, operation, operation.inserted, 'id', ids)
+    const allocations = await rowsBy(transaction, allocation, allocation.inserted, 'operationId', ids)
+    const holds = await rowsBy(transaction, hold, hold.inserted, 'operationId', ids)
+    const own = await rowsBy(transaction, act, ACT_PARTS, 'id', ids)
+    const others = await rowsBy(transaction, act, ACT_PARTS, 'operationId', ids)
+    const acts = new Map([...own, ...others].map((one) => [one.id, one]))
+    const quotaIds = [...new Set(allocations.map(({ quotaId }) => quotaId))]
+    const quotas = await rowsBy(transaction, quota, ['id', 'ownerId', 'cycleSeq'], 'id', quotaIds)
+    const quotaOf = new Map(quotas.map((one) => [one.id, one]))
+    const rowOf = new Map(rows.map((row) => [row.id, row]))
+    const holdOf = new Map(holds.map((row) => [row.operationId, row]))
+    const paid = grouped(allocations, ({ operationId }) => operationId)
+    const actsOf = grouped([...acts.values()], ({ id, operationId }) => operationId ?? id)
+    return ids.map(String).map((id) => {
+      const all = actsOf.get(id) ?? []
+      const founders = all.filter(({ kind }) => kind === 'consume' || kind === 'reserve')
+      return {
+        id,
+        row: rowOf.get(id),
+        allocations: (paid.get(id) ?? []).sort((a, b) => a.position - b.position),
+        hold: holdOf.get(id),
+        founders,
+        later: all.filter(({ kind }) => kind === 'commit' || kind === 'release' || kind === 'refund'),
+        plain: founders.map(plainOf).find((entry) => entry !== undefined),
+        quotas: quotaOf,
+      }
+    })
+  }
+
+  private withoutRow(known: Known): Finding[] {
+    const { founders, later, plain, allocations, hold } = known
+    if (plain === undefined ? founders.length + later.length > 0 : later.length > 0) {
+      return [
+        finding(known, 'operation_missing', {
+          expected: 'its row',
+          found: `none, and ${acts(founders.length + later.length)} on it`,
+          mend: plain === undefined ? undefined : this.rebuild(known, plain),
+        }),
+      ]
+    }
+    const findings: Finding[] = []
+    if (allocations.length > 0) {
+      findings.push(
+        finding(known, 'stray', {
+          expected: 'no allocation without an operation',
+          found: paidBy(allocations),
+          mend: this.takeAway(known, 'allocation', paidBy(allocations)),
+        }),
+      )
+    }
+    if (hold !== undefined) {
+      findings.push(
+        finding(known, 'stray', {
+          expected: 'no hold without an operation',
+          found: holdText(hold),
+          mend: this.takeAway(known, 'hold', holdText(hold)),
+        }),
+      )
+    }
+    return findings
+  }
+
+  private withRow(known: Known, row: OperationRow): Finding[] {
+    const { founders, later } = known
+    const findings: Finding[] = []
+    const [founder, ...more] = founders
+    if (founder === undefined || more.length > 0) {
+      findings.push(finding(known, 'operation_act', { expected: 'one act that made it', found: acts(founders.length) }))
+    } else if (founder.kind !== row.kind || founder.amount !== row.amount || founder.ownerId !== row.ownerId) {
+      const told = (kind: string, amount: number | null, ownerId: number): string =>
+        `${kind} of ${String(amount)} by owner ${ownerId}`
+      findings.push(
+        finding(known, 'operation_act', {
+          expected: `${told(founder.kind, founder.amount, founder.ownerId)}, as its act says`,
+          found: told(row.kind, row.amount, row.ownerId),
+        }),
+      )
+    }
+    const settled = later.filter(({ kind }) => kind !== 'refund')
+    if (settled.length > (row.kind === 'consume' ? 0 : 1)) {
+      findings.push(
+        finding(known, 'settled_once', {
+          expected: row.kind === 'consume' ? 'no commit or release of a consume' : 'one commit or release at most',
+          found: settled.map(({ kind, id }) => `${kind} ${id}`).join(', '),
+        }),
+      )
+    }
+    const should = founders.length === 1 && settled.length <= 1 ? madeOf(row, later) : undefined
+    findings.push(...this.stateOf(known, row, should))
+    findings.push(...this.allocationsOf(known, row))
+    findings.push(...this.holdOf(known, row, should?.state ?? row.state))
+    return findings
+  }
+
+  private stateOf(known: Known, row: OperationRow, should: Made | undefined): Finding[] {
+    const findings: Finding[] = []
+    const is = { state: row.state, charged: row.charged, refunded: row.refunded }
+    if (should !== undefined && madeText(should) !== madeText(is)) {
+      const { state, charged, refunded } = should
+      const mendable = state !== undefined && refunded <= charged && charged <= row.amount
+      findings.push(
+        finding(known, 'operation_state', {
+          expected: `${madeText(should)}, as its acts say`,
+          found: madeText(is),
+          mend: mendable ? this.setState(known, { state, charged, refunded }, madeText(is)) : undefined,
+        }),
+      )
+    }
+    if ((row.kind === 'reserve') !== (row.expiresAt !== null)) {
+      findings.push(
+        finding(known, 'operation_state', {
+          expected: row.kind === 'reserve' ? 'an end' : 'no end',
+          found: row.expiresAt === null ? 'none' : formatInstant(row.expiresAt),
+        }),
+      )
+    }
+    return findings
+  }
+
+  private allocationsOf(known: Known, row: OperationRow): Finding[] {
+    const { allocations, plain, quotas } = known
+    const findings: Finding[] = []
+    const sum = allocations.reduce((units, { amount }) => units + amount, 0)
+    const inOrder = allocations.every(({ position, amount }, place) => position === place && amount > 0)
+    const act = plain === undefined ? undefined : paidBy(allocationRows(row.id, plain.allocations))
+    if (plain !== undefined && act !== undefined && (paidBy(allocations) !== act || !inOrder)) {
+      findings.push(
+        finding(known, 'allocations', {
+          expected: `${act}, as its act says`,
+          found: paidBy(allocations),
+          mend: this.allocateAnew(known, plain),
+        }),
+      )
+    } else if (sum !== row.amount || !inOrder) {
+      findings.push(
+        finding(known, 'allocations', {
+          expected: `${row.amount} in positions from 0, each more than nothing`,
+          found: `${sum}: ${paidBy(allocations)}`,
+        }),
+      )
+    }
+    for (const { quotaId, cycleSeq } of allocations) {
+      const quota = quotas.get(quotaId)
+      if (quota?.ownerId === row.ownerId && cycleSeq <= quota.cycleSeq) continue
+      findings.push(
+        finding(known, 'allocations', {
+          expected: `a quota of owner ${row.ownerId}, in a cycle that it has had`,
+          found:
+            quota === undefined
+              ? `quota ${quotaId}, which is not there`
+              : `quota ${quotaId} of owner ${quota.ownerId}, cycle ${cycleSeq} of ${quota.cycleSeq}`,
+        }),
+      )
+    }
+    return findings
+  }
+
+  private holdOf(known: Known, row: OperationRow, state: OperationState): Finding[] {
+    const { hold } = known
+    const { expiresAt } = row
+    if (state !== 'reserved') {
+      if (hold === undefined) return []
+      const mend = this.takeAway(known, 'hold', holdText(hold))
+      return [finding(known, 'hold', { expected: `none, being ${state}`, found: holdText(hold), mend })]
+    }
+    if (expiresAt === null) return []
+    const should = { operationId: row.id, ownerId: row.ownerId, expiresAt }
+    if (hold !== undefined && holdText(hold) === holdText(should)) return []
+    return [
+      finding(known, 'hold', {
+        expected: holdText(should),
+        found: hold === undefined ? 'none' : holdText(hold),
+        mend: async (transaction) => {
+          await this.remove(transaction, 'hold', row.id)
+          await insert(transaction, this.store.hold, [should])
+          return mended(known, hold === undefined ? 'no hold' : holdText(hold), holdText(should))
+        },
+      }),
+    ]
+  }
+
+  private setState(known: Known, should: Made & { readonly state: OperationState }, was: string): Mend {
+    const { operation } = this.store
+    return async (transaction) => {
+      await transaction.execute(
+        `UPDATE ${operation.table} SET ${operation.column('state')} = ?, ${operation.column('charged')} = ?, ${operation.column('refunded')} = ? ` +
+          `WHERE ${operation.column('id')} = ?`,
+        [should.state, should.charged, should.refunded, known.id],
+      )
+      return mended(known, was, madeText(should))
+    }
+  }
+
+  private takeAway(known: Known, table: 'allocation' | 'hold', was: string): Mend {
+    return async (transaction) => {
+      await this.remove(transaction, table, known.id)
+      return mended(known, was, table === 'hold' ? 'no hold' : 'no allocation')
+    }
+  }
+
+  private allocateAnew(known: Known, plain: OperationEntry): Mend {
+    return async (transaction) => {
+      await this.remove(transaction, 'allocation', known.id)
+      const rows = allocationRows(known.id, plain.allocations)
+      await insert(transaction, this.store.allocation, rows)
+      return mended({ ...known, plain }, paidBy(known.allocations), paidBy(rows))
+    }
+  }
+
+  /** A consume that was refunded needs rows of its own; its act and the refunds say all of them. */
+  private rebuild(known: Known, plain: OperationEntry): Mend {
+    return async (transaction) => {
+      const refunded = unitsOf(known.later, 'refund')
+      const ownerRemaining = (await this.lastRemaining(transaction, known)) ?? plain.row.ownerRemaining
+      await insert(transaction, this.store.operation, [{ ...plain.row, refunded, ownerRemaining }])
+      await this.allocateAnew(known, plain)(transaction)
+      return mended({ ...known, plain }, 'no row', madeText({ ...plain.row, refunded }))
+    }
+  }
+
+  /** What its last act answered of what the owner had left. */
+  private async lastRemaining(transaction: Transaction, { later }: Known): Promise<number | undefined> {
+    const ids = later.map(({ id }) => id).sort()
+    const { act } = this.store
+    const rows = await transaction.rows(
+      `SELECT ${act.column('answer')} AS answer FROM ${act.table} WHERE ${act.column('id')} IN (${placeholders(ids)}) ORDER BY ${act.column('id')} DESC LIMIT 1`,
+      ids,
+    )
+    try {
+      const { owner_remaining: left } = JSON.parse(String(rows[0]?.['answer'])) as { owner_remaining?: unknown }
+      return typeof left === 'number' ? left : undefined
+    } catch {
+      return undefined
+    }
+  }
+
+  private async remove(transaction: Transaction, table: 'allocation' | 'hold', operationId: string): Promise<void> {
+    const codec = this.store[table]
+    await transaction.execute(`DELETE FROM ${codec.table} WHERE ${codec.column('operationId')} = ?`, [operationId])
+  }
+}
+
+/** What acts make of an operation; no state where they leave it open and the row says none that would fit. */
+interface Made {
+  readonly state: OperationState | undefined
+  readonly charged: number
+  readonly refunded: number
+}
+
+function madeOf(row: OperationRow, later: readonly KnownAct[]): Made {
+  const settling = later.find(({ kind }) => kind === 'commit' || kind === 'release')
+  const open = row.state === 'reserved' || row.state === 'expired' ? row.state : undefined
+  const settled = settling === undefined ? open : settling.kind === 'commit' ? 'committed' : 'released'
+  return {
+    state: row.kind === 'consume' ? 'consumed' : settled,
+    charged: (row.kind === 'consume' ? row.amount : 0) + unitsOf(later, 'commit'),
+    refunded: unitsOf(later, 'refund'),
+  }
+}
+
+function unitsOf(acts: readonly KnownAct[], wanted: KnownAct['kind']): number {
+  return acts.reduce((sum, { kind, amount }) => sum + (kind === wanted ? (amount ?? 0) : 0), 0)
+}
+
+/** The operation that a plain consume's act stands for; undefined for other acts, and where a part is missing. */
+function plainOf(act: KnownAct): OperationEntry | undefined {
+  const { plainQuotaId, cycleSeq, amount, ownerRemaining } = act
+  if (plainQuotaId === null || cycleSeq === null || amount === null || ownerRemaining === null) return undefined
+  return plainOperation(act)
+}
+
+function finding(
+  known: Known,
+  rule: Finding['rule'],
+  told: { expected: string; found: string; mend?: Mend | undefined },
+): Finding {
+  const { id, row, founders, hold, allocations, quotas, later } = known
+  const ownerId =
+    row?.ownerId ??
+    founders[0]?.ownerId ??
+    hold?.ownerId ??
+    allocations.map(({ quotaId }) => quotas.get(quotaId)?.ownerId).find((owner) => owner !== undefined) ??
+    later[0]?.ownerId ??
+    null
+  const { mend, expected, found } = told
+  const where = `operation ${id}${ownerId === null ? '' : ` of owner ${ownerId}`}`
+  return { rule, subject: id, ownerId, where, expected, found, ...(mend === undefined ? {} : { mend }) }
+}
+
+/** One entry for each quota that paid. */
+function mended({ id, allocations, plain, quotas }: Known, before: string, after: string): Mended[] {
+  const paid = new Map<number, number>()
+  for (const { quotaId } of allocations) {
+    const owner = quotas.get(quotaId)?.ownerId
+    if (owner !== undefined) paid.set(quotaId, owner)
+  }
+  for (const { quotaId } of plain?.allocations ?? []) paid.set(quotaId, plain?.row.ownerId ?? 0)
+  const told = (text: string): Mended['before'] => ({ mended: `operation ${id}: ${text}` })
+  return [...paid].map(([quotaId, ownerId]) => ({ quotaId, ownerId, before: told(before), after: told(after) }))
+}
+
+function madeText({ state, charged, refunded }: Made): string {
+  return `${state ?? 'reserved or expired'}, charged ${charged}, refunded ${refunded}`
+}
+
+function paidBy(allocations: readonly AllocationRow[]): string {
+  if (allocations.length === 0) return 'no allocation'
+  return allocations
+    .map(({ quotaId, cycleSeq, amount }) => `${amount} of quota ${quotaId} in cycle ${cycleSeq}`)
+    .join(' and ')
+}
+
+function holdText({ ownerId, expiresAt }: HoldRow): string {
+  return `a hold of owner ${ownerId} until ${formatInstant(expiresAt)}`
+}
+
+function acts(count: number): string {
+  return count === 1 ? 'one act' : `${count} acts`
+}

@@ -1,0 +1,126 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import { Logger } from '@nestjs/common'
+import { DataSource } from 'typeorm'
+import { SystemClock } from './clock/clock.js'
+import { command, EXIT, tell } from './command.js'
+import { type DatabaseConfig, loadDatabaseConfig } from './config/config.js'
+import { readEnvironment } from './config/environment.js'
+import { dataSourceOptions } from './database/data-source-options.js'
+import { migrationStates } from './database/migrate.js'
+import { UnitOfWork } from './database/unit-of-work.js'
+import { ENTITIES } from './entities.js'
+import { IdSource } from './ledger/id-source.js'
+import { findingLine, type Repaired, type Verification, Verifier } from './ledger/verifier.js'
+import { MAIL } from './mail-quota/mail.channel.js'
+import { SMS } from './sms-quota/sms.channel.js'
+import { configured, databaseName, StartError, using } from './startup.js'
+
+const USAGE = `usage: node dist/src/verify.js [--repair] [--json]
+  Holds every row of DATABASE_URL against what must hold of it, while instances serve: a line for each contradiction.
+  --repair mends what can be derived, each under its owner's lock, and writes that into the changes of the quotas.
+  --json tells a JSON object a line.
+  Exit code: 0 no contradiction is left, 1 some are, 2 it could not run.`
+
+/** How a finding is told that a repair has looked at. */
+const REPAIRED: Readonly<Record<Repaired, string>> = {
+  mended: 'mended',
+  gone: 'gone by itself, nothing to mend',
+  left: 'cannot be mended: see docs/operations.md',
+}
+
+/** What was looked at and found, over all channels. */
+class Tally {
+  readonly looked: Record<string, number> = {}
+  contradictions = 0
+  notes = 0
+  readonly repaired: Record<Repaired, number> = { mended: 0, gone: 0, left: 0 }
+
+  get left(): number {
+    return this.contradictions - this.repaired.mended - this.repaired.gone
+  }
+
+  toJSON(): object {
+    const { looked, contradictions, notes, repaired, left } = this
+    return { looked, contradictions, notes, repaired, left }
+  }
+
+  line(repair: boolean): string {
+    const looked = Object.entries(this.looked).map(([what, count]) => `${count} ${what}`)
+    const notes = this.notes === 0 ? '' : `, ${counted(this.notes, 'note')}`
+    const mended = repair ? `, ${this.repaired.mended} mended, ${this.left} left` : ''
+    return `${looked.join(', ') || 'nothing to look at'}: ${counted(this.contradictions, 'contradiction')}${mended}${notes}`
+  }
+}
+
+await command(
+  USAGE,
+  async (args) => {
+    const { repair = false, json = false } = parseArgs({
+      args,
+      options: { repair: { type: 'boolean' }, json: { type: 'boolean' } },
+    }).values
+    const database = configured(() => loadDatabaseConfig(readEnvironment()))
+    if (!json) tell(`Database ${databaseName(database)}`)
+    // What is wrong with the database ends the command, and is told by that.
+    Logger.overrideLogger(false)
+    const tally = await using(database, async () => verify(database, { repair, json }))
+    tell(json ? JSON.stringify(tally) : tally.line(repair))
+    return tally.left === 0 ? EXIT.done : EXIT.failed
+  },
+  EXIT.couldNotRun,
+)
+
+async function verify(database: DatabaseConfig, how: { repair: boolean; json: boolean }): Promise<Tally> {
+  const states = await migrationStates(database, ENTITIES)
+  if (states.some(({ ran, finishing }) => !ran && !finishing))
+    throw new StartError('its schema is not that of this version, see npm run migrate -- --status')
+  const dataSource = await new DataSource(dataSourceOptions(database, ENTITIES, 'service')).initialize()
+  const work = new UnitOfWork(dataSource)
+  const clock = new SystemClock()
+  const requestId = `verify-${new IdSource(clock).next()}`
+  const tally = new Tally()
+  try {
+    for (const verification of [
+      new Verifier(MAIL, dataSource, work, clock),
+      new Verifier(SMS, dataSource, work, clock),
+    ])
+      await verifyChannel(verification, how.repair ? requestId : undefined, how.json, tally)
+    return tally
+  } finally {
+    await work.onApplicationShutdown()
+    await dataSource.destroy()
+  }
+}
+
+async function verifyChannel(
+  verification: Verification,
+  requestId: string | undefined,
+  json: boolean,
+  tally: Tally,
+): Promise<void> {
+  const { channel } = verification
+  let began = performance.now()
+  for await (const { what, count, findings } of verification.pages()) {
+    tally.looked[what] = (tally.looked[what] ?? 0) + count
+    const wrong = findings.filter(({ note }) => note !== true)
+    const repaired = requestId === undefined ? undefined : await verification.repair(wrong, requestId)
+    for (const finding of findings) {
+      const outcome = repaired?.get(finding)
+      if (finding.note === true) tally.notes += 1
+      else tally.contradictions += 1
+      if (outcome !== undefined) tally.repaired[outcome] += 1
+      if (json) {
+        const { rule, where, expected, found, note = false } = finding
+        tell(JSON.stringify({ channel, rule, where, expected, found, note, repaired: outcome }))
+      } else tell(`${findingLine(channel, finding)}${outcome === undefined ? '' : ` - ${REPAIRED[outcome]}`}`)
+    }
+    // As long a pause as the page took: others have at least half of what one connection can do.
+    await sleep(performance.now() - began)
+    began = performance.now()
+  }
+}
+
+function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? '' : 's'}`
+}

@@ -1,0 +1,35 @@
+import { DataSource } from 'typeorm'
+import { SystemClock } from '../../src/clock/clock.js'
+import type { DatabaseConfig } from '../../src/config/config.js'
+import { dataSourceOptions } from '../../src/database/data-source-options.js'
+import { UnitOfWork } from '../../src/database/unit-of-work.js'
+import { ENTITIES } from '../../src/entities.js'
+import { findingLine, type Verification, Verifier } from '../../src/ledger/verifier.js'
+import { MAIL } from '../../src/mail-quota/mail.channel.js'
+import { SMS } from '../../src/sms-quota/sms.channel.js'
+
+/** What `npm run verify` says of a database on a server, but for its notes. */
+export async function verified(url: string): Promise<string[]> {
+  const config: DatabaseConfig = { kind: 'mysql', url, poolSize: 2 }
+  const dataSource = await new DataSource(dataSourceOptions(config, ENTITIES, 'service')).initialize()
+  const work = new UnitOfWork(dataSource)
+  try {
+    const clock = new SystemClock()
+    return [
+      ...(await linesOf(new Verifier(MAIL, dataSource, work, clock))),
+      ...(await linesOf(new Verifier(SMS, dataSource, work, clock))),
+    ]
+  } finally {
+    await work.onApplicationShutdown()
+    await dataSource.destroy()
+  }
+}
+
+/** The contradictions of a channel, in lines. */
+export async function linesOf(verification: Verification): Promise<string[]> {
+  const lines: string[] = []
+  for await (const { findings } of verification.pages()) {
+    for (const finding of findings) if (finding.note !== true) lines.push(findingLine(verification.channel, finding))
+  }
+  return lines
+}
