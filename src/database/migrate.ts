@@ -5,7 +5,7 @@ import type { DatabaseConfig } from '../config/config.js'
 import { dataSourceOptions } from './data-source-options.js'
 import { FINISHING, MIGRATIONS } from './migrations/index.js'
 import { ensureWritable } from './sqlite-file.js'
-import { faultOf } from './store-error.js'
+import { failedForTls, faultOf } from './store-error.js'
 
 const LOCK = 'quota_service_migration'
 const LOCK_WAIT_SECONDS = 60
@@ -127,7 +127,10 @@ async function connected<T>(
     } catch (error) {
       // What is not there yet may be starting; what the driver cannot even try will not mend itself, and who waited has
       // waited enough.
-      const hopeless = error instanceof WaitedInVain || (!dataSource.isInitialized && faultOf(error) === 'broken')
+      const hopeless =
+        error instanceof WaitedInVain ||
+        failedForTls(error) ||
+        (!dataSource.isInitialized && faultOf(error) === 'broken')
       if (hopeless || attempt >= MAX_TRIES) throw error
       await sleep(100 * attempt * (1 + Math.random()))
     } finally {
