@@ -379,7 +379,7 @@ onServer('between the service and its database', () => {
 
     /** What a new connection is told: whether there is one is chance. */
     function setsUp({ text }: Statement): boolean {
-      return text.startsWith('SET ') || text.includes('@@wsrep_on')
+      return text.startsWith('SET ') || /@@wsrep_on|@@group_replication/.test(text)
     }
 
     it.each(Object.keys(kinds))(

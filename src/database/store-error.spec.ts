@@ -69,7 +69,7 @@ describe('a fault', () => {
     ['busy', 'of memory', [5, 1037, 1038, 1041, 1206, 3015, 3044, 3170, 3950, 3985, 8001]],
     ['busy', 'of the disk', [1, 3, 20, 23, 1021, 1026, 1030, 1114, 1878, 3019, 3675]],
     ['busy', 'that an engine calls temporary', [1223, 1296, 1297, 1637, 9002, 9003, 9005, 9008, 9010, 9011]],
-    ['away', 'of a server that stops', [1053, 1077, 1079, 3032]],
+    ['away', 'of a server that stops', [1053, 1077, 1079, 3032, 6400]],
     ['away', 'of a node outside its cluster', [1047, 3796, 3799, 9001]],
     ['away', 'of a server that takes no writes', [1290, 1792, 1836, 1874, 1881, 3989]],
     [

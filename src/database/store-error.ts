@@ -162,7 +162,8 @@ const SERVER_FAULTS: Readonly<Record<Exclude<Fault, 'broken'>, readonly number[]
     1874,
     1881, // InnoDB read-only, or under recovery
     3989, // the schema is read-only
-    3032, // offline mode: whoever is no administrator is sent away
+    3032,
+    6400, // offline mode: whoever is no administrator is sent away; since MySQL 9.7 with when and why
     1317,
     1927,
     1969,
