@@ -64,3 +64,58 @@ onGroup('on a group of MySQL servers that may all be written to', () => {
 
   quorumLost(() => ({ cluster, client }))
 })
+
+onGroup('on a group of MySQL servers with one primary', () => {
+  it(
+    'is a single server, and goes on with the next primary without a loss',
+    async () => {
+      const client = new HttpClient()
+      const cluster = await Group.start('one')
+      const failover = await Failover.start(cluster)
+      const instance = await Instance.start(failover.url, client)
+      const accounts = await withQuotas(instance, 8)
+      const edits = async (): Promise<unknown> =>
+        cluster.nodes[failover.current]!.rows('SELECT SUM(edits) AS edits FROM mail_owner', cluster.database)
+      const before = await edits()
+      const load = new Load([instance], accounts, 1, 8)
+      const share = Math.round(300 * SCALE)
+      await load.reach(share)
+      // On a cluster that may be written to anywhere each consume would have moved them.
+      expect(await edits()).toEqual(before)
+
+      const [primary, ...others] = cluster.nodes
+      const stall = new Stall(load)
+      await primary.kill()
+      const known = load.acknowledged.size
+      // A proxy goes where the primary is, as soon as there is one.
+      const follow = setInterval(() => {
+        for (const node of others) {
+          node.isPrimary().then(
+            (is) => {
+              if (is) failover.current = cluster.nodes.indexOf(node)
+            },
+            () => undefined,
+          )
+        }
+      }, 200)
+      await load.reach(known + share)
+      const stalled = stall.stop()
+      clearInterval(follow)
+      await primary.start()
+      await load.reach(load.acknowledged.size + share)
+      await load.stop()
+      figure('kill -9 of the one primary of Group Replication', {
+        acknowledged: load.acknowledged.size,
+        'stall, s': stalled,
+        ...load.counts,
+      })
+      expect(Object.keys(load.counts).filter((outcome) => outcome !== '200' && outcome !== '503')).toEqual([])
+      await nothingLost(cluster, load, accounts)
+      expect(await instance.terminate()).toBe(0)
+      await failover.close()
+      client.close()
+      await cluster.stop()
+    },
+    2 * PATIENCE_MS,
+  )
+})

@@ -169,6 +169,15 @@ export class GroupNode {
     return row?.state ?? 'OFFLINE'
   }
 
+  /** Does the group, as this node sees it, let this node be written to? */
+  async isPrimary(): Promise<boolean> {
+    const rows = await this.rows(
+      "SELECT 1 FROM performance_schema.replication_group_members WHERE member_id = @@server_uuid AND member_role = 'PRIMARY' " +
+        "AND member_state = 'ONLINE' AND @@super_read_only = 0",
+    )
+    return rows.length > 0
+  }
+
   /** Transactions that this node has undone because another node's came first. */
   async conflicts(): Promise<number> {
     const [row] = await this.rows<{ sum: unknown }>(
