@@ -1,4 +1,5 @@
 import { findGalera } from './scripts/galera.mjs'
+import { findGroupReplication } from './scripts/group-replication.mjs'
 import { findChromium } from './scripts/chromium.mjs'
 
 /** ESM under Jest: ts-jest emits modules, and Node runs them (--experimental-vm-modules). */
@@ -11,6 +12,7 @@ export default {
     '/node_modules/',
     // A cluster is tried where one can be started.
     ...(findGalera() === undefined ? ['/galera\\.'] : []),
+    ...(findGroupReplication() === undefined ? ['/group-replication\\.'] : []),
     // The console is tried in a browser, where there is one.
     ...(findChromium() === undefined ? ['/console(-list|-states)?\\.'] : []),
   ],

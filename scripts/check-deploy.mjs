@@ -154,8 +154,8 @@ async function checkManifests() {
     if (!known.has(name)) wrong(`compose.yaml: the service knows no setting ${name}`)
   }
   for (const name of known) {
-    // The image's own, and those that only a process without a container has.
-    const fixed = ['NODE_ENV', 'HOST', 'PORT'].includes(name)
+    // The image's own, those that only a process without a container has, and what stands in the way of one that is set.
+    const fixed = ['NODE_ENV', 'HOST', 'PORT', 'DATABASE_URL_FILE'].includes(name)
     if (!fixed && !(name in service.environment)) wrong(`compose.yaml does not hand ${name} to the service`)
     if (!read('.env.example').includes(`${name}=`)) wrong(`.env.example does not name ${name}`)
   }

@@ -10,6 +10,11 @@ export interface MariaDbServer {
 }
 
 export function findMariaDb(): { server: string; installer: string } | undefined
-export function startMariaDb(options?: { basePort?: number; args?: string[] }): Promise<MariaDbServer>
+export interface MariaDbOptions {
+  basePort?: number
+  host?: string
+  args?: string[]
+}
+export function startMariaDb(options?: MariaDbOptions): Promise<MariaDbServer>
 export function ask(url: string, sql: string): Promise<string>
 export function freePort(basePort?: number): Promise<number>

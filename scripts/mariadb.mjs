@@ -32,6 +32,7 @@ export function findMariaDb() {
  * Starts a server on an empty directory and waits until it answers.
  * @param {object} [options]
  * @param {number} [options.basePort] take the first free port from here on; default: any free one
+ * @param {string} [options.host] the loopback address to listen on, `127.0.0.1` or `::1`
  * @param {string[]} [options.args] further options of the server, e.g. `--max-statement-time=5`
  * @returns {Promise<{
  *   port: number,
@@ -44,7 +45,7 @@ export function findMariaDb() {
  * }>} `url` names a database, which it does not create; `kill` is a crash (SIGKILL) after which `start` brings the same data back on the
  *   same port; `stop` ends the server in order and removes its directory
  */
-export async function startMariaDb({ basePort, args = [] } = {}) {
+export async function startMariaDb({ basePort, host = '127.0.0.1', args = [] } = {}) {
   const binaries = findMariaDb()
   if (binaries === undefined) throw new Error('no MariaDB server found: install mariadb-server')
 
@@ -64,8 +65,8 @@ export async function startMariaDb({ basePort, args = [] } = {}) {
   try {
     writeFileSync(
       init,
-      `CREATE USER IF NOT EXISTS '${USER}'@'127.0.0.1' IDENTIFIED BY '${password}';\n` +
-        `GRANT ALL PRIVILEGES ON *.* TO '${USER}'@'127.0.0.1' WITH GRANT OPTION;\n`,
+      `CREATE USER IF NOT EXISTS '${USER}'@'${host}' IDENTIFIED BY '${password}';\n` +
+        `GRANT ALL PRIVILEGES ON *.* TO '${USER}'@'${host}' WITH GRANT OPTION;\n`,
     )
     if (asRoot) {
       for (const path of [directory, init]) chownSync(path, id('-u'), id('-g'))
@@ -79,7 +80,8 @@ export async function startMariaDb({ basePort, args = [] } = {}) {
       '--skip-test-db',
     ])
     const port = await freePort(basePort)
-    const url = (database = '') => `mysql://${USER}:${password}@127.0.0.1:${port}/${database}`
+    const place = host.includes(':') ? `[${host}]` : host
+    const url = (database = '') => `mysql://${USER}:${password}@${place}:${port}/${database}`
 
     await start()
     const version = await ask(url(), 'SELECT VERSION() AS value')
@@ -97,7 +99,7 @@ export async function startMariaDb({ basePort, args = [] } = {}) {
           // A server that starts deletes what others have in the same place for temporary tables, even while they use them.
           `--tmpdir=${directory}`,
           `--port=${port}`,
-          '--bind-address=127.0.0.1',
+          `--bind-address=${host}`,
           '--skip-name-resolve',
           `--socket=${join(directory, 's.sock')}`,
           `--pid-file=${join(directory, 'server.pid')}`,

@@ -15,6 +15,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { findGalera } from './galera.mjs'
 import { findChromium } from './chromium.mjs'
+import { findGroupReplication } from './group-replication.mjs'
 import { ask, findMariaDb, startMariaDb } from './mariadb.mjs'
 import { missingRelease, RELEASE } from './release.mjs'
 
@@ -100,7 +101,14 @@ async function main() {
   )
   if (faults) {
     console.log(
-      findGalera() === undefined ? 'Galera: not installed, not tried' : 'Galera: two of three nodes written to',
+      findGalera() === undefined
+        ? 'Galera: not installed, not tried'
+        : 'Galera: two of three nodes written to, two of them killed',
+    )
+    console.log(
+      findGroupReplication() === undefined
+        ? 'Group Replication: no MySQL server with the plug-in, not tried (MYSQLD names one)'
+        : 'Group Replication: two of three nodes written to, one and two of them killed',
     )
     const missing = missingRelease()
     console.log(

@@ -6,14 +6,14 @@ import { Tokens } from './auth/tokens.js'
 import { Clock } from './clock/clock.js'
 import { loadConfig } from './config/config.js'
 import { readEnvironment } from './config/environment.js'
-import { migrate, unfinished } from './database/migrate.js'
+import { migrate, unfinished, unknownHere } from './database/migrate.js'
 import { ENTITIES } from './entities.js'
 import { CONSOLE_PATH, servedConsole } from './operations/console.js'
 import { ServiceLogger } from './operations/service-logger.js'
 import { Shutdown } from './operations/shutdown.js'
 import { openStdout } from './operations/stdout.js'
 import { welcome } from './operations/welcome.js'
-import { configured, reasonOf, StartError, using } from './startup.js'
+import { configured, newerSchema, reasonOf, StartError, using } from './startup.js'
 
 /**
  * Connections that wait to be taken, as many as the system lets wait; whoever finds no place there is heard a second
@@ -29,6 +29,8 @@ async function start(): Promise<void> {
   if (ran.length > 0) logger.log(`the schema is up to date, these ran: ${ran.join(', ')}`, 'Main')
   const app = await createApp(config, { logger })
   await app.init()
+  const unknown = await using(config.database, async () => unknownHere(app.get(DataSource)))
+  if (unknown.length > 0) logger.warn(newerSchema(unknown), 'Main')
   const later = await using(config.database, async () => unfinished(app.get(DataSource)))
   if (later.length > 0)
     logger.log(

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import { ConfigError, type DatabaseConfig } from './config/config.js'
+import { withAdvice } from './database/store-error.js'
 
 /**
  * Why a process of the service does not start, in words for whoever started it: no stack, since nothing in the code is
@@ -32,11 +33,20 @@ export function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
+/** What it means that the database has migrations which this version does not know. */
+export function newerSchema(names: readonly string[]): string {
+  return (
+    `The schema is newer than this version, which does not know ${names.join(', ')}. It serves beside a newer version ` +
+    "for as long as nobody has run the newer one's migrate --finish; after that, do not start this version"
+  )
+}
+
 /** Uses the database; that it cannot be used becomes a StartError which names it. */
 export async function using<T>(database: DatabaseConfig, use: () => Promise<T>): Promise<T> {
   try {
     return await use()
   } catch (error) {
-    throw new StartError(`The database ${databaseName(database)} cannot be used: ${reasonOf(error)}`)
+    const reason = withAdvice(reasonOf(error), error)
+    throw new StartError(`The database ${databaseName(database)} cannot be used: ${reason}`)
   }
 }

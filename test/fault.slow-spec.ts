@@ -381,7 +381,7 @@ onServer('between the service and its database', () => {
 
     /** What a new connection is told: whether there is one is chance. */
     function setsUp({ text }: Statement): boolean {
-      return text.startsWith('SET ') || text.includes('@@wsrep_on') || text.includes('@@auto_increment_increment')
+      return text.startsWith('SET ') || /@@wsrep_on|@@group_replication|@@auto_increment_increment/.test(text)
     }
 
     it.each(Object.keys(kinds))(

@@ -6,9 +6,12 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { DataSource } from 'typeorm'
 import { freePort } from '../scripts/mariadb.mjs'
 import { dataSourceOptions } from '../src/database/data-source-options.js'
+import { migrate } from '../src/database/migrate.js'
 import { FINISHING, MIGRATIONS } from '../src/database/migrations/index.js'
 import { ENTITIES } from '../src/entities.js'
 import { type Ended, runNode } from './support/command.js'
+import { HttpClient } from './support/http-client.js'
+import { Instance } from './support/instance.js'
 import { onEveryStore, type Store } from './support/store.js'
 
 // Processes one after the other, on a machine that may be busy.
@@ -23,15 +26,29 @@ function ranBy({ stdout }: Ended): string[] {
   return [...stdout.matchAll(/^ran +(\S+)$/gm)].map(([, name]) => name ?? '')
 }
 
-/** The migrations that a store says it has, one for each time. */
-async function recordedIn(store: Store): Promise<string[]> {
-  const dataSource = await new DataSource(dataSourceOptions(store.config, [], 'migration')).initialize()
+/** Does something with a store, as the migrations do; nobody else uses it meanwhile. */
+async function inside<T>(store: Store, work: (dataSource: DataSource) => Promise<T>): Promise<T> {
+  const dataSource = await new DataSource(dataSourceOptions(store.config, ENTITIES, 'migration')).initialize()
   try {
-    const rows: { name: string }[] = await dataSource.query('SELECT name FROM schema_migration ORDER BY id')
-    return rows.map(({ name }) => name)
+    return await work(dataSource)
   } finally {
     await dataSource.destroy()
   }
+}
+
+/** The migrations that a store says it has, one for each time. */
+async function recordedIn(store: Store): Promise<string[]> {
+  const rows = await inside(store, async (dataSource): Promise<{ name: string }[]> =>
+    dataSource.query('SELECT name FROM schema_migration ORDER BY id'),
+  )
+  return rows.map(({ name }) => name)
+}
+
+/** Runs the statements of a script that --dry-run printed. */
+async function runScript(store: Store, script: readonly string[]): Promise<void> {
+  await inside(store, async (dataSource) => {
+    for (const statement of script) await dataSource.query(statement.replace(/;$/, ''))
+  })
 }
 
 let folder: string
@@ -99,6 +116,106 @@ onEveryStore('the migrate command', (kind) => {
     expect(again.stdout).toMatch(/nothing to do/)
   })
 
+  /** The statements of a script that --dry-run printed, without its remarks. */
+  function statementsOf({ stdout }: Ended): string[] {
+    return stdout.split('\n').filter((line) => line !== '' && !line.startsWith('-- '))
+  }
+
+  it('prints with --dry-run the very statements that make the schema, and sends none', async () => {
+    const env = { DATABASE_URL: store.url }
+    const dry = await runNode([ENTRY, '--dry-run'], { env })
+    expect(dry).toMatchObject({ code: 0, stderr: '' })
+    expect(dry.stdout.split('\n')[0]).toMatch(/^-- Database /)
+    for (const name of NAMES) expect(dry.stdout).toContain(`\n-- ${name}\n`)
+    if (store.config.kind === 'sqlite') expect(existsSync(store.config.path)).toBe(false)
+    else await expect(recordedIn(store)).rejects.toThrow(/schema_migration/)
+
+    await runScript(store, statementsOf(dry))
+    expect(await recordedIn(store)).toEqual(NAMES)
+    const difference = await inside(store, async (dataSource) => {
+      // SQLite generates ids for a column of type INTEGER alone.
+      if (kind.name === 'SQLite')
+        for (const { columns } of dataSource.entityMetadatas)
+          for (const column of columns) if (column.isGenerated) column.type = 'integer'
+      return dataSource.driver.createSchemaBuilder().log()
+    })
+    expect(difference.upQueries.map(({ query }) => query)).toEqual([])
+    const again = await runNode([ENTRY, '--dry-run'], { env })
+    expect(statementsOf(again)).toEqual([])
+    expect(again.stdout).toMatch(/nothing would run/)
+  })
+
+  it('says in --dry-run what it cannot know, and runs the rest as it said', async () => {
+    const env = { DATABASE_URL: store.url }
+    await migrate(store.config, ENTITIES)
+    await inside(store, async (dataSource) => {
+      // As release 0.1.0 has left it.
+      for (const _ of NAMES.slice(1)) await dataSource.undoLastMigration({ transaction: 'none' })
+    })
+    const before = await recordedIn(store)
+    expect(before).toEqual(NAMES.slice(0, 1))
+    const dry = await runNode([ENTRY, '--dry-run'], { env })
+    expect(dry).toMatchObject({ code: 0, stderr: '' })
+    expect(dry.stdout).toMatch(/^-- Not shown: .*SELECT `id` FROM `mail_change`/m)
+    expect(dry.stdout).toMatch(/^ALTER TABLE `sms_act` ADD COLUMN `owner_remaining` bigint NULL;$/m)
+    expect(statementsOf(dry).filter((statement) => /CREATE TABLE/.test(statement))).toHaveLength(2)
+    const later = FINISHING.map(({ name }) => name)
+    for (const name of later) expect(dry.stdout).not.toContain(name)
+    const finish = await runNode([ENTRY, '--dry-run', '--finish'], { env })
+    for (const name of later) expect(finish.stdout).toContain(`\n-- ${name}\n`)
+    expect(await recordedIn(store)).toEqual(before)
+    await runScript(store, statementsOf(finish))
+    expect(await recordedIn(store)).toEqual(NAMES)
+    expect((await runNode([ENTRY, '--status'], { env })).code).toBe(0)
+  })
+
+  it('says of a schema that is newer what that means, and so does the log of an instance', async () => {
+    await migrate(store.config, ENTITIES)
+    const dataSource = await new DataSource(dataSourceOptions(store.config, [], 'migration')).initialize()
+    await dataSource.query(
+      "INSERT INTO schema_migration (timestamp, name) VALUES (1999000000000, 'Ahead1999000000000')",
+    )
+    await dataSource.destroy()
+    const status = await runNode([ENTRY, '--status'], { env: { DATABASE_URL: store.url } })
+    expect(status).toMatchObject({ code: 0, stderr: '' })
+    expect(status.stdout).toMatch(/^newer +Ahead1999000000000$/m)
+    expect(status.stdout).toMatch(/newer than this version/)
+    const client = new HttpClient()
+    try {
+      const instance = await Instance.start(store.url, client, { LOG_LEVEL: 'warn' })
+      expect(await instance.terminate()).toBe(0)
+      expect(instance.log).toMatch(/"level":"warn".*newer than this version.*Ahead1999000000000/)
+    } finally {
+      client.close()
+    }
+    expect(await runNode([ENTRY], { env: { DATABASE_URL: store.url } })).toMatchObject({ code: 0 })
+    expect(await recordedIn(store)).toEqual([...NAMES, 'Ahead1999000000000'])
+  })
+
+  if (kind.name !== 'SQLite') {
+    it('leaves no table without a key, in a database that an earlier version has made too', async () => {
+      await migrate(store.config, ENTITIES)
+      const dataSource = await new DataSource(dataSourceOptions(store.config, ENTITIES, 'migration')).initialize()
+      const withoutKey = async (): Promise<unknown[]> =>
+        dataSource.query(
+          'SELECT table_name FROM information_schema.tables t WHERE table_schema = DATABASE() AND NOT EXISTS (SELECT 1 ' +
+            'FROM information_schema.table_constraints c WHERE c.table_schema = t.table_schema ' +
+            "AND c.table_name = t.table_name AND c.constraint_type = 'PRIMARY KEY')",
+        )
+      try {
+        expect(await withoutKey()).toEqual([])
+        // As TypeORM makes it.
+        await dataSource.query('ALTER TABLE typeorm_metadata DROP COLUMN id')
+        await dataSource.undoLastMigration({ transaction: 'none' })
+        expect(await withoutKey()).toHaveLength(1)
+        await migrate(store.config, ENTITIES, { finish: true })
+        expect(await withoutKey()).toEqual([])
+      } finally {
+        await dataSource.destroy()
+      }
+    })
+  }
+
   it('leaves for --finish what an instance of the version before could not stand', async () => {
     const env = { DATABASE_URL: store.url }
     const later = FINISHING.map(({ name }) => name)
@@ -134,6 +251,7 @@ describe('the migrate command', () => {
 
   it('refuses what it does not know with 2, and a configuration with mistakes with 1', async () => {
     expect(await runNode([ENTRY, '--dry'], { cwd: folder })).toMatchObject({ code: 2, stdout: '' })
+    expect(await runNode([ENTRY, '--status', '--finish'], { cwd: folder })).toMatchObject({ code: 2, stdout: '' })
     const nowhere = await runNode([ENTRY], { cwd: folder, env: { NODE_ENV: 'production' } })
     expect(nowhere.code).toBe(1)
     expect(nowhere.stderr).toMatch(/DATABASE_URL is required/)

@@ -1,13 +1,17 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals'
 import { DataSource } from 'typeorm'
+import { UnitOfWork } from '../src/database/unit-of-work.js'
 import { partOf } from '../src/channel-api/ledger.module.js'
 import { FOLD_LAG_MS, firstIdAt, MAX_REQUEST_AGE_MS } from '../src/ledger/act-age.js'
 import { Upkeep } from '../src/ledger/upkeep.js'
+import { Verifier } from '../src/ledger/verifier.js'
+import { MAIL } from '../src/mail-quota/mail.channel.js'
 import { TestApp } from './support/app.js'
 import { type ChannelApi, MAIL_API, SMS_API } from './support/channel-api.js'
 import { TestClock } from './support/clock.js'
 import { type Body, bodyOf, brokenFields, fresh, ledgerOf, refusal, sweeperOf } from './support/quota-api.js'
 import { onEveryStore, type Store } from './support/store.js'
+import { linesOf } from './support/verify.js'
 
 const HOUR = 3_600
 const DAY = 24 * HOUR
@@ -64,6 +68,11 @@ onEveryStore('upkeep', (kind) => {
 
   async function series(query: string, api: ChannelApi = MAIL_API): Promise<Step[]> {
     return bodyOf(200, await app.get(`${api.usage}/series?${query}`)).items
+  }
+
+  /** What `npm run verify` says of mail. */
+  async function contradictions(): Promise<string[]> {
+    return linesOf(new Verifier(MAIL, app.app.get(DataSource), app.app.get(UnitOfWork), app.clock))
   }
 
   const used = (steps: readonly Step[]): [string, number, number][] =>
@@ -184,6 +193,17 @@ onEveryStore('upkeep', (kind) => {
       const sum = days.reduce((all, { charged, refunded }) => all + charged - refunded, 0)
       expect([id, sum]).toEqual([id, bodyOf(200, await app.get(`${MAIL_API.quotas}/${id}`)).used])
     }
+    expect(await contradictions()).toEqual([])
+    const dataSource = app.app.get(DataSource)
+    const raise = async (by: number): Promise<unknown> =>
+      dataSource.query(
+        `UPDATE mail_usage_total SET charged = charged + ${by} WHERE quota_id = ${quotas[0]!.id} AND step = 'day' AND charged > 0`,
+      )
+    await raise(1)
+    expect(await contradictions()).toEqual([
+      expect.stringContaining(`totals: quota ${quotas[0]!.id} of owner ${owner}`),
+    ])
+    await raise(-1)
   })
 
   it('lists every step up to now, and takes no other', async () => {
@@ -314,6 +334,13 @@ onEveryStore('upkeep', (kind) => {
       const answer = await app.post(`${MAIL_API.usage}/${id}/refund`, {}, { key: `k${fresh()}` })
       expect(refusal(answer)).toEqual([404, 'operation_not_found'])
     }
+    // The counters are what the totals say.
+    expect(await contradictions()).toEqual([])
+    const raise = async (by: number): Promise<unknown> =>
+      app.app.get(DataSource).query(`UPDATE mail_quota SET used = used + ${by} WHERE id = ${quota.id}`)
+    await raise(1)
+    expect(await contradictions()).toEqual([expect.stringMatching(`counters: quota ${quota.id} .*used 20, .*used 21,`)])
+    await raise(-1)
     // What stays is whole.
     const acts = bodyOf(200, await app.get(`${MAIL_API.usage}/${young.id}/acts`)).items
     expect(acts.map((act: Body) => act.kind)).toEqual(['consume', 'refund'])

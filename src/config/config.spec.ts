@@ -1,7 +1,11 @@
 import { createHash } from 'node:crypto'
-import { describe, expect, it } from '@jest/globals'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { rootCertificates } from 'node:tls'
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import express from 'express'
-import { ConfigError, loadConfig } from './config.js'
+import { ConfigError, loadConfig, loadDatabaseConfig, type ServerConfig } from './config.js'
 
 const DIGEST = createHash('sha256').update('one').digest('hex')
 const OTHER = createHash('sha256').update('two').digest('hex')
@@ -194,6 +198,8 @@ describe('DATABASE_URL', () => {
     ['sqlite:/var/lib/x.db', { kind: 'sqlite', path: '/var/lib/x.db' }],
     ['sqlite:///var/lib/x.db', { kind: 'sqlite', path: '/var/lib/x.db' }],
     ['mariadb://u:p%40ss@h/db', { kind: 'mysql', url: 'mariadb://u:p%40ss@h/db', poolSize: 10 }],
+    ['mysql://u:p@[::1]:3306/db', { kind: 'mysql', url: 'mysql://u:p@[::1]:3306/db', poolSize: 10 }],
+    ['mysql://u:p@[fe80::1]/db', { kind: 'mysql', url: 'mysql://u:p@[fe80::1]/db', poolSize: 10 }],
   ])('takes %s', (url, database) => {
     expect(loadConfig({ DATABASE_URL: url }).database).toEqual(database)
   })
@@ -211,11 +217,101 @@ describe('DATABASE_URL', () => {
     ['mysql://u:hush@h/', 'lacks a database'],
     ['mysql://u:hush@h/db/more', 'lacks a database'],
     ['mysql://u:hush@h/db?ssl=true', 'takes no parameters'],
-    ['mysql://u:hush@[::1]/db', 'host name or an IPv4 address'],
+    ['mysql://u:hush@[::1/db', 'cannot be read'],
+    ['mysql://u:hush@::1/db', 'cannot be read'],
+    ['mysql://u:hush@[fe80::1%25eth0]/db', 'cannot be read'],
+    ['mysql://u:hush@h/db\nmysql://u:hush@h/db', 'cannot be read'],
+    ['mysql://u:hush@h/d%zz', 'cannot be read'],
   ])('refuses %s without repeating it', (url, why) => {
     const found = mistakes({ DATABASE_URL: url })
     expect(found).toEqual([expect.stringContaining(why)])
     expect(found.join()).not.toMatch(/hush|hu\/sh/)
+  })
+})
+
+describe('what lies in files', () => {
+  let folder: string
+
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'quota-config-'))
+  })
+
+  afterEach(() => {
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  function file(name: string, text: string): string {
+    const path = join(folder, name)
+    writeFileSync(path, text)
+    return path
+  }
+
+  const SERVER = { DATABASE_URL: 'mysql://u:hush@h/db' }
+  const CERTIFICATE = rootCertificates[0] ?? ''
+
+  it('DATABASE_URL_FILE holds the URL, and is as good as the URL', () => {
+    const url = 'mysql://quota:hush@db:3306/quota'
+    for (const text of [url, `${url}\n`, `${url}\r\n\n`]) {
+      const env = { ...PRODUCTION, DATABASE_URL: '', DATABASE_URL_FILE: file('url', text) }
+      expect(loadConfig(env).database).toEqual({ kind: 'mysql', url, poolSize: 10 })
+      expect(loadDatabaseConfig(env)).toEqual({ kind: 'mysql', url, poolSize: 10 })
+    }
+  })
+
+  it('DATABASE_URL_FILE is refused with its reason, without what it holds', () => {
+    const absent = join(folder, 'absent')
+    const cases: [NodeJS.ProcessEnv, RegExp][] = [
+      [{ DATABASE_URL_FILE: absent }, /^DATABASE_URL_FILE cannot be read: ENOENT.*absent/],
+      [{ DATABASE_URL_FILE: folder }, /^DATABASE_URL_FILE cannot be read: EISDIR/],
+      [{ DATABASE_URL_FILE: file('empty', ' \n') }, /^DATABASE_URL_FILE: .*empty is empty$/],
+      [{ DATABASE_URL_FILE: file('other', 'hush\n') }, /^DATABASE_URL_FILE must be mysql:/],
+      [
+        { DATABASE_URL_FILE: file('two', 'mysql://u:hush@h/db\nmysql://u:hush@h/db') },
+        /^DATABASE_URL_FILE cannot be read/,
+      ],
+      [
+        { DATABASE_URL_FILE: file('url', 'mysql://u:hush@h/db'), ...SERVER },
+        /^DATABASE_URL and DATABASE_URL_FILE are both/,
+      ],
+    ]
+    for (const [env, why] of cases) {
+      const found = mistakes({ ...PRODUCTION, DATABASE_URL: '', ...env })
+      expect(found).toEqual([expect.stringMatching(why)])
+      expect(found.join()).not.toContain('hush')
+    }
+  })
+
+  it('DATABASE_TLS and DATABASE_TLS_CA say how connections are encrypted', () => {
+    const tls = (env: NodeJS.ProcessEnv) => (loadConfig({ ...SERVER, ...env }).database as ServerConfig).tls
+    const ca = `${CERTIFICATE}\n${rootCertificates[1]}`
+    expect(tls({})).toBeUndefined()
+    expect(tls({ DATABASE_TLS: 'off' })).toBeUndefined()
+    expect(tls({ DATABASE_TLS: 'required' })).toEqual({ verify: false })
+    expect(tls({ DATABASE_TLS: 'verify' })).toEqual({ verify: true })
+    expect(tls({ DATABASE_TLS: 'verify', DATABASE_TLS_CA: file('ca.pem', ca) })).toEqual({ verify: true, ca })
+    expect(Object.isFrozen(tls({ DATABASE_TLS: 'verify' }))).toBe(true)
+  })
+
+  it('DATABASE_TLS and DATABASE_TLS_CA are refused where they would not hold', () => {
+    const good = file('ca.pem', CERTIFICATE)
+    const broken = file('broken.pem', `${CERTIFICATE}\n${CERTIFICATE.slice(0, 200)}`)
+    const verify = { ...SERVER, DATABASE_TLS: 'verify' }
+    const cases: [NodeJS.ProcessEnv, RegExp][] = [
+      [{ ...SERVER, DATABASE_TLS: 'on' }, /^DATABASE_TLS must be one of off, required, verify$/],
+      [{ ...SERVER, DATABASE_TLS: 'on', DATABASE_TLS_CA: good }, /^DATABASE_TLS must be one of off, required, verify$/],
+      [{ ...SERVER, DATABASE_TLS_CA: good }, /^DATABASE_TLS_CA is for DATABASE_TLS=verify/],
+      [{ ...SERVER, DATABASE_TLS: 'required', DATABASE_TLS_CA: good }, /^DATABASE_TLS_CA is for DATABASE_TLS=verify/],
+      [{ ...verify, DATABASE_TLS_CA: join(folder, 'absent') }, /^DATABASE_TLS_CA cannot be read: ENOENT.*absent/],
+      [{ ...verify, DATABASE_TLS_CA: file('key.pem', 'hush') }, /^DATABASE_TLS_CA: .*key\.pem holds no certificate/],
+      [{ ...verify, DATABASE_TLS_CA: broken }, /^DATABASE_TLS_CA: .*in place of certificate 2$/],
+      [{ DATABASE_TLS: 'required' }, /^DATABASE_TLS is for a server/],
+      [{ DATABASE_URL: 'sqlite:x.db', DATABASE_TLS: 'verify' }, /^DATABASE_TLS is for a server/],
+    ]
+    for (const [env, why] of cases) {
+      const found = mistakes(env)
+      expect(found).toEqual([expect.stringMatching(why)])
+      expect(found.join()).not.toContain('hush')
+    }
   })
 })
 

@@ -1,3 +1,5 @@
+import { X509Certificate } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { type Role, ROLES } from '../role/role.js'
 
@@ -15,15 +17,26 @@ export type LogLevel = 'error' | 'warn' | 'info' | 'debug'
 const LOG_LEVELS: readonly LogLevel[] = ['error', 'warn', 'info', 'debug']
 
 /** Where the data lies: a file of SQLite's, or a server that speaks MySQL's protocol. */
-export type DatabaseConfig =
-  | { readonly kind: 'sqlite'; readonly path: string }
-  | {
-      readonly kind: 'mysql'
-      /** As configured, with its password: never to be shown. */
-      readonly url: string
-      /** Connections this process opens at most. */
-      readonly poolSize: number
-    }
+export type DatabaseConfig = { readonly kind: 'sqlite'; readonly path: string } | ServerConfig
+
+/** A server that speaks MySQL's protocol. */
+export interface ServerConfig {
+  readonly kind: 'mysql'
+  /** As configured, with its password: never to be shown. */
+  readonly url: string
+  /** Connections this process opens at most. */
+  readonly poolSize: number
+  /** How connections are encrypted; absent where they are not. */
+  readonly tls?: ServerTls
+}
+
+/** How connections to a server are encrypted. */
+export interface ServerTls {
+  /** Must the server's certificate name it, and lead to somebody who is trusted? */
+  readonly verify: boolean
+  /** Who is trusted, as PEM; absent: whom Node trusts. */
+  readonly ca?: string
+}
 
 /**
  * Whose word about a caller's address is taken: that of so many proxies in a row, or of those at these addresses and
@@ -130,6 +143,20 @@ class Reader {
     return found ?? fallback
   }
 
+  /** What stands in the file that a variable names, without the blanks around it. */
+  file(name: string): string | undefined {
+    const path = this.text(name)
+    if (path === undefined) return undefined
+    try {
+      const text = readFileSync(path, 'utf8').trim()
+      if (text !== '') return text
+      this.mistakes.push(`${name}: ${path} is empty`)
+    } catch (error) {
+      this.mistakes.push(`${name} cannot be read: ${(error as Error).message}`)
+    }
+    return undefined
+  }
+
   list(name: string): string[] {
     const items = this.text(name)?.split(',') ?? []
     return items.map((item) => item.trim()).filter((item) => item !== '')
@@ -143,46 +170,90 @@ const DATABASE_FORMS = 'mysql://USER:PASSWORD@HOST/DATABASE, mariadb://… or sq
 
 function readDatabase(read: Reader, production: boolean): DatabaseConfig {
   const poolSize = read.integer('DATABASE_POOL_SIZE', 10, 1, 1000)
-  const url = read.text('DATABASE_URL')
-  if (url === undefined && production) {
-    read.mistakes.push(`DATABASE_URL is required with NODE_ENV=production: ${DATABASE_FORMS}`)
+  const tls = readTls(read)
+  const inFile = read.text('DATABASE_URL_FILE') !== undefined
+  const given = [read.text('DATABASE_URL'), read.file('DATABASE_URL_FILE')]
+  if (given[0] !== undefined && inFile) {
+    read.mistakes.push('DATABASE_URL and DATABASE_URL_FILE are both set: only one of them can be meant')
+  } else if (given[0] === undefined && !inFile && production) {
+    read.mistakes.push(`DATABASE_URL is required with NODE_ENV=production, or DATABASE_URL_FILE: ${DATABASE_FORMS}`)
   }
-  const found = parseDatabaseUrl(url ?? DEFAULT_DATABASE_URL, poolSize)
-  if (typeof found !== 'string') return found
-  read.mistakes.push(found)
-  return { kind: 'sqlite', path: '' }
+  const [url = DEFAULT_DATABASE_URL] = given.filter((one) => one !== undefined)
+  const found = parseDatabaseUrl(url, poolSize)
+  if (typeof found === 'string') {
+    read.mistakes.push(`${inFile ? 'DATABASE_URL_FILE' : 'DATABASE_URL'} ${found}`)
+    return { kind: 'sqlite', path: '' }
+  }
+  if (tls === undefined) return found
+  if (found.kind === 'mysql') return { ...found, tls }
+  read.mistakes.push('DATABASE_TLS is for a server, and the database is a SQLite file')
+  return found
+}
+
+const TLS_MODES = ['off', 'required', 'verify'] as const
+
+function readTls(read: Reader): ServerTls | undefined {
+  const mode = read.choice('DATABASE_TLS', 'off', TLS_MODES)
+  const path = read.text('DATABASE_TLS_CA')
+  const ca = read.file('DATABASE_TLS_CA')
+  // Where the mode is misspelt nobody knows.
+  const known = TLS_MODES.some((one) => one === (read.text('DATABASE_TLS') ?? 'off'))
+  if (path !== undefined && mode !== 'verify' && known) {
+    read.mistakes.push('DATABASE_TLS_CA is for DATABASE_TLS=verify: nothing would be checked against it otherwise')
+  }
+  const mistake = ca === undefined ? undefined : certificatesMistake(ca)
+  if (mistake !== undefined) read.mistakes.push(`DATABASE_TLS_CA: ${path} ${mistake}`)
+  if (mode === 'off') return undefined
+  return Object.freeze({ verify: mode === 'verify', ...(ca === undefined ? {} : { ca }) })
+}
+
+const BEGIN_CERTIFICATE = '-----BEGIN CERTIFICATE-----'
+
+/** TLS itself takes what is no certificate for an empty list without a word. */
+function certificatesMistake(pem: string): string | undefined {
+  const [, ...certificates] = pem.split(BEGIN_CERTIFICATE)
+  if (certificates.length === 0) return `holds no certificate in PEM form (${BEGIN_CERTIFICATE})`
+  for (const [index, text] of certificates.entries()) {
+    try {
+      new X509Certificate(BEGIN_CERTIFICATE + text)
+    } catch {
+      return `holds something that cannot be read, in place of certificate ${index + 1}`
+    }
+  }
+  return undefined
 }
 
 /** @returns the database, or what is wrong with the URL; never the URL itself, which may hold a password */
 function parseDatabaseUrl(text: string, poolSize: number): DatabaseConfig | string {
   if (/^sqlite:/i.test(text)) return parseSqliteUrl(text.slice('sqlite:'.length))
-  if (!/^(?:mysql|mariadb):\/\//.test(text)) return `DATABASE_URL must be ${DATABASE_FORMS}`
+  if (!/^(?:mysql|mariadb):\/\//.test(text)) return `must be ${DATABASE_FORMS}`
   let url: URL
   try {
     url = new URL(text)
-    decodeURIComponent(url.username + url.password)
+    decodeURIComponent(url.username + url.password + url.hostname + url.pathname)
+    // What a URL leaves out without a word: the end of a line, as of a file that holds more than the URL.
+    if (/\s/.test(text)) throw new Error('a blank')
   } catch {
-    return `DATABASE_URL cannot be read as a URL; is everything special in user and password percent-encoded? ${DATABASE_FORMS}`
+    return `cannot be read as a URL; is everything special in user and password percent-encoded? ${DATABASE_FORMS}`
   }
   const missing = [
     ...(url.username === '' ? ['a user'] : []),
     ...(url.hostname === '' ? ['a host'] : []),
     ...(/^\/[^/]+$/.test(url.pathname) ? [] : ['a database']),
   ]
-  if (missing.length > 0) return `DATABASE_URL lacks ${missing.join(', ')}: ${DATABASE_FORMS}`
-  // What follows could not be honoured: TypeORM drops parameters (asking for TLS would pass unheard) and splits hosts
-  // at the first colon.
-  if (url.search !== '' || url.hash !== '') return 'DATABASE_URL takes no parameters: nothing may follow the database'
-  if (url.hostname.startsWith('[')) return 'DATABASE_URL takes a host name or an IPv4 address'
+  if (missing.length > 0) return `lacks ${missing.join(', ')}: ${DATABASE_FORMS}`
+  // They could not all be honoured, and asking for TLS must not pass unheard.
+  if (url.search !== '' || url.hash !== '') {
+    return 'takes no parameters: nothing may follow the database (TLS is DATABASE_TLS)'
+  }
   return { kind: 'mysql', url: text, poolSize }
 }
 
 function parseSqliteUrl(rest: string): DatabaseConfig | string {
   const path = rest.replace(/^\/\/(?=\/)/, '')
-  if (path === '' || path.startsWith('//'))
-    return 'DATABASE_URL names no file: sqlite:PATH, for example sqlite:./data/quota.db'
+  if (path === '' || path.startsWith('//')) return 'names no file: sqlite:PATH, for example sqlite:./data/quota.db'
   if (path === ':memory:' || /[?&]mode=memory/.test(path)) {
-    return 'DATABASE_URL must name a file: what is in memory is lost with the process'
+    return 'must name a file: what is in memory is lost with the process'
   }
   return { kind: 'sqlite', path }
 }

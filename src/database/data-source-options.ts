@@ -1,6 +1,7 @@
 import type { DataSourceOptions, EntityTarget, MixedList } from 'typeorm'
 import type { DatabaseConfig } from '../config/config.js'
 import { MIGRATIONS } from './migrations/index.js'
+import { serverOptions } from './server.js'
 import { POOL_IDLE_MS, type Purpose, sessionDriver } from './sessions.js'
 import { SqliteFile } from './sqlite-driver.js'
 import { StatementLog } from './statement-log.js'
@@ -65,13 +66,13 @@ export function dataSourceOptions(
   }
   // Units of work have as many of their own: see `Pools`.
   const connections = purpose === 'service' ? Math.max(1, Math.floor(config.poolSize / 2)) : 2
+  const server = serverOptions(config)
   const { connectTimeout, timezone, dateStrings, supportBigNumbers, bigNumberStrings, ...pooling } = CONNECTING
   return {
     ...common,
     type: config.url.startsWith('mariadb:') ? 'mariadb' : 'mysql',
     driver: sessionDriver(purpose),
-    // TypeORM reads user, password, host, port and database out of the URL.
-    url: config.url,
+    database: server.database,
     timezone,
     dateStrings,
     supportBigNumbers,
@@ -79,6 +80,7 @@ export function dataSourceOptions(
     connectTimeout,
     poolSize: connections,
     ...(purpose === 'service' ? { enableQueryTimeout: true, maxQueryExecutionTime: STATEMENT_TIMEOUT_MS } : {}),
-    extra: { ...pooling, ...(purpose === 'service' ? { maxIdle: connections - 1 } : {}) },
+    // As mysql2 takes them, past TypeORM's own names for the same.
+    extra: { ...pooling, ...(purpose === 'service' ? { maxIdle: connections - 1 } : {}), ...server },
   }
 }

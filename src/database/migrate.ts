@@ -1,11 +1,23 @@
-import { statSync } from 'node:fs'
+import { mkdtempSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { DataSource, type EntityTarget, type Migration, MigrationExecutor, type QueryRunner } from 'typeorm'
+import {
+  DataSource,
+  type EntityTarget,
+  Migration,
+  MigrationExecutor,
+  type MigrationInterface,
+  type QueryRunner,
+  Table,
+  type TableColumnOptions,
+} from 'typeorm'
 import type { DatabaseConfig } from '../config/config.js'
 import { dataSourceOptions } from './data-source-options.js'
 import { FINISHING, MIGRATIONS } from './migrations/index.js'
+import { Rehearsal } from './rehearsal.js'
 import { ensureWritable } from './sqlite-file.js'
-import { faultOf } from './store-error.js'
+import { failedForTls, faultOf } from './store-error.js'
 
 const LOCK = 'quota_service_migration'
 const LOCK_WAIT_SECONDS = 60
@@ -27,13 +39,86 @@ export async function migrate(
   { finish = false } = {},
 ): Promise<string[]> {
   return connected(config, entities, async (dataSource, runner) => {
-    const run = async () => {
-      const empty = (await recorded(dataSource, runner)).length === 0
-      const executor = new Executor(dataSource, runner, finish || empty)
-      return (await executor.executePendingMigrations()).map(({ name }) => name)
-    }
+    const run = async () => runPending(dataSource, runner, finish)
     return config.kind === 'sqlite' ? underWriteLock(runner, run) : underNamedLock(runner, run)
   })
+}
+
+/**
+ * What `migrate` would send at this moment, as a script; nothing is changed, no table is made and no file.
+ * @returns statements, each with its semicolon, and remarks (`-- …`): before those of each migration its name, and
+ *   where what it writes depends on rows that it will find
+ * @throws what the last of several tries failed of
+ */
+export async function rehearse(
+  config: DatabaseConfig,
+  entities: readonly EntityTarget<unknown>[],
+  { finish = false } = {},
+): Promise<string[]> {
+  const folder = isAbsent(config) ? mkdtempSync(join(tmpdir(), 'quota-rehearsal-')) : undefined
+  try {
+    const target = folder === undefined ? config : ({ kind: 'sqlite', path: join(folder, 'empty.db') } as const)
+    return await connected(target, entities, async (dataSource, runner) => {
+      const rehearsal = new Rehearsal(runner)
+      await runPending(dataSource, runner, finish, (name) => {
+        rehearsal.remark(name)
+      })
+      return rehearsal.script
+    })
+  } finally {
+    if (folder !== undefined) rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** Runs what has not run. @param begins is told of each migration before its first statement */
+async function runPending(
+  dataSource: DataSource,
+  runner: QueryRunner,
+  finish: boolean,
+  begins: (name: string) => void = () => undefined,
+): Promise<string[]> {
+  const empty = (await recorded(dataSource, runner)).length === 0
+  const executor = new Executor(dataSource, runner, finish || empty, begins)
+  if ((await executor.getPendingMigrations()).length === 0) return []
+  await ensureMetadataTable(runner)
+  return (await executor.executePendingMigrations()).map(({ name }) => name)
+}
+
+/**
+ * TypeORM's table for the expressions of computed columns, with a key: Group Replication takes no writes to a table
+ * without one, and neither does a server with `sql_require_primary_key`.
+ */
+async function ensureMetadataTable(runner: QueryRunner): Promise<void> {
+  const { type, metadataTableName = 'typeorm_metadata' } = runner.dataSource.options
+  if (type === 'better-sqlite3') return
+  const table = await runner.getTable(metadataTableName)
+  if (table === undefined) {
+    const text = ['database', 'schema', 'table', 'name'].map((name) => ({ name, type: 'varchar', length: '255' }))
+    await runner.createTable(
+      new Table({
+        name: metadataTableName,
+        columns: [
+          METADATA_KEY,
+          { name: 'type', type: 'varchar', length: '255' },
+          ...text.map((column) => ({ ...column, isNullable: true })),
+          { name: 'value', type: 'text', isNullable: true },
+        ],
+      }),
+      true,
+    )
+  } else if (table.primaryColumns.length === 0) {
+    await runner.query(
+      `ALTER TABLE \`${metadataTableName}\` ADD COLUMN \`id\` bigint NOT NULL AUTO_INCREMENT PRIMARY KEY`,
+    )
+  }
+}
+
+const METADATA_KEY: TableColumnOptions = {
+  name: 'id',
+  type: 'bigint',
+  isPrimary: true,
+  isGenerated: true,
+  generationStrategy: 'increment',
 }
 
 class Executor extends MigrationExecutor {
@@ -45,12 +130,30 @@ class Executor extends MigrationExecutor {
     dataSource: DataSource,
     runner: QueryRunner,
     private readonly finish: boolean,
+    private readonly begins: (name: string) => void,
   ) {
     super(dataSource, runner)
   }
 
   protected override getMigrations(): Migration[] {
-    return super.getMigrations().filter(({ name }) => this.finish || !isFinishing(name))
+    const wanted = super.getMigrations().filter(({ name }) => this.finish || !isFinishing(name))
+    // Instances are shared with other data sources of the process.
+    return wanted.map(
+      ({ id, timestamp, name, instance }) => new Migration(id, timestamp, name, this.told(name, instance)),
+    )
+  }
+
+  private told(name: string, migration?: MigrationInterface): MigrationInterface | undefined {
+    if (migration === undefined) return undefined
+    return {
+      up: async (runner) => {
+        this.begins(name)
+        await migration.up(runner)
+      },
+      down: async (runner) => {
+        await migration.down(runner)
+      },
+    }
   }
 }
 
@@ -74,31 +177,59 @@ export async function unfinished(dataSource: DataSource): Promise<string[]> {
   return waiting
 }
 
+/** The migrations that the database has and this version does not know: a newer one has been here. */
+export async function unknownHere(dataSource: DataSource): Promise<string[]> {
+  const table = String(dataSource.options.migrationsTableName)
+  const rows: { name: string }[] = await dataSource.query(`SELECT name FROM \`${table}\` ORDER BY id`)
+  return notKnown(rows.map(({ name }) => name))
+}
+
+function notKnown(names: readonly string[]): string[] {
+  return names.filter((name) => !MIGRATIONS.some((migration) => migration.name === name))
+}
+
 /** A migration, and whether the database has it. */
 export interface MigrationState {
   readonly name: string
   readonly ran: boolean
   /** Does it wait for the operator's word that no instance of the version before is left? */
   readonly finishing: boolean
+  /** Is it one of this version's? If not, a newer one has run it. */
+  readonly known: boolean
 }
 
 /**
- * Every migration of this version, oldest first, without changing anything: no table is made, and no file.
+ * Every migration of this version, oldest first, and after them those that it does not know, without changing anything:
+ * no table is made, and no file.
  * @throws what the last of several tries failed of
  */
 export async function migrationStates(
   config: DatabaseConfig,
   entities: readonly EntityTarget<unknown>[],
 ): Promise<MigrationState[]> {
-  const nothingYet = config.kind === 'sqlite' && statSync(config.path, { throwIfNoEntry: false }) === undefined
-  const ran = nothingYet ? new Set() : new Set(await connected(config, entities, recorded))
-  return MIGRATIONS.map(({ name }) => ({ name, ran: ran.has(name), finishing: ran.size > 0 && isFinishing(name) }))
+  const ran = new Set(isAbsent(config) ? [] : await connected(config, entities, recorded))
+  return [
+    ...MIGRATIONS.map(({ name }) => ({
+      name,
+      ran: ran.has(name),
+      finishing: ran.size > 0 && isFinishing(name),
+      known: true,
+    })),
+    ...notKnown([...ran]).map((name) => ({ name, ran: true, finishing: false, known: false })),
+  ]
+}
+
+/** Is it a SQLite file that nobody has made yet? */
+function isAbsent(config: DatabaseConfig): boolean {
+  return config.kind === 'sqlite' && statSync(config.path, { throwIfNoEntry: false }) === undefined
 }
 
 async function recorded(dataSource: DataSource, runner: QueryRunner): Promise<string[]> {
   const table = String(dataSource.options.migrationsTableName)
   if (!(await runner.hasTable(table))) return []
-  return ((await runner.query(`SELECT name FROM \`${table}\``)) as { name: string }[]).map(({ name }) => name)
+  return ((await runner.query(`SELECT name FROM \`${table}\` ORDER BY id`)) as { name: string }[]).map(
+    ({ name }) => name,
+  )
 }
 
 class WaitedInVain extends Error {
@@ -127,7 +258,10 @@ async function connected<T>(
     } catch (error) {
       // What is not there yet may be starting; what the driver cannot even try will not mend itself, and who waited has
       // waited enough.
-      const hopeless = error instanceof WaitedInVain || (!dataSource.isInitialized && faultOf(error) === 'broken')
+      const hopeless =
+        error instanceof WaitedInVain ||
+        failedForTls(error) ||
+        (!dataSource.isInitialized && faultOf(error) === 'broken')
       if (hopeless || attempt >= MAX_TRIES) throw error
       await sleep(100 * attempt * (1 + Math.random()))
     } finally {

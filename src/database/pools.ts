@@ -1,6 +1,7 @@
 import type { Pool, PoolConnection } from 'mysql2'
 import type { DataSource } from 'typeorm'
 import { CONNECTING } from './data-source-options.js'
+import { serverOf } from './server.js'
 import { sessionDriver } from './sessions.js'
 
 /** How connections to the database are used at this moment. */
@@ -31,10 +32,10 @@ export class Pools {
   private readonly reads: Pool
 
   constructor(dataSource: DataSource) {
-    const { url = '', poolSize = 1 } = dataSource.options as { readonly url?: string; readonly poolSize?: number }
+    const { poolSize = 1 } = dataSource.options
     this.reads = (dataSource.driver as unknown as { pool: Pool }).pool
     this.write = sessionDriver('service').createPool({
-      uri: url,
+      ...serverOf(dataSource),
       ...CONNECTING,
       connectionLimit: poolSize,
       // Idle ones are given up only where this is less than all.

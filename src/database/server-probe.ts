@@ -1,4 +1,5 @@
 import mysql, { type QueryError } from 'mysql2'
+import type { ServerOptions } from './server.js'
 import { type Found, foundBy } from './store-watch.js'
 
 /** Connecting and both statements; a server that takes longer is of no use to requests either. */
@@ -8,12 +9,11 @@ const BOUNDS = 'SET SESSION innodb_lock_wait_timeout = 1, lock_wait_timeout = 1,
 
 /**
  * Asks a server on a connection of its own, so that neither a full pool nor a dead connection is taken for an outage.
- * @param url of the database
  * @param table a real one, of a few rows: a node outside its cluster still answers `SELECT 1`. Its rows are written as
  *   they are, which changes nothing, and which a read-only server refuses
  */
-export async function probeServer(url: string, table: string): Promise<Found> {
-  const connection = mysql.createConnection({ uri: url, connectTimeout: PATIENCE_MS })
+export async function probeServer(server: ServerOptions, table: string): Promise<Found> {
+  const connection = mysql.createConnection({ ...server, connectTimeout: PATIENCE_MS })
   // Each failure is the answer to a statement as well.
   connection.on('error', () => undefined)
   let timer: NodeJS.Timeout | undefined

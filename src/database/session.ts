@@ -127,8 +127,8 @@ export class ServerSession implements Session {
   }
 
   /**
-   * Sends what waits and these, in one packet. A node of a Galera cluster gets them one by one: where another node's
-   * write threw a transaction out in the middle of a packet, the rest of it was seen to take effect outside any
+   * Sends what waits and these, in one packet. A node of a cluster gets them one by one: where another node's write
+   * threw a transaction out in the middle of a packet, on Galera, the rest of it was seen to take effect outside any
    * transaction, and COMMIT to be answered as done.
    * @returns the results of these
    */

@@ -77,9 +77,10 @@ export function sessionDriver(purpose: Purpose): { createPool(options: PoolOptio
 async function tell(connection: PoolConnection, purpose: Purpose): Promise<void> {
   await say(connection, `SET ${[...EVERY_SESSION, ...OF_PURPOSE[purpose]].join(', ')} ${NO_LIMIT_ON_TIME}`)
   await say(connection, 'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE')
-  const clustered = await isClustered(connection)
+  const cluster = await clusterOf(connection)
+  const clustered = cluster !== 'none'
   // A read waits until this node has applied what was committed elsewhere before it.
-  if (clustered && purpose === 'service') await say(connection, 'SET SESSION wsrep_sync_wait = 1')
+  if (clustered && purpose === 'service') await say(connection, WAITS_FOR_OTHERS[cluster])
   const [row] = (await say(connection, 'SELECT @@auto_increment_increment AS step')) as { step: unknown }[]
   FACTS.set(connection, { clustered, idStep: Number(row?.step ?? 1) })
 }
@@ -120,13 +121,31 @@ const OF_PURPOSE: Readonly<Record<Purpose, readonly string[]>> = {
   migration: [`wait_timeout = ${MIGRATION_IDLE_SECONDS}`],
 }
 
-/** Galera's own variable: other servers do not know it. */
-async function isClustered(connection: PoolConnection): Promise<boolean> {
+/** The kind of cluster, where more than one of its nodes may be written to. */
+type Cluster = 'galera' | 'group-replication' | 'none'
+
+const WAITS_FOR_OTHERS: Readonly<Record<Exclude<Cluster, 'none'>, string>> = {
+  galera: 'SET SESSION wsrep_sync_wait = 1',
+  'group-replication': "SET SESSION group_replication_consistency = 'BEFORE'",
+}
+
+/**
+ * MariaDB knows the one variable, MySQL the other where the plug-in is loaded; both may be read by everybody. With one
+ * primary Group Replication is a server with a fail-over: the others are read-only.
+ */
+async function clusterOf(connection: PoolConnection): Promise<Cluster> {
+  const galera = await variable(connection, '@@wsrep_on')
+  if (galera !== undefined) return galera === 1 ? 'galera' : 'none'
+  return (await variable(connection, '@@group_replication_single_primary_mode')) === 0 ? 'group-replication' : 'none'
+}
+
+/** A variable that is 0 or 1; undefined where the server does not know it. */
+async function variable(connection: PoolConnection, name: string): Promise<number | undefined> {
   try {
-    const [row] = (await say(connection, 'SELECT @@wsrep_on AS clustered')) as { clustered: unknown }[]
-    return Number(row?.clustered) === 1
+    const [row] = (await say(connection, `SELECT ${name} AS value`)) as { value: unknown }[]
+    return Number(row?.value)
   } catch (error) {
-    if ((error as QueryError).errno === UNKNOWN_VARIABLE) return false
+    if ((error as QueryError).errno === UNKNOWN_VARIABLE) return undefined
     throw error
   }
 }

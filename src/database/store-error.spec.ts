@@ -5,7 +5,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import Database from 'libsql'
-import { type Fault, faultName, faultOf, isLockTimeout, leavesUnusable } from './store-error.js'
+import {
+  adviceOnTls,
+  failedForTls,
+  type Fault,
+  faultName,
+  faultOf,
+  isLockTimeout,
+  leavesUnusable,
+} from './store-error.js'
 
 /** As TypeORM hands on what the driver threw. */
 function wrapped(driverError: object): Error {
@@ -21,22 +29,48 @@ function thrownBy(act: () => unknown): unknown {
   throw new Error('nothing was thrown')
 }
 
+describe('advice on TLS', () => {
+  const failed = (message: string, more: object = {}) =>
+    Object.assign(new Error(message), { code: 'HANDSHAKE_SSL_ERROR', fatal: true, ...more })
+
+  it.each<[string, object, RegExp]>([
+    ['without TLS where it is wanted', wrapped({ errno: 3159 }), /set DATABASE_TLS=verify/],
+    ['without TLS to MariaDB', wrapped({ errno: 1045 }), /DATABASE_TLS is off/],
+    ['with TLS where there is none', { code: 'HANDSHAKE_NO_SSL_SUPPORT', fatal: true }, /DATABASE_TLS=off/],
+    ['under another name', failed("Host: h. is not in the cert's altnames", { cert: {} }), /DATABASE_URL must name/],
+    ['with a stranger', failed('self-signed certificate in certificate chain'), /DATABASE_TLS_CA/],
+    ['with an old certificate', failed('certificate has expired'), /valid now/],
+  ])('is given whoever connects %s', (_what, error, advice) => {
+    expect(adviceOnTls(error)).toMatch(advice)
+  })
+
+  it('is not given where it may pass', () => {
+    const stopped = failed('Client network socket disconnected before secure TLS connection was established')
+    const others = [stopped, { code: 'ECONNREFUSED' }, { errno: 1040, code: 'ER_CON_COUNT_ERROR' }, undefined]
+    expect(others.map((error) => adviceOnTls(error))).toEqual(others.map(() => undefined))
+    // A password may yet be set.
+    const all = [...others, { errno: 1045 }, failed('certificate has expired')]
+    expect(all.map((error) => failedForTls(error))).toEqual([...others.map(() => false), false, true])
+    expect(faultOf(stopped)).toBe('away')
+  })
+})
+
 describe('a fault', () => {
   it.each<[Fault, string, number[]]>([
     ['duplicate', 'of a key', [1062]],
     ['conflict', 'with another transaction', [1205, 1213, 1020, 3572, 1412, 1689]],
-    ['conflict', 'at COMMIT', [1180, 3100, 3101, 8002, 8005, 8022, 8027, 8028, 9004, 9006, 9007]],
+    ['conflict', 'at COMMIT', [1180, 3100, 3101, 3797, 3798, 8002, 8005, 8022, 8027, 8028, 9004, 9006, 9007]],
     ['busy', 'of too many connections', [1040, 1129, 1135, 1203, 1226]],
     [
       'busy',
       'of an account that is not let in now',
-      [1044, 1045, 1049, 1130, 1698, 1820, 1862, 3118, 3955, 4150, 4151],
+      [1044, 1045, 1049, 1130, 1698, 1820, 1862, 3118, 3159, 3955, 4150, 4151],
     ],
     ['busy', 'of memory', [5, 1037, 1038, 1041, 1206, 3015, 3044, 3170, 3950, 3985, 8001]],
     ['busy', 'of the disk', [1, 3, 20, 23, 1021, 1026, 1030, 1114, 1878, 3019, 3675]],
     ['busy', 'that an engine calls temporary', [1223, 1296, 1297, 1637, 9002, 9003, 9005, 9008, 9010, 9011]],
-    ['away', 'of a server that stops', [1053, 1077, 1079, 3032]],
-    ['away', 'of a node outside its cluster', [1047, 9001]],
+    ['away', 'of a server that stops', [1053, 1077, 1079, 3032, 6400]],
+    ['away', 'of a node outside its cluster', [1047, 3796, 3799, 9001]],
     ['away', 'of a server that takes no writes', [1290, 1792, 1836, 1874, 1881, 3989]],
     [
       'away',

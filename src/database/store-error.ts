@@ -52,6 +52,9 @@ interface DriverError {
 
 const LOCK_WAIT_TIMEOUT = 1205
 const COMMIT_FAILED = 1180
+const ACCESS_DENIED = 1045
+/** `require_secure_transport`, and we come without. */
+const ONLY_ENCRYPTED = 3159
 
 // Numbers and not names, which differ between MySQL and MariaDB (shared error numbers: mysqld_error.h). Above 1900 each
 // has some of its own; where both use one, the meaning counts that a statement of this service can meet. 8001 to 9011
@@ -69,6 +72,8 @@ const SERVER_FAULTS: Readonly<Record<Exclude<Fault, 'broken'>, readonly number[]
     3572, // lock not available at once
     3100, // Group Replication: a hook before COMMIT said no
     3101, // Group Replication rolled the transaction back
+    3797,
+    3798, // Group Replication: what others committed did not arrive in time
     COMMIT_FAILED, // unknown whether it took effect
     8002, // write conflict at COMMIT
     8005,
@@ -88,7 +93,7 @@ const SERVER_FAULTS: Readonly<Record<Exclude<Fault, 'broken'>, readonly number[]
     1226, // the account has used up what it may per hour, or its connections
     // Who we are, as while an account is being set up or its password changed; what is connected already goes on
     1044,
-    1045,
+    ACCESS_DENIED,
     1049, // access or database refused
     1130, // host not allowed
     1698, // access refused
@@ -96,6 +101,7 @@ const SERVER_FAULTS: Readonly<Record<Exclude<Fault, 'broken'>, readonly number[]
     1862, // password expired
     3118, // account locked
     3955, // account blocked for a time
+    ONLY_ENCRYPTED,
     4150, // MariaDB: account blocked after wrong passwords
     4151, // MariaDB: account locked
     // Memory
@@ -137,6 +143,8 @@ const SERVER_FAULTS: Readonly<Record<Exclude<Fault, 'broken'>, readonly number[]
   away: [
     1043, // the handshake failed, as with a proxy that has no server behind it
     1047, // Galera: node outside the primary component
+    3796,
+    3799, // Group Replication: node outside its group, or not done with joining it
     1053, // server shutdown in progress
     1077,
     1079,
@@ -154,7 +162,8 @@ const SERVER_FAULTS: Readonly<Record<Exclude<Fault, 'broken'>, readonly number[]
     1874,
     1881, // InnoDB read-only, or under recovery
     3989, // the schema is read-only
-    3032, // offline mode: whoever is no administrator is sent away
+    3032,
+    6400, // offline mode: whoever is no administrator is sent away; since MySQL 9.7 with when and why
     1317,
     1927,
     1969,
@@ -258,6 +267,48 @@ export function isLockTimeout(error: unknown): boolean {
 export function faultName(error: unknown): string {
   const { errno, code } = rootOf(error)
   return String(errno !== undefined && errno > 0 ? errno : (code ?? 'unknown'))
+}
+
+/** What went wrong, in one line, and what can be done about it where we know. */
+export function withAdvice(reason: string, error: unknown): string {
+  const advice = adviceOnTls(error)
+  return advice === undefined ? reason : `${reason.replace(/\.$/, '')}. ${advice}`
+}
+
+/** Did a connection fail for TLS? That is not mended by waiting. */
+export function failedForTls(error: unknown): boolean {
+  const { errno, code, message = '' } = rootOf(error)
+  if (errno === ONLY_ENCRYPTED || code === 'HANDSHAKE_NO_SSL_SUPPORT') return true
+  // mysql2 gives this code to all that fails here, to a server that was just stopped as well.
+  return code === 'HANDSHAKE_SSL_ERROR' && !message.includes('disconnected before secure TLS')
+}
+
+/**
+ * What whoever runs the service can do about a connection that failed for TLS, in words; undefined where it did not.
+ */
+export function adviceOnTls(error: unknown): string | undefined {
+  const { errno, code, ...more } = rootOf(error)
+  // What MariaDB says to one who comes without, and both to one whose account must not.
+  if (errno === ACCESS_DENIED) {
+    return 'Where user and password are right, and DATABASE_TLS is off, the server may take encrypted connections alone'
+  }
+  if (!failedForTls(error)) return undefined
+  if (errno === ONLY_ENCRYPTED) {
+    return 'The server takes encrypted connections alone: set DATABASE_TLS=verify, or DATABASE_TLS=required'
+  }
+  if (code === 'HANDSHAKE_NO_SSL_SUPPORT') {
+    return 'DATABASE_TLS asks for TLS, which the server does not offer: give it a certificate, or set DATABASE_TLS=off'
+  }
+  if ('cert' in more) {
+    return (
+      'DATABASE_URL must name the server as its certificate does, or the certificate must name that host, ' +
+      'as a subjectAltName'
+    )
+  }
+  return (
+    'With DATABASE_TLS=verify the server needs a certificate that is valid now and that DATABASE_TLS_CA has issued ' +
+    '(without it: somebody whom Node.js trusts)'
+  )
 }
 
 /**

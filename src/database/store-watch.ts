@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common'
-import { faultName, faultOf, StoreUnavailable } from './store-error.js'
+import { faultName, faultOf, StoreUnavailable, withAdvice } from './store-error.js'
 
 /** What the store can be used for: everything, reads alone (a full disk, a read-only server), or nothing. */
 export type Reach = 'all' | 'reads' | 'none'
@@ -95,7 +95,7 @@ export class StoreWatch {
     const now = performance.now()
     if (now - (this.reported.get(name) ?? -Infinity) < TOLD_AGAIN_MS) return
     this.reported.set(name, now)
-    this.logger.warn(`the database has no room for us: ${reasonOf(error)}`)
+    this.logger.warn(`the database does not let us in, or has no room for us: ${reasonOf(error)}`)
   }
 
   /** Ends the probing, and lets go of whoever waits for it. */
@@ -138,7 +138,7 @@ function serves(reach: Reach, use: Use): boolean {
 }
 
 function reasonOf(error: unknown): string {
-  return `${faultName(error)}, ${error instanceof Error ? error.message : String(error)}`
+  return withAdvice(`${faultName(error)}, ${error instanceof Error ? error.message : String(error)}`, error)
 }
 
 /**

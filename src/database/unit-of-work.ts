@@ -6,6 +6,7 @@ import type { DataSource } from 'typeorm'
 import { ServiceError } from '../error/service-error.js'
 import { type ConnectionCounts, Pools } from './pools.js'
 import type { Dialect } from './row-codec.js'
+import { serverOf } from './server.js'
 import { probeServer } from './server-probe.js'
 import { FileSession, ServerSession, type Session, type Transaction } from './session.js'
 import { FileSnapshots } from './file-snapshots.js'
@@ -245,7 +246,7 @@ export class UnitOfWork implements OnApplicationShutdown {
     const table = options.migrationsTableName ?? ''
     if (options.type !== 'better-sqlite3') {
       this.pools?.dropIdle()
-      return probeServer('url' in options ? (options.url ?? '') : '', table)
+      return probeServer(serverOf(this.dataSource), table)
     }
     try {
       // The little that is written here finds its place where a unit no longer does.

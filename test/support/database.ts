@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { createPool, type Pool, type RowDataPacket } from 'mysql2/promise'
-import { findMariaDb, type MariaDbServer, startMariaDb } from '../../scripts/mariadb.mjs'
+import { findMariaDb, type MariaDbOptions, type MariaDbServer, startMariaDb } from '../../scripts/mariadb.mjs'
 import { guard } from './guard.js'
 import { opened } from './opened.js'
 
@@ -22,8 +22,8 @@ export class OwnServer {
     this.closed = opened(async () => this.stop())
   }
 
-  static async start(): Promise<OwnServer> {
-    return new OwnServer(await startMariaDb())
+  static async start(options: MariaDbOptions = {}): Promise<OwnServer> {
+    return new OwnServer(await startMariaDb(options))
   }
 
   get url(): string {

@@ -207,8 +207,19 @@ export class GaleraCluster {
     return cluster
   }
 
+  readonly kind = 'Galera'
+
+  async collisions(): Promise<number> {
+    return (await this.sum('wsrep_local_cert_failures')) + (await this.sum('wsrep_local_bf_aborts'))
+  }
+
+  /** The first node alone becomes the cluster, which the others then join. */
+  async goOnAlone(): Promise<void> {
+    await this.nodes[0].rows("SET GLOBAL wsrep_provider_options = 'pc.bootstrap=YES'")
+  }
+
   /** What the nodes together say of themselves, as one sum. */
-  async sum(status: string): Promise<number> {
+  private async sum(status: string): Promise<number> {
     const values = await Promise.all(this.nodes.map(async (node) => Number(await node.status(status))))
     return values.reduce((a, b) => a + b, 0)
   }
@@ -216,6 +227,12 @@ export class GaleraCluster {
   async stop(): Promise<void> {
     for (const node of [...this.nodes].reverse()) await node.stop()
   }
+}
+
+/** Servers of one cluster, as whoever connects sees them. */
+export interface Nodes {
+  readonly nodes: readonly { readonly port: number; url(database?: string): string }[]
+  readonly database: string
 }
 
 /**
@@ -229,14 +246,14 @@ export class Failover {
   private readonly sockets = new Set<Socket>()
   private closed: () => void = () => undefined
 
-  private constructor(private readonly cluster: GaleraCluster) {
+  private constructor(private readonly cluster: Nodes) {
     this.listener = createServer((client) => {
       this.track(client)
       this.pass(client, cluster.nodes.length)
     })
   }
 
-  static async start(cluster: GaleraCluster): Promise<Failover> {
+  static async start(cluster: Nodes): Promise<Failover> {
     const failover = new Failover(cluster)
     failover.closed = opened(async () => failover.close())
     failover.listener.listen(0, '127.0.0.1')
@@ -246,7 +263,7 @@ export class Failover {
 
   /** The cluster's database by way of this. */
   get url(): string {
-    const url = new URL(this.cluster.nodes[0].url(this.cluster.database))
+    const url = new URL(this.cluster.nodes[0]!.url(this.cluster.database))
     url.port = String((this.listener.address() as AddressInfo).port)
     return url.toString()
   }

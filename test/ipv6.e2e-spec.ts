@@ -1,0 +1,33 @@
+import { networkInterfaces } from 'node:os'
+import { describe, expect, it } from '@jest/globals'
+import { createConnection } from 'mysql2/promise'
+import { CAN_START_SERVER, OwnServer } from './support/database.js'
+import { HttpClient } from './support/http-client.js'
+import { Instance } from './support/instance.js'
+import { bodyOf, fresh, MAIL, owners, totalQuota } from './support/wire.js'
+
+const HAS_LOOPBACK = Object.values(networkInterfaces()).some((all) => all?.some(({ address }) => address === '::1'))
+const onLoopback = HAS_LOOPBACK && CAN_START_SERVER ? describe : describe.skip
+
+onLoopback(`a database at an IPv6 address${HAS_LOOPBACK ? '' : ', not tried: this machine has no ::1'}`, () => {
+  it('is migrated, written and read', async () => {
+    const server = await OwnServer.start({ host: '::1' })
+    const client = new HttpClient()
+    try {
+      expect(server.url).toContain('@[::1]:')
+      const connection = await createConnection(server.url)
+      await connection.query('CREATE DATABASE quota')
+      connection.destroy()
+      const instance = await Instance.start(`${server.url}quota`, client)
+      const [owner] = owners(1) as [number]
+      expect((await instance.post(MAIL.quotas, totalQuota(MAIL, owner, 10))).status).toBe(201)
+      const body = { account_id: owner, amount: 3 }
+      expect((await instance.post(`${MAIL.usage}/consume`, body, fresh('six'))).status).toBe(200)
+      expect(bodyOf(await instance.get(`${MAIL.quotas}/summary/${owner}`)).used).toBe(3)
+      expect(await instance.terminate()).toBe(0)
+    } finally {
+      client.close()
+      await server.stop()
+    }
+  })
+})

@@ -1,0 +1,312 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cp } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { createConnection, type RowDataPacket } from 'mysql2/promise'
+import { findGroupReplication } from '../../scripts/group-replication.mjs'
+import { freePort } from '../../scripts/mariadb.mjs'
+import { guard } from './guard.js'
+import { opened } from './opened.js'
+
+/** Is there a MySQL server with the plug-in? */
+export const CAN_START_GROUP = findGroupReplication() !== undefined
+
+const PASSWORD = 'loopback'
+/** Debian's server needs a minute where much else is going on. */
+const STARTED_WITHIN_MS = 120_000
+const STOPPED_WITHIN_MS = 30_000
+const FIRST_PORT = 20_000
+const LAST_FIRST_PORT = 30_000
+/** A member that sees no majority waits for it so long, then takes part no more. MySQL's own default is for ever. */
+const ALONE_SECONDS = 5
+
+/** One server of the group. */
+export class GroupNode {
+  private child: ChildProcess | undefined
+  private release: () => void = () => undefined
+
+  private constructor(
+    readonly name: string,
+    readonly port: number,
+    private readonly directory: string,
+    private readonly options: readonly string[],
+  ) {}
+
+  /**
+   * Prepares an empty data directory; starts nothing.
+   * @param template a data directory of a server that never ran
+   * @param ports for clients and for the group
+   */
+  static async prepare(
+    id: number,
+    template: string,
+    ports: readonly [number, number],
+    group: { readonly uuid: string; readonly ports: readonly number[]; readonly primaries: 'one' | 'all' },
+  ): Promise<GroupNode> {
+    const [port, local] = ports
+    const { plugins } = findGroupReplication()!
+    const directory = mkdtempSync(join(tmpdir(), 'quota-group-'))
+    const data = join(directory, 'data')
+    await cp(template, data, { recursive: true })
+    rmSync(join(data, 'auto.cnf'), { force: true })
+    writeFileSync(join(directory, 'init.sql'), ACCOUNTS)
+    return new GroupNode(`node-${id}`, port, directory, [
+      ...asWhoever(),
+      `--datadir=${data}`,
+      `--tmpdir=${directory}`,
+      `--plugin-dir=${plugins}`,
+      `--port=${port}`,
+      '--bind-address=127.0.0.1',
+      '--skip-name-resolve',
+      '--mysqlx=OFF',
+      `--socket=${join(directory, 's.sock')}`,
+      `--pid-file=${join(directory, 'server.pid')}`,
+      `--log-error=${join(directory, 'server.log')}`,
+      '--secure-file-priv=NULL',
+      '--innodb-buffer-pool-size=64M',
+      '--innodb-redo-log-capacity=32M',
+      '--performance-schema-max-table-instances=500',
+      `--server-id=${id}`,
+      '--gtid-mode=ON',
+      '--enforce-gtid-consistency=ON',
+      '--transaction-isolation=READ-COMMITTED',
+      `--report-host=127.0.0.1`,
+      `--report-port=${port}`,
+      '--plugin-load-add=group_replication.so',
+      '--group-replication-start-on-boot=OFF',
+      `--group-replication-group-name=${group.uuid}`,
+      `--group-replication-local-address=127.0.0.1:${local}`,
+      `--group-replication-group-seeds=${group.ports.map((member) => `127.0.0.1:${member}`).join()}`,
+      `--group-replication-single-primary-mode=${group.primaries === 'one' ? 'ON' : 'OFF'}`,
+      '--group-replication-recovery-get-public-key=ON',
+      `--group-replication-unreachable-majority-timeout=${ALONE_SECONDS}`,
+      '--group-replication-autorejoin-tries=0',
+    ])
+  }
+
+  /**
+   * Starts it and waits until it is in step with the others.
+   * @param founds it founds the group instead of joining it
+   */
+  async start({ founds = false, first = false } = {}): Promise<void> {
+    const init = first ? [`--init-file=${join(this.directory, 'init.sql')}`] : []
+    const child = spawn(findGroupReplication()!.server, ['--no-defaults', ...this.options, ...init], {
+      stdio: 'ignore',
+      detached: true,
+    })
+    this.child = child
+    if (child.pid !== undefined) this.release = guard(child.pid)
+    const closed = opened(async () => this.stop())
+    child.once('exit', () => {
+      this.release()
+      closed()
+      if (this.child === child) this.child = undefined
+    })
+    await this.until('answers', async () => (await this.rows('SELECT 1')).length === 1)
+    await this.join({ founds })
+  }
+
+  /** Takes part in the group, as one who has left it or was never there. */
+  async join({ founds = false } = {}): Promise<void> {
+    await this.rows(`SET GLOBAL group_replication_bootstrap_group = ${founds ? 'ON' : 'OFF'}`)
+    // Whoever comes back before the others have given up the member that it was is refused until they have.
+    await this.until('has joined', async () => {
+      if ((await this.state()) === 'OFFLINE' || (await this.state()) === 'ERROR') {
+        await this.rows('STOP GROUP_REPLICATION')
+        await this.rows(`START GROUP_REPLICATION USER = 'joiner', PASSWORD = '${PASSWORD}'`)
+      }
+      return (await this.state()) === 'ONLINE'
+    })
+    await this.rows('SET GLOBAL group_replication_bootstrap_group = OFF')
+  }
+
+  /** Names a database, which it does not create; as an account that may do nothing but use it. */
+  url(database = ''): string {
+    return `mysql://quota:${PASSWORD}@127.0.0.1:${this.port}/${database}`
+  }
+
+  /** A crash. */
+  async kill(): Promise<void> {
+    await this.end('SIGKILL')
+  }
+
+  /** The orderly end; its data goes too. */
+  async stop(): Promise<void> {
+    await this.end('SIGTERM')
+    rmSync(this.directory, { recursive: true, force: true, maxRetries: 5 })
+  }
+
+  /** As the administrator; what is read is what was committed anywhere in the group, where it is whole. */
+  async rows<T extends object = Record<string, unknown>>(sql: string, database?: string): Promise<T[]> {
+    const connection = await createConnection({
+      host: '127.0.0.1',
+      port: this.port,
+      user: 'admin',
+      password: PASSWORD,
+      ...(database === undefined ? {} : { database }),
+      connectTimeout: 5_000,
+      supportBigNumbers: true,
+    })
+    try {
+      if (database !== undefined) await connection.query("SET SESSION group_replication_consistency = 'BEFORE'")
+      const [rows] = await connection.query<RowDataPacket[]>(sql)
+      return rows as T[]
+    } finally {
+      connection.destroy()
+    }
+  }
+
+  /** What it takes itself for: ONLINE, RECOVERING, ERROR, OFFLINE. */
+  async state(): Promise<string> {
+    const [row] = await this.rows<{ state: string }>(
+      'SELECT member_state AS state FROM performance_schema.replication_group_members WHERE member_id = @@server_uuid',
+    )
+    return row?.state ?? 'OFFLINE'
+  }
+
+  /** Does the group, as this node sees it, let this node be written to? */
+  async isPrimary(): Promise<boolean> {
+    const rows = await this.rows(
+      "SELECT 1 FROM performance_schema.replication_group_members WHERE member_id = @@server_uuid AND member_role = 'PRIMARY' " +
+        "AND member_state = 'ONLINE' AND @@super_read_only = 0",
+    )
+    return rows.length > 0
+  }
+
+  /** Transactions that this node has undone because another node's came first. */
+  async conflicts(): Promise<number> {
+    const [row] = await this.rows<{ sum: unknown }>(
+      'SELECT SUM(count_conflicts_detected) AS sum FROM performance_schema.replication_group_member_stats ' +
+        'WHERE member_id = @@server_uuid',
+    )
+    return Number(row?.sum)
+  }
+
+  private async until(what: string, holds: () => Promise<boolean>): Promise<void> {
+    const deadline = performance.now() + STARTED_WITHIN_MS
+    let last: unknown
+    const tried = async (): Promise<boolean> => {
+      try {
+        return await holds()
+      } catch (error) {
+        last = error
+        return false
+      }
+    }
+    while (!(await tried())) {
+      if (this.child === undefined) throw new Error(`${this.name} ended at once:\n${this.log}`)
+      if (performance.now() > deadline) throw new Error(`not so: ${this.name} ${what}\n${this.log}`, { cause: last })
+      await sleep(200)
+    }
+  }
+
+  private async end(signal: NodeJS.Signals): Promise<void> {
+    const ending = this.child
+    if (ending === undefined) return
+    const gone = once(ending, 'exit')
+    ending.kill(signal)
+    const timer = setTimeout(() => ending.kill('SIGKILL'), STOPPED_WITHIN_MS)
+    await gone
+    clearTimeout(timer)
+  }
+
+  private get log(): string {
+    try {
+      return readFileSync(join(this.directory, 'server.log'), 'utf8').slice(-4_000)
+    } catch {
+      return ''
+    }
+  }
+}
+
+/** Three MySQL servers on loopback that commit together. */
+export class Group {
+  private constructor(
+    readonly nodes: readonly [GroupNode, GroupNode, GroupNode],
+    /** A database that is empty at first. */
+    readonly database: string,
+  ) {}
+
+  /** @param primaries may all be written to, or one? */
+  static async start(primaries: 'one' | 'all'): Promise<Group> {
+    const ports: number[] = []
+    let from = FIRST_PORT + Math.floor(Math.random() * (LAST_FIRST_PORT - FIRST_PORT))
+    while (ports.length < 6) {
+      const port = await freePort(from)
+      ports.push(port)
+      from = port + 1
+    }
+    const group = { uuid: randomUUID(), ports: ports.slice(3), primaries }
+    const template = mkdtempSync(join(tmpdir(), 'quota-group-'))
+    const nodes: GroupNode[] = []
+    try {
+      const data = join(template, 'data')
+      const { server } = findGroupReplication()!
+      await promisify(execFile)(server, [
+        '--no-defaults',
+        '--initialize-insecure',
+        ...asWhoever(),
+        `--datadir=${data}`,
+        `--log-error=${join(template, 'log')}`,
+      ])
+      for (const n of [0, 1, 2]) {
+        nodes.push(await GroupNode.prepare(n + 1, data, [ports[n]!, ports[n + 3]!], group))
+      }
+    } finally {
+      rmSync(template, { recursive: true, force: true })
+    }
+    const started = new Group(nodes as [GroupNode, GroupNode, GroupNode], 'quota')
+    try {
+      for (const [n, node] of nodes.entries()) await node.start({ founds: n === 0, first: true })
+      await nodes[0]!.rows(`CREATE DATABASE ${started.database} CHARACTER SET utf8mb4`)
+    } catch (error) {
+      await started.stop()
+      throw error
+    }
+    return started
+  }
+
+  readonly kind = 'Group Replication'
+
+  async collisions(): Promise<number> {
+    const all = await Promise.all(this.nodes.map(async (node) => node.conflicts()))
+    return all.reduce((a, b) => a + b, 0)
+  }
+
+  /** The first node founds the group anew, which the others then join. */
+  async goOnAlone(): Promise<void> {
+    const [first] = this.nodes
+    await first.rows('STOP GROUP_REPLICATION')
+    await first.join({ founds: true })
+    // Since MySQL 8.4 a member that gives up sends everybody away but administrators.
+    await first.rows('SET GLOBAL offline_mode = OFF')
+  }
+
+  async stop(): Promise<void> {
+    for (const node of [...this.nodes].reverse()) await node.stop()
+  }
+}
+
+// Made on each node by itself: none of it may be the group's to replicate.
+const ACCOUNTS = [
+  'SET SESSION sql_log_bin = 0',
+  `CREATE USER admin@127.0.0.1 IDENTIFIED BY '${PASSWORD}'`,
+  'GRANT ALL PRIVILEGES ON *.* TO admin@127.0.0.1',
+  `CREATE USER joiner@127.0.0.1 IDENTIFIED BY '${PASSWORD}'`,
+  'GRANT REPLICATION SLAVE, CONNECTION_ADMIN, BACKUP_ADMIN, GROUP_REPLICATION_STREAM ON *.* TO joiner@127.0.0.1',
+  // What docs/operations.md gives to the service.
+  `CREATE USER quota@127.0.0.1 IDENTIFIED BY '${PASSWORD}'`,
+  'GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER, INDEX ON quota.* TO quota@127.0.0.1',
+]
+  .map((statement) => `${statement};\n`)
+  .join('')
+
+/** MySQL wants to be told by root that root is meant. */
+function asWhoever(): string[] {
+  return process.getuid?.() === 0 ? ['--user=root'] : []
+}
