@@ -1342,7 +1342,7 @@ export interface components {
         MailLedgerPage: {
             /**
              * Format: uuid
-             * @description Hand it in as `before` for the next page; null at the end.
+             * @description Hand it in as `before` for the next page; null at the end. To a token of the scope `own` a page with few or no operations may name a next one.
              * @example 01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d
              */
             next_before: string | null;
@@ -1802,6 +1802,14 @@ export interface components {
              * @enum {string}
              */
             role: "usage" | "service" | "admin";
+            /**
+             * @description What narrows the role: to a channel, to operations that this name made, or to both. Absent where nothing does.
+             * @example [
+             *       "mail",
+             *       "own"
+             *     ]
+             */
+            scopes?: ("mail" | "sms" | "own")[];
         };
         /** @description The route does not take this method. */
         MethodNotAllowedProblem: {
@@ -2306,7 +2314,7 @@ export interface components {
         SmsLedgerPage: {
             /**
              * Format: uuid
-             * @description Hand it in as `before` for the next page; null at the end.
+             * @description Hand it in as `before` for the next page; null at the end. To a token of the scope `own` a page with few or no operations may name a next one.
              * @example 01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d
              */
             next_before: string | null;

@@ -16,9 +16,9 @@ export class BearerStrategy extends PassportStrategy(Strategy) {
 
   constructor(tokens: Tokens) {
     super({ realm: REALM })
-    this.entries = tokens.entries.map(({ name, role, hash }) => ({
+    this.entries = tokens.entries.map(({ name, role, scopes, hash }) => ({
       hash,
-      principal: Object.freeze({ name, role }),
+      principal: Object.freeze({ name, role, scopes }),
     }))
   }
 

@@ -22,7 +22,7 @@ export class Tokens {
     this.made = roles.map((role) => ({ name: role, role, token: newToken(role) }))
     this.entries = [
       ...config.tokens,
-      ...this.made.map(({ name, role, token }) => ({ name, role, hash: hashOf(token) })),
+      ...this.made.map(({ name, role, token }) => ({ name, role, scopes: undefined, hash: hashOf(token) })),
     ]
   }
 }

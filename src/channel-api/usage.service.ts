@@ -68,22 +68,23 @@ export class UsageService<Q extends QuotaRow> {
   }
 
   /** One operation. */
-  async get(operationId: string): Promise<OperationView> {
-    return this.usage.get(operationId)
+  async get(caller: Caller, operationId: string): Promise<OperationView> {
+    return this.usage.get(caller, operationId)
   }
 
   /** A page of the ledger: of an owner, of a quota, or the one operation of a key. */
-  async list({ name }: Caller, query: LedgerFields): Promise<LedgerPage> {
+  async list(asking: Caller, query: LedgerFields): Promise<LedgerPage> {
     const ownerId = optionalOwnerOf(this.channel, query)
     const { quota_id: quotaId, idempotency_key: key, caller, before, state, kind } = query
-    if (key !== undefined) return this.usage.byKey(caller ?? name, key)
+    if (key !== undefined) return this.usage.byKey(asking, caller ?? asking.name, key)
     const of = ownerId === undefined ? { quotaId: quotaId ?? 0 } : { ownerId }
-    return this.usage.ledger(of, before, query.page_size ?? DEFAULT_PAGE_SIZE, { state, kind, ...periodOf(query) })
+    const filter = { state, kind, ...periodOf(query) }
+    return this.usage.ledger(asking, of, before, query.page_size ?? DEFAULT_PAGE_SIZE, filter)
   }
 
   /** What was done with an operation, oldest first. */
-  async acts(operationId: string): Promise<{ items: ActView[] }> {
-    return { items: await this.usage.acts(operationId) }
+  async acts(caller: Caller, operationId: string): Promise<{ items: ActView[] }> {
+    return { items: await this.usage.acts(caller, operationId) }
   }
 
   /**

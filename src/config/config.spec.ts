@@ -228,6 +228,44 @@ describe('AUTH_TOKENS', () => {
     expect(found.join()).not.toMatch(new RegExp(`${DIGEST}|${OTHER}|hush`))
   })
 
+  it.each([
+    ['usage+mail', 'usage', ['mail']],
+    ['usage+own+sms', 'usage', ['sms', 'own']],
+    ['service+mail', 'service', ['mail']],
+    ['admin+sms', 'admin', ['sms']],
+    ['admin', 'admin', undefined],
+  ])('takes %s for a role and what narrows it', (right, role, scopes) => {
+    expect(loadConfig({ AUTH_TOKENS: `a:${right}:${DIGEST}` }).tokens).toEqual([
+      { name: 'a', role, scopes, hash: Buffer.from(DIGEST, 'hex') },
+    ])
+  })
+
+  it.each([
+    ['usage+hush', 'a scope must be one of mail, sms, own'],
+    ['usage+', 'a scope must be one of mail, sms, own'],
+    ['usage+Mail', 'a scope must be one of mail, sms, own'],
+    ['usage+service', 'a scope must be one of mail, sms, own'],
+    ['usage+own+own', 'a scope is named twice'],
+    ['usage+mail+sms', 'a token has one of the scopes mail, sms, or neither and with it every channel'],
+    ['service+own', 'the scope own does not go with the role service; it goes with usage'],
+    ['admin+own', 'the scope own does not go with the role admin; it goes with usage'],
+    ['mail', 'the role must be one of usage, service, admin'],
+  ])('refuses %s', (right, why) => {
+    const found = mistakes({ AUTH_TOKENS: `a:${right}:${DIGEST}` })
+    expect(found).toEqual([`AUTH_TOKENS, entry 1: ${why}`])
+    expect(found.join()).not.toContain('hush')
+  })
+
+  it('refuses one name with two scopes', () => {
+    const same = `a:usage+own+mail:${DIGEST},a:usage+mail+own:${OTHER}`
+    expect(mistakes({ AUTH_TOKENS: same })).toEqual([])
+    for (const right of ['usage', 'usage+own', 'usage+sms+own']) {
+      expect(mistakes({ AUTH_TOKENS: `a:usage+own+mail:${DIGEST},a:${right}:${OTHER}` })).toEqual([
+        'AUTH_TOKENS, entry 2: another entry of that name has other scopes',
+      ])
+    }
+  })
+
   it('refuses one name with two roles, and one token twice', () => {
     expect(mistakes({ AUTH_TOKENS: `a:usage:${DIGEST},a:admin:${OTHER}` })).toEqual([
       'AUTH_TOKENS, entry 2: another entry of that name has another role',

@@ -1,10 +1,13 @@
 import { isIP } from 'node:net'
 import { type Role, ROLES } from '../role/role.js'
+import { readScopes, type Scope } from '../role/scope.js'
 
 /** One good token, known by its hash alone. */
 export interface TokenEntry {
   readonly name: string
   readonly role: Role
+  /** What narrows the role, in the order of SCOPES; undefined where nothing does. */
+  readonly scopes: readonly Scope[] | undefined
   /** SHA-256 of the token, 32 bytes. */
   readonly hash: Buffer
 }
@@ -182,27 +185,34 @@ export function tokenNameMistake(name: string): string | undefined {
 // Entries are told by their place: a digest pasted into the wrong field must not end up in a log.
 function readTokens(read: Reader, production: boolean): TokenEntry[] {
   const tokens: TokenEntry[] = []
-  const roles = new Map<string, Role>()
+  /** By name: tokens of one name are one caller. */
+  const rights = new Map<string, { readonly role: Role; readonly scopes: string }>()
   const hashes = new Set<string>()
   for (const [index, entry] of read.list('AUTH_TOKENS').entries()) {
     const place = `AUTH_TOKENS, entry ${index + 1}`
     const [name = '', roleText = '', hash = '', ...rest] = entry.split(':')
-    const role = ROLES.find((one) => one === roleText)
+    const [roleName, ...words] = roleText.split('+')
+    const role = ROLES.find((one) => one === roleName)
+    const { scopes, mistakes: wrongScopes } = readScopes(words, role)
     const mistakes = [
       ...(rest.length > 0 || hash === '' ? ['must be name:role:sha256hex'] : []),
       ...(TOKEN_NAME.test(name) ? [] : [tokenNameMistake(name) ?? '']),
       ...(role === undefined ? [`the role must be one of ${ROLES.join(', ')}`] : []),
+      ...wrongScopes,
       ...(hash === '' || /^[0-9a-f]{64}$/i.test(hash) ? [] : ['the digest must be the 64 hex digits of a SHA-256']),
     ]
     if (hashes.has(hash.toLowerCase())) mistakes.push('another entry has the same digest')
-    if (role !== undefined && (roles.get(name) ?? role) !== role) {
-      mistakes.push('another entry of that name has another role')
+    const other = rights.get(name)
+    const scopeList = scopes?.join() ?? ''
+    if (role !== undefined && other !== undefined) {
+      if (other.role !== role) mistakes.push('another entry of that name has another role')
+      else if (other.scopes !== scopeList) mistakes.push('another entry of that name has other scopes')
     }
     read.mistakes.push(...mistakes.map((mistake) => `${place}: ${mistake}`))
     if (mistakes.length > 0 || role === undefined) continue
     hashes.add(hash.toLowerCase())
-    roles.set(name, role)
-    tokens.push({ name, role, hash: Buffer.from(hash, 'hex') })
+    rights.set(name, { role, scopes: scopeList })
+    tokens.push({ name, role, scopes, hash: Buffer.from(hash, 'hex') })
   }
   if (production && read.text('AUTH_TOKENS') === undefined) {
     read.mistakes.push(

@@ -3,8 +3,9 @@ import { METHOD_METADATA, PATH_METADATA, ROUTE_ARGS_METADATA, RouteParamtypes } 
 import { MetadataScanner } from '@nestjs/core'
 import type { Guarded } from '../auth/access.js'
 import type { AccessRule } from '../auth/access-rule.js'
-import { ACCESS_RULE, OPENED_BY, type OpeningFlag } from '../auth/access.decorator.js'
+import { ACCESS_RULE, CLOSED_TO, OPENED_BY, type OpeningFlag, ROUTE_CHANNEL } from '../auth/access.decorator.js'
 import { type ErrorCode, ServiceError } from '../error/service-error.js'
+import type { ChannelScope, Scope } from '../role/scope.js'
 import { BODY_LIMIT, DEFAULT_BODY_LIMIT, EMPTY_BODY_LIMIT } from './body-limit.decorator.js'
 import { hasRules } from './dto.js'
 import { PROBLEM_CODES } from './problem.decorator.js'
@@ -169,6 +170,8 @@ function routesOf(controller: Type): Route[] {
         handler,
         access: own<AccessRule>(ACCESS_RULE),
         openedBy: own<OpeningFlag>(OPENED_BY),
+        channel: own<ChannelScope>(ROUTE_CHANNEL),
+        closedTo: own<Scope[]>(CLOSED_TO) ?? [],
         problems: own<ErrorCode[]>(PROBLEM_CODES) ?? [],
         takesBody,
         takesQuery,

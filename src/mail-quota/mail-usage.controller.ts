@@ -30,7 +30,7 @@ import type { MailQuota } from './mail-quota.entity.js'
 /** What a mail account uses, asked before every message goes out. */
 @ApiTags('Mail usage')
 @Controller('api/v1/quotas/usage')
-@UsageAuth()
+@UsageAuth('mail')
 export class MailUsageController {
   constructor(private readonly usage: UsageService<MailQuota>) {}
 
@@ -90,16 +90,19 @@ export class MailUsageController {
   @Get(':operationId')
   @ApiOkResponse({ type: MailOperationDto })
   @Problems('operation_not_found')
-  async get(@OperationIdParam('operationId') operationId: string): Promise<OperationView> {
-    return this.usage.get(operationId)
+  async get(@Caller() caller: Caller, @OperationIdParam('operationId') operationId: string): Promise<OperationView> {
+    return this.usage.get(caller, operationId)
   }
 
   /** List what was done with an operation, oldest first */
   @Get(':operationId/acts')
   @ApiOkResponse({ type: ActsDto })
   @Problems('operation_not_found')
-  async acts(@OperationIdParam('operationId') operationId: string): Promise<{ items: ActView[] }> {
-    return this.usage.acts(operationId)
+  async acts(
+    @Caller() caller: Caller,
+    @OperationIdParam('operationId') operationId: string,
+  ): Promise<{ items: ActView[] }> {
+    return this.usage.acts(caller, operationId)
   }
 
   /** Spend what a hold keeps */

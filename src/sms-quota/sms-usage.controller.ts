@@ -30,7 +30,7 @@ import type { SmsQuota } from './sms-quota.entity.js'
 /** What a user uses, asked before every message goes out. */
 @ApiTags('SMS usage')
 @Controller('api/sms/quota/usage')
-@UsageAuth()
+@UsageAuth('sms')
 export class SmsUsageController {
   constructor(private readonly usage: UsageService<SmsQuota>) {}
 
@@ -90,16 +90,19 @@ export class SmsUsageController {
   @Get(':operationId')
   @ApiOkResponse({ type: SmsOperationDto })
   @Problems('operation_not_found')
-  async get(@OperationIdParam('operationId') operationId: string): Promise<OperationView> {
-    return this.usage.get(operationId)
+  async get(@Caller() caller: Caller, @OperationIdParam('operationId') operationId: string): Promise<OperationView> {
+    return this.usage.get(caller, operationId)
   }
 
   /** List what was done with an operation, oldest first */
   @Get(':operationId/acts')
   @ApiOkResponse({ type: ActsDto })
   @Problems('operation_not_found')
-  async acts(@OperationIdParam('operationId') operationId: string): Promise<{ items: ActView[] }> {
-    return this.usage.acts(operationId)
+  async acts(
+    @Caller() caller: Caller,
+    @OperationIdParam('operationId') operationId: string,
+  ): Promise<{ items: ActView[] }> {
+    return this.usage.acts(caller, operationId)
   }
 
   /** Spend what a hold keeps */
