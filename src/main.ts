@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { DataSource } from 'typeorm'
 import { createApp } from './app.js'
+import { TokensFile } from './auth/tokens-file.js'
 import { Tokens } from './auth/tokens.js'
 import { Clock } from './clock/clock.js'
 import { loadConfig } from './config/config.js'
@@ -28,6 +29,7 @@ async function start(): Promise<void> {
   const ran = await using(config.database, async () => migrate(config.database, ENTITIES))
   if (ran.length > 0) logger.log(`the schema is up to date, these ran: ${ran.join(', ')}`, 'Main')
   const app = await createApp(config, { logger })
+  app.get(TokensFile).obey()
   await app.init()
   const later = await using(config.database, async () => unfinished(app.get(DataSource)))
   if (later.length > 0)

@@ -33,6 +33,14 @@ describe('the command that makes tokens', () => {
     ])
   })
 
+  it('gives it an end', async () => {
+    const [made, entry] = printed(
+      await token('--name', 'mailer', '--role', 'service', '--not-after', '2027-01-01T01:00:00+01:00'),
+    )
+    expect(entry).toBe(`mailer:service:${hashOf(made).toString('hex')}:2027-01-01T00:00:00.000Z`)
+    expect(loadConfig({ AUTH_TOKENS: entry }).tokens).toMatchObject([{ notAfter: Date.UTC(2027, 0, 1) }])
+  })
+
   it.each([
     [['--role', 'usage'], '--name is required'],
     [['--name', 'a b', '--role', 'usage'], '--name: a name must be'],
@@ -41,6 +49,7 @@ describe('the command that makes tokens', () => {
     [['--name', 'a', '--role', 'usage', '--scope', 'all'], '--scope: a scope must be one of mail, sms, own'],
     [['--name', 'a', '--role', 'admin', '--scope', 'own'], '--scope: the scope own does not go with the role admin'],
     [['--name', 'a', '--role', 'usage', '--scope'], 'argument missing'],
+    [['--name', 'a', '--role', 'usage', '--not-after', '2027-01-01'], '--not-after must be a time with its offset'],
   ])('refuses %j and says how it is called', async (args, why) => {
     const { code, stdout, stderr } = await token(...args)
     expect([code, stdout]).toEqual([2, ''])

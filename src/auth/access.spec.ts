@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import type { Request, Response } from 'express'
+import { SystemClock } from '../clock/clock.js'
 import { loadConfig } from '../config/config.js'
 import type { Route } from '../http/route-table.js'
 import type { ChannelScope, Scope } from '../role/scope.js'
@@ -13,7 +14,8 @@ import { ServiceAuthGuard } from './service-auth.guard.js'
 import { Tokens } from './tokens.js'
 
 const config = loadConfig({})
-const authenticator = new Authenticator(new BearerStrategy(new Tokens(config)))
+const clock = new SystemClock()
+const authenticator = new Authenticator(new BearerStrategy(new Tokens(config, clock), clock))
 const access = new Access(authenticator, new ServiceAuthGuard(), new AdminGuard(), config)
 
 interface Asked {

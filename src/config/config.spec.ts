@@ -1,5 +1,8 @@
 import { createHash } from 'node:crypto'
-import { describe, expect, it } from '@jest/globals'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import express from 'express'
 import { ConfigError, loadConfig } from './config.js'
 
@@ -275,8 +278,98 @@ describe('AUTH_TOKENS', () => {
     ])
   })
 
+  it.each([
+    ['2027-01-01T00:00:00Z', '2027-01-01T00:00:00.000Z'],
+    ['2027-01-01T01:30:00.0009+01:30', '2027-01-01T00:00:00.000Z'],
+    ['1999-12-31T23:59:59.999z', '1999-12-31T23:59:59.999Z'],
+  ])('takes %s for the end of a token', (time, end) => {
+    const { tokens } = loadConfig({ AUTH_TOKENS: `a:usage:${DIGEST}:${time},b:usage+own:${OTHER}` })
+    expect(tokens.map(({ notAfter }) => notAfter)).toEqual([Date.parse(end), undefined])
+  })
+
+  it.each([
+    '',
+    'x',
+    '2027-01-01',
+    '2027-01-01T00:00:00',
+    '2027-01-01T00:00:00Z:',
+    '2027-02-29T00:00:00Z',
+    '1798761600',
+  ])('refuses %j as one', (time) => {
+    expect(mistakes({ AUTH_TOKENS: `a:usage:${DIGEST}:${time}` })).toEqual([
+      expect.stringMatching(/^AUTH_TOKENS, entry 1: must be name:role:sha256hex, or .*:not_after with a time like/),
+    ])
+  })
+
   it('refuses a list without entries', () => {
     expect(mistakes({ AUTH_TOKENS: ',' })).toEqual(['AUTH_TOKENS holds no entry'])
     expect(mistakes({ ...PRODUCTION, AUTH_TOKENS: ',' })).toEqual(['AUTH_TOKENS holds no entry'])
+  })
+})
+
+describe('AUTH_TOKENS_FILE', () => {
+  let folder: string
+  const file = (text: string): string => {
+    const path = join(folder, 'tokens')
+    writeFileSync(path, text)
+    return path
+  }
+
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'quota-config-'))
+  })
+
+  afterAll(() => {
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  it.each([
+    ['lines', `ops:admin:${DIGEST}\nmta:usage+own:${OTHER}:2027-01-01T00:00:00Z\n`],
+    ['lines as other systems end them', `\uFEFFops:admin:${DIGEST}\r\nmta:usage+own:${OTHER}:2027-01-01T00:00:00Z\r\n`],
+    ['commas', `ops:admin:${DIGEST} , mta:usage+own:${OTHER}:2027-01-01T00:00:00Z`],
+    [
+      'comments',
+      `# people\n\nops:admin:${DIGEST} # anna, boris\n# machines\nmta:usage+own:${OTHER}:2027-01-01T00:00:00Z#x`,
+    ],
+  ])('holds entries, with %s', (_how, text) => {
+    const tokensFile = file(text)
+    for (const env of [{}, { ...PRODUCTION, AUTH_TOKENS: '' }]) {
+      const config = loadConfig({ ...env, AUTH_TOKENS_FILE: tokensFile })
+      expect(config.tokensFile).toBe(tokensFile)
+      expect(config.tokens).toEqual([
+        { name: 'ops', role: 'admin', hash: Buffer.from(DIGEST, 'hex') },
+        {
+          name: 'mta',
+          role: 'usage',
+          scopes: ['own'],
+          hash: Buffer.from(OTHER, 'hex'),
+          notAfter: Date.UTC(2027, 0, 1),
+        },
+      ])
+    }
+  })
+
+  it.each([
+    ['', 'AUTH_TOKENS_FILE holds no entry'],
+    ['# nothing\n ,\n', 'AUTH_TOKENS_FILE holds no entry'],
+    [`a:usage:${DIGEST}\n# hush\nhush:root:${OTHER}\n`, 'AUTH_TOKENS_FILE, entry 2: the role must be one of'],
+    ['#'.repeat(1_000_001), 'AUTH_TOKENS_FILE is longer than 1000000 characters'],
+  ])('is refused with mistakes in it', (text, why) => {
+    const found = mistakes({ ...PRODUCTION, AUTH_TOKENS: '', AUTH_TOKENS_FILE: file(text) })
+    expect(found).toEqual([expect.stringContaining(why)])
+    expect(found.join()).not.toMatch(new RegExp(`${DIGEST}|${OTHER}|hush`))
+  })
+
+  it('is refused where it cannot be read, also outside production', () => {
+    expect(mistakes({ AUTH_TOKENS_FILE: join(folder, 'none') })).toEqual([
+      expect.stringMatching(/^AUTH_TOKENS_FILE cannot be read: ENOENT/),
+    ])
+    expect(mistakes({ AUTH_TOKENS_FILE: folder })).toEqual([expect.stringMatching(/^AUTH_TOKENS_FILE cannot be read/)])
+  })
+
+  it('is refused beside AUTH_TOKENS', () => {
+    expect(mistakes({ ...PRODUCTION, AUTH_TOKENS_FILE: file(`a:usage:${OTHER}`) })).toEqual([
+      'AUTH_TOKENS and AUTH_TOKENS_FILE are both set: the tokens come from one of them',
+    ])
   })
 })

@@ -6,6 +6,7 @@ import { MetricsController } from './metrics.controller.js'
 import { PoolMetrics } from './pool.metrics.js'
 import { PrincipalMetrics } from './principal.metrics.js'
 import { Shutdown } from './shutdown.js'
+import { TokenMetrics } from './token.metrics.js'
 
 /**
  * What runs, watches and documents the service. Its gates are opened by src/app.ts: `requestLog` right after the
@@ -14,7 +15,7 @@ import { Shutdown } from './shutdown.js'
 @Global()
 @Module({
   controllers: [HealthController, MetricsController, DocsController],
-  providers: [PoolMetrics, PrincipalMetrics, ConnectionWatch, Shutdown],
+  providers: [PoolMetrics, PrincipalMetrics, TokenMetrics, ConnectionWatch, Shutdown],
   exports: [Shutdown],
 })
 export class OperationsModule {}
