@@ -26,7 +26,8 @@ that its own name made; others' are then as if they did not exist.`
 function forRoles(rule: AccessRule): string {
   const roles = rolesOf(rule)
   if (roles.length === ROLES.length) return 'For every role.'
-  return `For the role${roles.length > 1 ? 's' : ''} ${roles.join(' and ')}.`
+  const last = roles.pop() ?? ''
+  return roles.length === 0 ? `For the role ${last}.` : `For the roles ${roles.join(', ')} and ${last}.`
 }
 
 const TAGS: readonly (readonly [name: string, description: string])[] = [
@@ -36,7 +37,7 @@ const TAGS: readonly (readonly [name: string, description: string])[] = [
   ['SMS quotas', `The SMS quotas of users. ${forRoles('admin')}`],
   ['SMS usage', `What users spend on SMS. ${forRoles('usage')}`],
   ['Operations', 'What runs and watches the service.'],
-  ['Documentation', 'This document. For every role, or for everybody where DOCS_PUBLIC is set.'],
+  ['Documentation', `This document. ${forRoles('docs')} Where DOCS_PUBLIC is set, for everybody.`],
 ]
 
 const METHODS = ['get', 'put', 'post', 'delete'] as const

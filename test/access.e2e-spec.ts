@@ -15,8 +15,9 @@ import { onEveryStore, type Store } from './support/store.js'
 
 /** Whom a rule lets pass, of everybody who may knock. */
 const MAY = {
-  public: [undefined, 'usage', 'service', 'admin'],
-  any: ['usage', 'service', 'admin'],
+  public: [undefined, 'usage', 'service', 'admin', 'metrics'],
+  any: ['usage', 'service', 'admin', 'metrics'],
+  docs: ['usage', 'service', 'admin'],
   usage: ['usage', 'service', 'admin'],
   service: ['service', 'admin'],
   admin: ['admin'],
@@ -27,9 +28,9 @@ const ROUTES: Record<string, keyof typeof MAY> = {
   'GET /health/live': 'public',
   'GET /health/ready': 'public',
   'GET /metrics': 'any',
-  'GET /docs': 'any',
-  'GET /docs/:file': 'any',
-  'GET /openapi.json': 'any',
+  'GET /docs': 'docs',
+  'GET /docs/:file': 'docs',
+  'GET /openapi.json': 'docs',
   'GET /api/v1/me': 'any',
 
   'POST /api/v1/quotas': 'service',
@@ -295,7 +296,7 @@ onEveryStore('access', (kind) => {
   it('to HEAD is what it is to GET', async () => {
     const statuses = []
     for (const [, as] of CALLERS) statuses.push((await app.send('head', SMS_API.list, { as })).status)
-    expect(statuses).toEqual([401, 403, 403, 200])
+    expect(statuses).toEqual([401, 403, 403, 200, 403])
   })
 
   it.each([

@@ -23,6 +23,11 @@ describe('the command that makes tokens', () => {
     expect(entry).toBe(`mailer:usage:${hashOf(made).toString('hex')}`)
   })
 
+  it('knows a role that may only watch', async () => {
+    const [made, entry] = printed(await token('--name', 'prometheus', '--role', 'metrics'))
+    expect([made.slice(0, 11), entry.slice(0, 19)]).toEqual(['qs_metrics_', 'prometheus:metrics:'])
+  })
+
   it('narrows it by scopes', async () => {
     const [made, entry] = printed(
       await token('--name', 'mailer', '--role', 'usage', '--scope', 'own', '--scope', 'mail'),

@@ -1801,7 +1801,7 @@ export interface components {
              * @example admin
              * @enum {string}
              */
-            role: "usage" | "service" | "admin";
+            role: "usage" | "service" | "admin" | "metrics";
             /**
              * @description What narrows the role: to a channel, to operations that this name made, or to both. Absent where nothing does.
              * @example [

@@ -35,11 +35,12 @@ export function Public(): ClassDecorator & MethodDecorator {
  * @param openedBy the configuration that opens the route to everybody
  */
 export function AnyPrincipal(openedBy?: OpeningFlag): ClassDecorator & MethodDecorator {
-  return applyDecorators(
-    rule('any'),
-    ...(openedBy === undefined ? [] : [SetMetadata(OPENED_BY, openedBy)]),
-    ApiBearerAuth(BEARER_SCHEME),
-  )
+  return openable('any', openedBy)
+}
+
+/** For those who use the API. @param openedBy the configuration that opens the route to everybody */
+export function DocsAuth(openedBy: OpeningFlag): ClassDecorator & MethodDecorator {
+  return openable('docs', openedBy)
 }
 
 /**
@@ -63,6 +64,14 @@ export function AdminAuth(channel: ChannelScope): ClassDecorator & MethodDecorat
 /** Keeps tokens of these scopes out of a route that its rule would leave to them. */
 export function ClosedTo(...scopes: Scope[]): ClassDecorator & MethodDecorator {
   return SetMetadata(CLOSED_TO, scopes)
+}
+
+function openable(access: AccessRule, openedBy: OpeningFlag | undefined): ClassDecorator & MethodDecorator {
+  return applyDecorators(
+    rule(access),
+    ...(openedBy === undefined ? [] : [SetMetadata(OPENED_BY, openedBy)]),
+    ApiBearerAuth(BEARER_SCHEME),
+  )
 }
 
 /** What a channel's route asks; a token that is narrowed to another channel does not get there. */

@@ -36,7 +36,7 @@ const ask = (rule: AccessRule, role: Role, { scopes, channel, closedTo = [] }: A
   }
 }
 
-const RULES: AccessRule[] = ['public', 'any', 'usage', 'service', 'admin']
+const RULES: AccessRule[] = ['public', 'any', 'docs', 'usage', 'service', 'admin']
 
 describe('access', () => {
   it.each(RULES)('of the rule %s is what the rule says of each role', (rule) => {

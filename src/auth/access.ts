@@ -69,6 +69,7 @@ export class Access {
       case 'public':
         return
       case 'any':
+      case 'docs':
       case 'usage':
         if (request.principal !== undefined && admits(route.access, request.principal.role)) return
         throw new ServiceError('forbidden', neededFor(route.access))

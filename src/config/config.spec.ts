@@ -34,6 +34,8 @@ describe('loadConfig', () => {
       production: false,
       host: '127.0.0.1',
       port: 3000,
+      metricsPort: undefined,
+      metricsHost: '127.0.0.1',
       database: { kind: 'sqlite', path: './data/quota.db' },
       tokens: [],
       corsOrigins: [],
@@ -74,6 +76,8 @@ describe('loadConfig', () => {
       ...PRODUCTION,
       HOST: '0.0.0.0',
       PORT: '0',
+      METRICS_PORT: '9464',
+      METRICS_HOST: '::1',
       DATABASE_POOL_SIZE: '3',
       CORS_ORIGINS: 'https://office.example, http://localhost:5173',
       DOCS_PUBLIC: 'true',
@@ -94,6 +98,8 @@ describe('loadConfig', () => {
       production: true,
       host: '0.0.0.0',
       port: 0,
+      metricsPort: 9464,
+      metricsHost: '::1',
       database: { kind: 'mysql', url: PRODUCTION.DATABASE_URL, poolSize: 3 },
       tokens: [{ name: 'ops', role: 'admin', hash: Buffer.from(DIGEST, 'hex') }],
       corsOrigins: ['https://office.example', 'http://localhost:5173'],
@@ -131,6 +137,20 @@ describe('loadConfig', () => {
       expect.stringMatching(/^QUEUE_LIMIT /),
     ])
     expect(() => loadConfig(env)).toThrow(new RegExp(mistakes(env).join('.*\n.*')))
+  })
+
+  it('serves metrics on a port of their own where one is named, on the host of the others', () => {
+    expect(loadConfig({ METRICS_PORT: '9464', HOST: '10.0.0.1' })).toMatchObject({
+      metricsPort: 9464,
+      metricsHost: '10.0.0.1',
+    })
+    expect(loadConfig({ METRICS_PORT: '0', PORT: '0' })).toMatchObject({ port: 0, metricsPort: 0 })
+    expect(mistakes({ METRICS_PORT: '3000' })).toEqual(['METRICS_PORT must differ from PORT'])
+    expect(mistakes({ METRICS_PORT: '80', PORT: '80', METRICS_HOST: '::1' })).toEqual([
+      'METRICS_PORT must differ from PORT',
+    ])
+    expect(mistakes({ METRICS_PORT: 'x' })).toEqual(['METRICS_PORT must be an integer from 0 to 65535'])
+    expect(mistakes({ METRICS_HOST: '::1' })).toEqual(['METRICS_HOST needs METRICS_PORT'])
   })
 
   it('wants the delay within the grace time', () => {
@@ -251,8 +271,9 @@ describe('AUTH_TOKENS', () => {
     ['usage+own+own', 'a scope is named twice'],
     ['usage+mail+sms', 'a token has one of the scopes mail, sms, or neither and with it every channel'],
     ['service+own', 'the scope own does not go with the role service; it goes with usage'],
+    ['metrics+mail', 'the scope mail does not go with the role metrics; it goes with usage, service, admin'],
     ['admin+own', 'the scope own does not go with the role admin; it goes with usage'],
-    ['mail', 'the role must be one of usage, service, admin'],
+    ['mail', 'the role must be one of usage, service, admin, metrics'],
   ])('refuses %s', (right, why) => {
     const found = mistakes({ AUTH_TOKENS: `a:${right}:${DIGEST}` })
     expect(found).toEqual([`AUTH_TOKENS, entry 1: ${why}`])

@@ -32,6 +32,10 @@ export abstract class Config {
   abstract readonly host: string
   /** Port to listen on, 0 … 65535; 0 lets the system choose. */
   abstract readonly port: number
+  /** Port that `/metrics` is served on instead, 0 … 65535; undefined where it is on the other one. */
+  abstract readonly metricsPort: number | undefined
+  /** Address to listen on for it. */
+  abstract readonly metricsHost: string
   abstract readonly database: DatabaseConfig
   /** The good tokens at start; empty only outside production, where tokens are then made. */
   abstract readonly tokens: readonly TokenEntry[]
@@ -115,6 +119,11 @@ class Reader {
     return items.map((item) => item.trim()).filter((item) => item !== '')
   }
 }
+
+const MAX_PORT = 65_535
+
+/** Callers on the same machine, until somebody says otherwise. */
+const DEFAULT_HOST = '127.0.0.1'
 
 /** Where the data lies outside production, when nothing is said. */
 export const DEFAULT_DATABASE_URL = 'sqlite:./data/quota.db'
@@ -260,8 +269,10 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
   }
   const config: Config = {
     production,
-    host: read.text('HOST') ?? '127.0.0.1',
-    port: read.integer('PORT', 3000, 0, 65_535),
+    host: read.text('HOST') ?? DEFAULT_HOST,
+    port: read.integer('PORT', 3000, 0, MAX_PORT),
+    metricsPort: read.text('METRICS_PORT') === undefined ? undefined : read.integer('METRICS_PORT', 0, 0, MAX_PORT),
+    metricsHost: read.text('METRICS_HOST') ?? read.text('HOST') ?? DEFAULT_HOST,
     database: Object.freeze(readDatabase(read, production)),
     ...readTokens(read, production),
     corsOrigins: Object.freeze(readOrigins(read)),
@@ -282,6 +293,12 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
   }
   if (config.shutdownDelaySeconds >= config.shutdownGraceSeconds) {
     read.mistakes.push('SHUTDOWN_DELAY_SECONDS must be less than SHUTDOWN_GRACE_SECONDS')
+  }
+  if (config.metricsPort !== undefined && config.metricsPort !== 0 && config.metricsPort === config.port) {
+    read.mistakes.push('METRICS_PORT must differ from PORT')
+  }
+  if (config.metricsPort === undefined && read.text('METRICS_HOST') !== undefined) {
+    read.mistakes.push('METRICS_HOST needs METRICS_PORT')
   }
   if (read.mistakes.length > 0) throw new ConfigError(read.mistakes)
   return Object.freeze(config)

@@ -68,13 +68,20 @@ export class RouteTable {
    * @throws Error for what would be unsafe to serve: two handlers of one route, a body or query without validation, a
    *   path that is more than words and parameters
    */
-  constructor(controllers: readonly Type[]) {
-    this.routes = controllers.flatMap(routesOf)
+  constructor(controllers: readonly Type[], routes: readonly Route[] = controllers.flatMap(routesOf)) {
+    this.routes = routes
     for (const route of this.routes) this.enter(route)
     for (const route of this.routes as Mutable<Route>[]) {
+      // One that is another table's as well is finished.
+      if (Object.isFrozen(route)) continue
       route.contested = this.isContested(route)
       Object.freeze(route)
     }
+  }
+
+  /** A table of those routes alone that are wanted: the others are as if they were none. */
+  only(wanted: (route: Route) => boolean): RouteTable {
+    return new RouteTable([], this.routes.filter(wanted))
   }
 
   /**

@@ -3,6 +3,7 @@ import { ConnectionWatch } from './connection-watch.js'
 import { DocsController } from './docs.controller.js'
 import { HealthController } from './health.controller.js'
 import { MetricsController } from './metrics.controller.js'
+import { MetricsServer } from './metrics-server.js'
 import { PoolMetrics } from './pool.metrics.js'
 import { PrincipalMetrics } from './principal.metrics.js'
 import { Shutdown } from './shutdown.js'
@@ -15,7 +16,7 @@ import { TokenMetrics } from './token.metrics.js'
 @Global()
 @Module({
   controllers: [HealthController, MetricsController, DocsController],
-  providers: [PoolMetrics, PrincipalMetrics, TokenMetrics, ConnectionWatch, Shutdown],
-  exports: [Shutdown],
+  providers: [PoolMetrics, PrincipalMetrics, TokenMetrics, ConnectionWatch, MetricsServer, Shutdown],
+  exports: [MetricsServer, Shutdown],
 })
 export class OperationsModule {}

@@ -12,10 +12,10 @@ export type Scope = (typeof SCOPES)[number]
 
 /** Which roles a scope narrows. With the others it would mean nothing, or promise what it does not keep. */
 const NARROWS: Readonly<Record<Scope, Readonly<Record<Role, boolean>>>> = {
-  mail: { usage: true, service: true, admin: true },
-  sms: { usage: true, service: true, admin: true },
+  mail: { usage: true, service: true, admin: true, metrics: false },
+  sms: { usage: true, service: true, admin: true, metrics: false },
   // Who may reset a quota or delete it undoes what others spent, whatever is said of operations.
-  own: { usage: true, service: false, admin: false },
+  own: { usage: true, service: false, admin: false, metrics: false },
 }
 
 /** The roles that a scope narrows, the least first. */

@@ -35,6 +35,7 @@ const ROLE_OF: Record<Exclude<As, keyof typeof NARROWED>, Role> = {
   usage: 'usage',
   service: 'service',
   admin: 'admin',
+  metrics: 'metrics',
   other: 'service',
 }
 
