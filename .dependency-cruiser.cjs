@@ -42,12 +42,16 @@ module.exports = {
     below('random', []),
     below('metrics', [], 'The registry. Who measures something comes here, whatever it is.'),
     below('clock', ['quota']),
-    below('config', ['role'], 'The environment, for whoever it concerns.'),
+    below(
+      'config',
+      ['role', 'quota'],
+      'The environment, for whoever it concerns. Of the rules it knows how a time is written.',
+    ),
     below('database', ['config', 'error', 'clock', 'quota'], 'Entities and migrations reach the store from above.'),
     below('ledger', ['quota', 'database', 'error', 'clock', 'random'], 'The engine knows no feature and no HTTP.'),
     below(
       'auth',
-      ['role', 'config', 'error', 'clock'],
+      ['role', 'config', 'error', 'clock', 'quota'],
       'Who may call, whatever the route: it is told what it must know of one.',
     ),
     below('http', ['auth', 'role', 'config', 'error', 'clock', 'random', 'quota'], 'What every route shares.'),

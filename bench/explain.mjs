@@ -137,7 +137,13 @@ const expiringReader = new ExpiringReader(MAIL, dataSource, watched, clock)
 const refusalReader = new RefusalReader(MAIL, dataSource, watched, clock)
 const usageReader = new UsageReader(MAIL, dataSource, watched, clock)
 const changes = (filter) => () => changeReader.page(filter, undefined, 20)
-const ledger = (of, filter) => () => usageReader.ledger(of, undefined, 20, filter)
+/** Of the roles without a scope, and with `own`. */
+const anybody = { name: 'mailer', ownOnly: false }
+const itself = { name: 'mailer', ownOnly: true }
+const ledger =
+  (of, filter, asking = anybody) =>
+  () =>
+    usageReader.ledger(asking, of, undefined, 20, filter)
 const at = (text) => Date.parse(text)
 const first = { page: 1, pageSize: 20 }
 const list =
@@ -201,8 +207,10 @@ const reads = {
     { from: at('2019-03-01T00:00:00Z'), to: at('2019-03-02T00:00:00Z') },
   ),
   'ledger, quota_id, kind': ledger({ quotaId: 42 }, { kind: 'consume' }),
-  'ledger, idempotency_key': () => usageReader.byKey('mailer', 'key-42'),
-  'acts of an operation': () => usageReader.acts('01939f3e-5c00-7a6b-8c1d-000000000042'),
+  'ledger, account_id, own': ledger({ ownerId: 42 }, {}, itself),
+  'ledger, quota_id, own': ledger({ quotaId: 42 }, {}, itself),
+  'ledger, idempotency_key': () => usageReader.byKey(anybody, 'mailer', 'key-42'),
+  'acts of an operation': () => usageReader.acts(anybody, '01939f3e-5c00-7a6b-8c1d-000000000042'),
   summary: () => reader.summary(4242),
   'read one': () => reader.get(ROWS - (ROWS % 20) - 2),
 }

@@ -5,7 +5,7 @@ import { AppModule } from './app.module.js'
 import { Config } from './config/config.js'
 import { Connections } from './http/connections.js'
 import { NativeExpressAdapter } from './http/express.adapter.js'
-import { RequestPipeline } from './http/request-pipeline.js'
+import { type Gate, RequestPipeline } from './http/request-pipeline.js'
 import { soundHead } from './http/head.js'
 import { parseQuery } from './http/query.js'
 import { requestId } from './http/request-id.js'
@@ -13,6 +13,7 @@ import { RouteTable } from './http/route-table.js'
 import { crossOrigin } from './http/security.js'
 import { consoleGate, servedConsole } from './operations/console.js'
 import { Metrics } from './metrics/metrics.js'
+import { isMetrics, MetricsServer } from './operations/metrics-server.js'
 import { type RequestLog, requestLog } from './operations/request-log.js'
 import { Shutdown } from './operations/shutdown.js'
 
@@ -35,17 +36,28 @@ export function configureApp(app: NestExpressApplication, log?: RequestLog): voi
   if (config.trustProxy !== undefined) app.set('trust proxy', config.trustProxy)
   app.set('query parser', parseQuery)
   const consoleFolder = servedConsole(config)
-  app
-    .get(RequestPipeline)
-    .open([
-      requestId,
-      requestLog(app.get(Metrics), app.get(RouteTable), { log, clients: config.trustProxy !== undefined }),
-      ...(config.corsOrigins.length > 0 ? [crossOrigin(config.corsOrigins)] : []),
-      app.get(Shutdown).gate,
-      soundHead,
-      ...(consoleFolder === undefined ? [] : [consoleGate(consoleFolder)]),
-    ])
-  app.get(Connections).guard(app.getHttpServer(), config)
+  const pipeline = app.get(RequestPipeline)
+  const connections = app.get(Connections)
+  const all = app.get(RouteTable)
+  const logged = (routes: RouteTable): Gate =>
+    requestLog(app.get(Metrics), routes, { log, clients: config.trustProxy !== undefined })
+  const { gate } = app.get(Shutdown)
+  const routes = config.metricsPort === undefined ? all : all.only((route) => !isMetrics(route))
+  const gates = [
+    requestId,
+    logged(routes),
+    ...(config.corsOrigins.length > 0 ? [crossOrigin(config.corsOrigins)] : []),
+    gate,
+    soundHead,
+    ...(consoleFolder === undefined ? [] : [consoleGate(consoleFolder)]),
+  ]
+  pipeline.open(gates, routes)
+  connections.guard(app.getHttpServer(), config)
+  if (config.metricsPort === undefined) return
+  const apart = all.only(isMetrics)
+  const adapter = app.getHttpAdapter() as unknown as NativeExpressAdapter
+  const server = adapter.serverFor(pipeline.listener([requestId, logged(apart), gate, soundHead], apart))
+  app.get(MetricsServer).prepare(server, config, connections.observer)
 }
 
 /**

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { DataSource } from 'typeorm'
 import { createApp } from './app.js'
+import { TokensFile } from './auth/tokens-file.js'
 import { Tokens } from './auth/tokens.js'
 import { Clock } from './clock/clock.js'
 import { loadConfig } from './config/config.js'
@@ -9,6 +10,7 @@ import { readEnvironment } from './config/environment.js'
 import { migrate, unfinished, unknownHere } from './database/migrate.js'
 import { ENTITIES } from './entities.js'
 import { CONSOLE_PATH, servedConsole } from './operations/console.js'
+import { MetricsServer } from './operations/metrics-server.js'
 import { ServiceLogger } from './operations/service-logger.js'
 import { Shutdown } from './operations/shutdown.js'
 import { openStdout } from './operations/stdout.js'
@@ -28,6 +30,7 @@ async function start(): Promise<void> {
   const ran = await using(config.database, async () => migrate(config.database, ENTITIES))
   if (ran.length > 0) logger.log(`the schema is up to date, these ran: ${ran.join(', ')}`, 'Main')
   const app = await createApp(config, { logger })
+  app.get(TokensFile).obey()
   await app.init()
   const unknown = await using(config.database, async () => unknownHere(app.get(DataSource)))
   if (unknown.length > 0) logger.warn(newerSchema(unknown), 'Main')
@@ -38,19 +41,38 @@ async function start(): Promise<void> {
       'Main',
     )
   const server = app.getHttpServer()
-  try {
-    // Nest's own listen would tell of a failure in the log as well.
-    server.listen({ port: config.port, host: config.host, backlog: BACKLOG })
-    await once(server, 'listening')
-  } catch (error) {
-    await app.close()
-    throw new StartError(`Cannot listen on ${config.host}, port ${config.port}: ${reasonOf(error)}`)
+  const listening = async <T>(listen: () => Promise<T>, host: string, port: string): Promise<T> => {
+    try {
+      return await listen()
+    } catch (error) {
+      await app.close()
+      throw new StartError(`Cannot listen on ${host}, ${port}: ${reasonOf(error)}`)
+    }
   }
+  const apart = await listening(
+    async () => app.get(MetricsServer).listen(),
+    config.metricsHost,
+    `METRICS_PORT ${config.metricsPort}`,
+  )
+  await listening(
+    async () => {
+      // Nest's own listen would tell of a failure in the log as well.
+      server.listen({ port: config.port, host: config.host, backlog: BACKLOG })
+      await once(server, 'listening')
+    },
+    config.host,
+    `port ${config.port}`,
+  )
   app.get(Shutdown).install(app, server, config)
+  if (apart !== undefined) logger.log(`/metrics alone on ${nameOf(apart)}`, 'Main')
   const { address, family, port } = server.address() as AddressInfo
-  logger.log(`listening on ${family === 'IPv6' ? `[${address}]` : address}:${port}`, 'Main')
+  logger.log(`listening on ${nameOf({ address, family, port })}`, 'Main')
   const consolePath = servedConsole(config) === undefined ? undefined : CONSOLE_PATH
   stdout.write(welcome({ address, port }, app.get(Tokens).made, app.get(Clock).now(), consolePath))
+}
+
+function nameOf({ address, family, port }: AddressInfo): string {
+  return `${family === 'IPv6' ? `[${address}]` : address}:${port}`
 }
 
 try {

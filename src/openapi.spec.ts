@@ -98,7 +98,9 @@ describe('buildDocument', () => {
       expect(Object.keys(responses).includes('401')).toBe(security?.length === 1)
     }
     expect(of('get /api/v1/quotas').responses).toHaveProperty('403')
-    expect(of('get /api/v1/quotas/usage/{operationId}').responses).not.toHaveProperty('403')
+    // For whoever is narrowed to the other channel.
+    expect(of('get /api/v1/quotas/usage/{operationId}').responses).toHaveProperty('403')
+    expect(of('get /api/v1/me').responses).not.toHaveProperty('403')
   })
 
   it('has X-Request-Id in every request and every answer', () => {
@@ -113,6 +115,7 @@ describe('buildDocument', () => {
       '200',
       '400',
       '401',
+      '403',
       '409',
       '413',
       '415',

@@ -2,7 +2,7 @@ import type { INestApplication, Type } from '@nestjs/common'
 import { ModulesContainer } from '@nestjs/core'
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger'
 import { BEARER_SCHEME } from './auth/access.decorator.js'
-import { type AccessRule, admits, neededFor, rolesOf } from './auth/access-rule.js'
+import { type AccessRule, admits, leaves, neededFor, rolesOf } from './auth/access-rule.js'
 import { type ErrorCode, ServiceError, validationFailed } from './error/service-error.js'
 import { EXAMPLE_UUID } from './http/example.js'
 import { FieldErrorDto, RefusingQuotaDto } from './http/problem.dto.js'
@@ -11,6 +11,7 @@ import { describeProblem, problemSchema, problemSchemaName } from './http/proble
 import { type Route, RouteTable } from './http/route-table.js'
 import { STAY_OPEN } from './operations/shutdown.js'
 import { ROLES } from './role/role.js'
+import { SCOPES } from './role/scope.js'
 
 const DESCRIPTION = `How much mail accounts and SMS users may use, asked before every message goes out.
 
@@ -18,11 +19,15 @@ Bodies are JSON in UTF-8 with snake_case names. Identifiers and amounts are inte
 with milliseconds. A field or parameter that an operation does not know is refused. Every error is a problem document (RFC 9457) whose
 \`code\` is stable.`
 
+const TOKEN = `A token as \`npm run token\` makes it. Scopes may narrow its role: \`mail\` or \`sms\` to that channel, \`own\` to operations
+that its own name made; others' are then as if they did not exist.`
+
 /** For whom a rule is, as a sentence. */
 function forRoles(rule: AccessRule): string {
   const roles = rolesOf(rule)
   if (roles.length === ROLES.length) return 'For every role.'
-  return `For the role${roles.length > 1 ? 's' : ''} ${roles.join(' and ')}.`
+  const last = roles.pop() ?? ''
+  return roles.length === 0 ? `For the role ${last}.` : `For the roles ${roles.join(', ')} and ${last}.`
 }
 
 const TAGS: readonly (readonly [name: string, description: string])[] = [
@@ -32,7 +37,7 @@ const TAGS: readonly (readonly [name: string, description: string])[] = [
   ['SMS quotas', `The SMS quotas of users. ${forRoles('admin')}`],
   ['SMS usage', `What users spend on SMS. ${forRoles('usage')}`],
   ['Operations', 'What runs and watches the service.'],
-  ['Documentation', 'This document. For every role, or for everybody where DOCS_PUBLIC is set.'],
+  ['Documentation', `This document. ${forRoles('docs')} Where DOCS_PUBLIC is set, for everybody.`],
 ]
 
 const METHODS = ['get', 'put', 'post', 'delete'] as const
@@ -63,10 +68,7 @@ export function buildDocument(app: INestApplication, version: string): OpenAPIOb
     .setVersion(version)
     .setLicense('MIT', 'https://spdx.org/licenses/MIT.html')
     .addServer('/')
-    .addBearerAuth(
-      { type: 'http', scheme: 'bearer', bearerFormat: 'opaque', description: 'A token as `npm run token` makes it.' },
-      BEARER_SCHEME,
-    )
+    .addBearerAuth({ type: 'http', scheme: 'bearer', bearerFormat: 'opaque', description: TOKEN }, BEARER_SCHEME)
   for (const [name, description] of TAGS) builder.addTag(name, description)
   const document = SwaggerModule.createDocument(app, builder.build(), {
     operationIdFactory: (controller, method) => operationId(controller, method),
@@ -116,7 +118,8 @@ function problemsOf(route: Route): ErrorCode[] {
   // A word that is fixed may stand where an identifier is meant, and leads elsewhere or nowhere.
   if (route.contested) for (const code of ['route_not_found', 'method_not_allowed'] as const) codes.add(code)
   if (route.access !== 'public') codes.add('unauthenticated')
-  if (!ROLES.every((role) => admits(route.access, role))) codes.add('forbidden')
+  const forEveryRole = ROLES.every((role) => admits(route.access, role))
+  if (!forEveryRole || !SCOPES.every((scope) => leaves(scope, route))) codes.add('forbidden')
   // A draining process answers these as ever, but for one that says so itself.
   if (STAY_OPEN.includes(route.path) && !route.problems.includes('unavailable')) codes.delete('unavailable')
   return [...codes].sort((one, other) => statusOf(one) - statusOf(other))

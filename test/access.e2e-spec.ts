@@ -1,20 +1,23 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { Controller, Get, Module } from '@nestjs/common'
 import type { Response } from 'supertest'
+import { ClosedTo, UsageAuth } from '../src/auth/access.decorator.js'
 import type { AccessRule } from '../src/auth/access-rule.js'
 import { ROLES } from '../src/role/role.js'
+import { type Scope, SCOPES } from '../src/role/scope.js'
 import { hashOf, newToken } from '../src/auth/token.js'
 import type { NativeExpressAdapter } from '../src/http/express.adapter.js'
 import { RouteTable } from '../src/http/route-table.js'
-import { type As, AUTH_TOKENS, TestApp, TOKENS } from './support/app.js'
+import { type As, AUTH_TOKENS, NARROWED, TestApp, TOKENS } from './support/app.js'
 import { MAIL_API, SMS_API } from './support/channel-api.js'
 import { bodyOf, fresh, refusal, START } from './support/quota-api.js'
 import { onEveryStore, type Store } from './support/store.js'
 
 /** Whom a rule lets pass, of everybody who may knock. */
 const MAY = {
-  public: [undefined, 'usage', 'service', 'admin'],
-  any: ['usage', 'service', 'admin'],
+  public: [undefined, 'usage', 'service', 'admin', 'metrics'],
+  any: ['usage', 'service', 'admin', 'metrics'],
+  docs: ['usage', 'service', 'admin'],
   usage: ['usage', 'service', 'admin'],
   service: ['service', 'admin'],
   admin: ['admin'],
@@ -25,9 +28,9 @@ const ROUTES: Record<string, keyof typeof MAY> = {
   'GET /health/live': 'public',
   'GET /health/ready': 'public',
   'GET /metrics': 'any',
-  'GET /docs': 'any',
-  'GET /docs/:file': 'any',
-  'GET /openapi.json': 'any',
+  'GET /docs': 'docs',
+  'GET /docs/:file': 'docs',
+  'GET /openapi.json': 'docs',
   'GET /api/v1/me': 'any',
 
   'POST /api/v1/quotas': 'service',
@@ -80,6 +83,13 @@ const ROUTES: Record<string, keyof typeof MAY> = {
   ),
 }
 
+/** What a scope takes from a role: the other channel's routes, and with `own` what is not about operations. */
+function isLeft(scopes: readonly Scope[], route: string, rule: keyof typeof MAY): boolean {
+  const channel = route.includes(' /api/v1/quotas') ? 'mail' : route.includes(' /api/sms/') ? 'sms' : undefined
+  const others = scopes.some((scope) => scope !== 'own' && channel !== undefined && scope !== channel)
+  return !others && !(scopes.includes('own') && (rule === 'service' || rule === 'admin'))
+}
+
 const CALLERS: [string, As | undefined][] = [['nobody', undefined], ...ROLES.map((role): [string, As] => [role, role])]
 
 const OPERATION_ID = '01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d'
@@ -100,6 +110,13 @@ function placeOf(route: string): [string, string] {
 class ScratchController {
   @Get()
   forgotten(): object {
+    return { open: true }
+  }
+
+  @Get('totals')
+  @UsageAuth('mail')
+  @ClosedTo('own')
+  totals(): object {
     return { open: true }
   }
 }
@@ -158,6 +175,20 @@ onEveryStore('access', (kind) => {
         } else {
           expect(refusal(answer)).toEqual([403, 'forbidden'])
           expect(answer.headers['www-authenticate']).toBeUndefined()
+        }
+      })
+
+      it.each(Object.entries(NARROWED))('%s reaches it as its scopes say', async (as, { role, scopes }) => {
+        const answer = await app.send(method, path, { as: as as As })
+        const plain = await app.send(method, path, { as: role })
+        if (may.includes(role) && isLeft(scopes, route, rule)) {
+          expect([401, 403]).not.toContain(answer.status)
+          expect(answer.status).toBe(plain.status)
+        } else {
+          expect(refusal(answer)).toEqual([403, 'forbidden'])
+          // Access comes first.
+          const broken = { as: as as As, headers: { 'Content-Type': 'text/plain', 'Idempotency-Key': '' }, body: '{' }
+          expect((await app.send(method, `${path}?nonsense=1&nonsense=2`, broken)).status).toBe(403)
         }
       })
 
@@ -220,6 +251,36 @@ onEveryStore('access', (kind) => {
     expect(refusal(answer)).toEqual(as === undefined ? [401, 'unauthenticated'] : [403, 'forbidden'])
   })
 
+  it('knows a narrowed token for each scope, and for both together', () => {
+    const used = Object.values(NARROWED).map(({ scopes }) => scopes.join('+'))
+    expect(used).toEqual(expect.arrayContaining([...SCOPES, 'mail+own']))
+  })
+
+  it('to a route may be closed to a scope by the route itself', async () => {
+    const ask = async (as: As) => (await app.get('/scratch/totals', { as })).status
+    const answers = await Promise.all(
+      (['usage', 'admin', 'mail-usage', 'own-usage', 'own-mail', 'sms-admin'] as const).map(ask),
+    )
+    expect(answers).toEqual([200, 200, 200, 403, 403, 403])
+    const refused = await app.get('/scratch/totals', { as: 'own-usage' })
+    expect(refused.body.detail).toBe('a token of the scope own may not do this')
+  })
+
+  it('is told with its scopes, where there are some, and with nothing else', async () => {
+    const told = async (as: As) => (await app.get('/api/v1/me', { as })).text
+    for (const role of ROLES) expect(await told(role)).toBe(`{"name":"${role}","role":"${role}"}`)
+    expect(await told('own-mail')).toBe('{"name":"own-mail","role":"usage","scopes":["mail","own"]}')
+    expect(await told('sms-admin')).toBe('{"name":"sms-admin","role":"admin","scopes":["sms"]}')
+  })
+
+  it('by a scope is no more than by the role: nobody names another caller', async () => {
+    const ask = async (as: As, usage: string) =>
+      (await app.get(`${usage}?idempotency_key=x&caller=somebody`, { as })).status
+    const asked = ['own-usage', 'own-mail', 'mail-usage', 'mail-service', 'sms-admin'] as const
+    expect(await Promise.all(asked.map((as) => ask(as, MAIL_API.usage)))).toEqual([403, 403, 403, 200, 403])
+    expect(await Promise.all(asked.map((as) => ask(as, SMS_API.usage)))).toEqual([403, 403, 403, 403, 200])
+  })
+
   it.each(CALLERS)(
     'to the console is for everybody, to all of it and to nothing else: asked by %s',
     async (_name, as) => {
@@ -236,7 +297,7 @@ onEveryStore('access', (kind) => {
   it('to HEAD is what it is to GET', async () => {
     const statuses = []
     for (const [, as] of CALLERS) statuses.push((await app.send('head', SMS_API.list, { as })).status)
-    expect(statuses).toEqual([401, 403, 403, 200])
+    expect(statuses).toEqual([401, 403, 403, 200, 403])
   })
 
   it.each([

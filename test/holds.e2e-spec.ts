@@ -39,7 +39,7 @@ onEveryStore('200 quotas with 5,000 holds', (kind) => {
   let app: TestApp
   let ledger: Ledger<MailQuota>
   let reader: QuotaReader<MailQuota>
-  const caller = { name: 'holder', requestId: 'holds' }
+  const caller = { name: 'holder', requestId: 'holds', ownOnly: false }
 
   beforeAll(async () => {
     store = await kind.open()

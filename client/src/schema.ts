@@ -1376,7 +1376,7 @@ export interface components {
         MailLedgerPage: {
             /**
              * Format: uuid
-             * @description Hand it in as `before` for the next page; null at the end.
+             * @description Hand it in as `before` for the next page; null at the end. To a token of the scope `own` a page with few or no operations may name a next one.
              * @example 01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d
              */
             next_before: string | null;
@@ -1841,7 +1841,15 @@ export interface components {
              * @example admin
              * @enum {string}
              */
-            role: "usage" | "service" | "admin";
+            role: "usage" | "service" | "admin" | "metrics";
+            /**
+             * @description What narrows the role: to a channel, to operations that this name made, or to both. Absent where nothing does.
+             * @example [
+             *       "mail",
+             *       "own"
+             *     ]
+             */
+            scopes?: ("mail" | "sms" | "own")[];
         };
         /** @description The route does not take this method. */
         MethodNotAllowedProblem: {
@@ -2356,7 +2364,7 @@ export interface components {
         SmsLedgerPage: {
             /**
              * Format: uuid
-             * @description Hand it in as `before` for the next page; null at the end.
+             * @description Hand it in as `before` for the next page; null at the end. To a token of the scope `own` a page with few or no operations may name a next one.
              * @example 01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d
              */
             next_before: string | null;

@@ -10,7 +10,8 @@ import {
   useParams,
 } from '@tanstack/react-router'
 import { type SubmitEvent, type ReactNode, useEffect, useState } from 'react'
-import { type ChannelName, CHANNELS, deskOf } from './desk.ts'
+import type { Me } from '@quota-service/client'
+import { type ChannelName, CHANNELS, deskOf, managed } from './desk.ts'
 import { Keys } from './keys.tsx'
 import { Announcements, Dialog, Failure, Screen } from './parts.tsx'
 import { ChangesScreen } from './screens/changes.tsx'
@@ -54,6 +55,7 @@ function Frame(): ReactNode {
     )
   }
   const { me } = session
+  const manages = managed(me).length > 0
   return (
     <>
       <a
@@ -70,9 +72,9 @@ function Frame(): ReactNode {
         <Link to="/$channel" params={{ channel }} search={{}} className="brand">
           <Mark /> Quotas
         </Link>
-        {me.role !== 'usage' && (
+        {manages && (
           <>
-            <Channels admin={me.role === 'admin'} />
+            <Channels several={managed(me).length > 1} />
             <Search channel={channel} />
           </>
         )}
@@ -81,16 +83,16 @@ function Frame(): ReactNode {
             <span className="visually-hidden">Signed in as </span>
             <b>{me.name}</b> <span className="muted">({me.role})</span>
           </span>
-          {me.role !== 'usage' && <Keys channel={channel} />}
+          {manages && <Keys channel={channel} />}
           <button type="button" className="quiet" onClick={signOut}>
             Sign out
           </button>
         </div>
       </header>
-      {me.role !== 'usage' && <Sections channel={channel} />}
+      {manages && <Sections channel={channel} />}
       <main id="main" tabIndex={-1}>
         <WaitingNotice />
-        {me.role === 'usage' ? <MayNotManage name={me.name} /> : <Outlet />}
+        {manages ? <Outlet /> : <MayNotManage me={me} />}
       </main>
       <Announcements />
       {session.state === 'expired' && (
@@ -133,13 +135,13 @@ function SignedOut({ why }: { why: unknown }): ReactNode {
   )
 }
 
-function MayNotManage({ name }: { name: string }): ReactNode {
+function MayNotManage({ me }: { me: Me }): ReactNode {
   return (
     <Screen title="This token may not manage quotas">
       <div className="empty">
         <p>
-          The token <b>{name}</b> has the role <b>usage</b>: it may spend, not manage. The console is for the roles{' '}
-          <b>service</b> (mail) and <b>admin</b> (mail and SMS).
+          The token <b>{me.name}</b> has the role <b>{me.role}</b>: it may {me.role === 'metrics' ? 'watch' : 'spend'},
+          not manage. The console is for the roles <b>service</b> (mail) and <b>admin</b> (mail and SMS).
         </p>
         <p>Ask whoever runs the service for a token of your own, then sign out and in with it.</p>
       </div>
@@ -147,8 +149,8 @@ function MayNotManage({ name }: { name: string }): ReactNode {
   )
 }
 
-function Channels({ admin }: { admin: boolean }): ReactNode {
-  if (!admin) return null
+function Channels({ several }: { several: boolean }): ReactNode {
+  if (!several) return null
   return (
     <nav aria-label="Channel" className="channels">
       {CHANNELS.map((name) => (
@@ -264,6 +266,19 @@ function ChannelScreens(): ReactNode {
           </p>
           <Link to="/$channel" params={{ channel: 'mail' }} search={{}}>
             To the mail quotas
+          </Link>
+        </div>
+      </Screen>
+    )
+  }
+  const own = 'me' in session ? managed(session.me) : CHANNELS
+  if (own[0] !== undefined && !own.includes(channel)) {
+    return (
+      <Screen title="This token is for the other channel">
+        <div className="empty">
+          <p>The token{'me' in session && <b> {session.me.name}</b>} is narrowed to the other channel.</p>
+          <Link to="/$channel" params={{ channel: own[0] }} search={{}}>
+            To its quotas
           </Link>
         </div>
       </Screen>

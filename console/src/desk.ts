@@ -8,6 +8,7 @@ import type {
   MailOperation,
   MailSummary,
   MailTopRefusal,
+  Me,
   Refusal,
   Series,
 } from '@quota-service/client'
@@ -20,6 +21,12 @@ import { client } from './session.ts'
 
 export type ChannelName = 'mail' | 'sms'
 export const CHANNELS: readonly ChannelName[] = ['mail', 'sms']
+
+/** The channels whose quotas a token may look after: what its role reaches, and its scopes leave of that. */
+export function managed({ role, scopes = [] }: Me): readonly ChannelName[] {
+  const reached = role === 'admin' ? CHANNELS : role === 'service' ? CHANNELS.slice(0, 1) : []
+  return reached.filter((channel) => !CHANNELS.some((other) => other !== channel && scopes.includes(other)))
+}
 
 type Owned<T> = Omit<T, 'accountId' | 'userId'> & { readonly owner: number }
 

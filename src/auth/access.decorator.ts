@@ -1,5 +1,6 @@
 import { applyDecorators, type CustomDecorator, SetMetadata } from '@nestjs/common'
 import { ApiBearerAuth } from '@nestjs/swagger'
+import type { ChannelScope, Scope } from '../role/scope.js'
 import type { AccessRule } from './access-rule.js'
 
 /** Configuration that opens a route to everybody. */
@@ -10,6 +11,12 @@ export const ACCESS_RULE = 'quota:access'
 
 /** Metadata key of the configuration that lifts the rule. */
 export const OPENED_BY = 'quota:opened-by'
+
+/** Metadata key of the channel whose route it is. */
+export const ROUTE_CHANNEL = 'quota:channel'
+
+/** Metadata key of the scopes that a route keeps out. */
+export const CLOSED_TO = 'quota:closed-to'
 
 /** Name of the security scheme in the API document. */
 export const BEARER_SCHEME = 'bearer'
@@ -28,24 +35,46 @@ export function Public(): ClassDecorator & MethodDecorator {
  * @param openedBy the configuration that opens the route to everybody
  */
 export function AnyPrincipal(openedBy?: OpeningFlag): ClassDecorator & MethodDecorator {
+  return openable('any', openedBy)
+}
+
+/** For those who use the API. @param openedBy the configuration that opens the route to everybody */
+export function DocsAuth(openedBy: OpeningFlag): ClassDecorator & MethodDecorator {
+  return openable('docs', openedBy)
+}
+
+/**
+ * For spending, settling, and what was spent: open to the roles that the rule `usage` admits.
+ * @param channel whose usage it is
+ */
+export function UsageAuth(channel: ChannelScope): ClassDecorator & MethodDecorator {
+  return ruleOf('usage', channel)
+}
+
+/** Open to the roles `service` and `admin`. @param channel whose route it is */
+export function ServiceAuth(channel: ChannelScope): ClassDecorator & MethodDecorator {
+  return ruleOf('service', channel)
+}
+
+/** Open to the role `admin` alone. @param channel whose route it is */
+export function AdminAuth(channel: ChannelScope): ClassDecorator & MethodDecorator {
+  return ruleOf('admin', channel)
+}
+
+/** Keeps tokens of these scopes out of a route that its rule would leave to them. */
+export function ClosedTo(...scopes: Scope[]): ClassDecorator & MethodDecorator {
+  return SetMetadata(CLOSED_TO, scopes)
+}
+
+function openable(access: AccessRule, openedBy: OpeningFlag | undefined): ClassDecorator & MethodDecorator {
   return applyDecorators(
-    rule('any'),
+    rule(access),
     ...(openedBy === undefined ? [] : [SetMetadata(OPENED_BY, openedBy)]),
     ApiBearerAuth(BEARER_SCHEME),
   )
 }
 
-/** For spending, settling, and what was spent: open to the roles that the rule `usage` admits. */
-export function UsageAuth(): ClassDecorator & MethodDecorator {
-  return applyDecorators(rule('usage'), ApiBearerAuth(BEARER_SCHEME))
-}
-
-/** Open to the roles `service` and `admin`. */
-export function ServiceAuth(): ClassDecorator & MethodDecorator {
-  return applyDecorators(rule('service'), ApiBearerAuth(BEARER_SCHEME))
-}
-
-/** Open to the role `admin` alone. */
-export function AdminAuth(): ClassDecorator & MethodDecorator {
-  return applyDecorators(rule('admin'), ApiBearerAuth(BEARER_SCHEME))
+/** What a channel's route asks; a token that is narrowed to another channel does not get there. */
+function ruleOf(access: AccessRule, channel: ChannelScope): ClassDecorator & MethodDecorator {
+  return applyDecorators(rule(access), SetMetadata(ROUTE_CHANNEL, channel), ApiBearerAuth(BEARER_SCHEME))
 }

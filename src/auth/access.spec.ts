@@ -1,7 +1,9 @@
 import { describe, expect, it } from '@jest/globals'
 import type { Request, Response } from 'express'
+import { SystemClock } from '../clock/clock.js'
 import { loadConfig } from '../config/config.js'
 import type { Route } from '../http/route-table.js'
+import type { ChannelScope, Scope } from '../role/scope.js'
 import { type AccessRule, admits, rolesOf } from './access-rule.js'
 import { Access } from './access.js'
 import { AdminGuard } from './admin.guard.js'
@@ -12,12 +14,20 @@ import { ServiceAuthGuard } from './service-auth.guard.js'
 import { Tokens } from './tokens.js'
 
 const config = loadConfig({})
-const authenticator = new Authenticator(new BearerStrategy(new Tokens(config)))
+const clock = new SystemClock()
+const authenticator = new Authenticator(new BearerStrategy(new Tokens(config, clock), clock))
 const access = new Access(authenticator, new ServiceAuthGuard(), new AdminGuard(), config)
 
-const ask = (rule: AccessRule, role: Role): string => {
-  const request = { principal: { name: 'somebody', role } } as Request
-  const route = { access: rule, openedBy: undefined, controller: Access, handler: 'admit' } as unknown as Route
+interface Asked {
+  scopes?: readonly Scope[]
+  channel?: ChannelScope
+  closedTo?: readonly Scope[]
+}
+
+const ask = (rule: AccessRule, role: Role, { scopes, channel, closedTo = [] }: Asked = {}): string => {
+  const request = { principal: { name: 'somebody', role, scopes } } as Request
+  const guarded = { access: rule, openedBy: undefined, controller: Access, handler: 'admit', channel, closedTo }
+  const route = guarded as unknown as Route
   try {
     access.admit(request, {} as Response, route)
     return 'admitted'
@@ -26,7 +36,7 @@ const ask = (rule: AccessRule, role: Role): string => {
   }
 }
 
-const RULES: AccessRule[] = ['public', 'any', 'usage', 'service', 'admin']
+const RULES: AccessRule[] = ['public', 'any', 'docs', 'usage', 'service', 'admin']
 
 describe('access', () => {
   it.each(RULES)('of the rule %s is what the rule says of each role', (rule) => {
@@ -37,6 +47,30 @@ describe('access', () => {
     expect(ask(rule, 'auditor' as Role)).toBe(
       `forbidden: this needs a token with the role ${rolesOf(rule).join(' or ')}`,
     )
+  })
+
+  it.each<[AccessRule, Role, Scope[], ChannelScope | undefined, string]>([
+    ['usage', 'usage', ['mail'], 'mail', 'admitted'],
+    ['usage', 'usage', ['mail'], 'sms', 'forbidden: a token of the scope mail may not do this'],
+    ['usage', 'usage', ['mail'], undefined, 'forbidden: a token of the scope mail may not do this'],
+    ['usage', 'usage', ['sms', 'own'], 'sms', 'admitted'],
+    ['service', 'service', ['mail'], 'mail', 'admitted'],
+    ['service', 'admin', ['sms'], 'mail', 'forbidden: a token of the scope sms may not do this'],
+    ['admin', 'admin', ['sms'], 'sms', 'admitted'],
+    ['admin', 'admin', ['mail'], 'sms', 'forbidden: a token of the scope mail may not do this'],
+    ['any', 'usage', ['mail', 'own'], undefined, 'admitted'],
+    // What a role may not do, no scope gives it.
+    ['service', 'usage', ['mail'], 'mail', 'forbidden: this needs a token with the role service or admin'],
+    ['service', 'admin', ['own'], 'mail', 'forbidden: a token of the scope own may not do this'],
+  ])('of the rule %s, role %s, scopes %j, to %s: %s', (rule, role, scopes, channel, expected) => {
+    const asked = channel === undefined ? { scopes } : { scopes, channel }
+    expect(ask(rule, role, asked)).toBe(expected)
+  })
+
+  it('is what a route says of a scope, whatever its rule', () => {
+    expect(ask('any', 'usage', { scopes: ['own'], closedTo: ['own'] })).toMatch(/^forbidden: .* own /)
+    expect(ask('any', 'usage', { scopes: ['mail'], closedTo: ['own'] })).toBe('admitted')
+    expect(ask('any', 'usage', { closedTo: ['own'] })).toBe('admitted')
   })
 
   it('to quotas of SMS is for administrators alone', () => {

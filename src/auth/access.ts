@@ -3,19 +3,17 @@ import { ExecutionContextHost } from '@nestjs/core/internal'
 import type { Request, Response } from 'express'
 import { Config } from '../config/config.js'
 import { ServiceError } from '../error/service-error.js'
-import { type AccessRule, admits, neededFor } from './access-rule.js'
+import { admits, keptOutBy, leaves, neededFor, type Scoped } from './access-rule.js'
 import type { OpeningFlag } from './access.decorator.js'
 import { AdminGuard } from './admin.guard.js'
 import { Authenticator } from './authenticator.js'
 import { ServiceAuthGuard } from './service-auth.guard.js'
 
-/** What access is about: a route and its rule. */
-export interface Guarded {
+/** What access is about: a route, its rule (undefined: closed to everybody) and what it says of scopes. */
+export interface Guarded extends Scoped {
   readonly controller: Type
   /** The handler's name. */
   readonly handler: string
-  /** Undefined where none was declared: such a route is closed to everybody. */
-  readonly access: AccessRule | undefined
   /** Configuration that opens the route to everybody. */
   readonly openedBy: OpeningFlag | undefined
 }
@@ -49,10 +47,19 @@ export class Access {
   }
 
   /**
-   * May the principal that was found call the route?
+   * May the principal that was found call the route? Its role is asked first, then what narrows it.
    * @throws ServiceError forbidden
    */
   admit(request: Request, response: Response, route: Guarded): void {
+    this.admitRole(request, response, route)
+    const scopes = request.principal?.scopes
+    if (scopes === undefined) return
+    for (const scope of scopes) {
+      if (!leaves(scope, route)) throw new ServiceError('forbidden', keptOutBy(scope))
+    }
+  }
+
+  private admitRole(request: Request, response: Response, route: Guarded): void {
     switch (route.access) {
       case undefined:
         this.logger.error(
@@ -62,6 +69,7 @@ export class Access {
       case 'public':
         return
       case 'any':
+      case 'docs':
       case 'usage':
         if (request.principal !== undefined && admits(route.access, request.principal.role)) return
         throw new ServiceError('forbidden', neededFor(route.access))

@@ -4,12 +4,13 @@ import { AdminGuard } from './admin.guard.js'
 import { Authenticator } from './authenticator.js'
 import { BearerStrategy } from './bearer.strategy.js'
 import { ServiceAuthGuard } from './service-auth.guard.js'
+import { TokensFile } from './tokens-file.js'
 import { Tokens } from './tokens.js'
 
 /** Who calls. */
 @Global()
 @Module({
-  providers: [Tokens, BearerStrategy, Authenticator, ServiceAuthGuard, AdminGuard, Access],
-  exports: [Tokens, Authenticator, Access],
+  providers: [Tokens, TokensFile, BearerStrategy, Authenticator, ServiceAuthGuard, AdminGuard, Access],
+  exports: [Tokens, TokensFile, Authenticator, Access],
 })
 export class AuthModule {}

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
+import { SystemClock } from '../clock/clock.js'
 import { loadConfig } from '../config/config.js'
 import { Authenticator, Unauthenticated } from './authenticator.js'
 import { BearerStrategy } from './bearer.strategy.js'
@@ -6,13 +7,13 @@ import { hashOf, newToken } from './token.js'
 import { Tokens } from './tokens.js'
 
 const entry = (name: string, role: string, token: string) => `${name}:${role}:${hashOf(token).toString('hex')}`
-const authenticatorOf = (tokens: Tokens) => new Authenticator(new BearerStrategy(tokens))
+const clock = new SystemClock()
+const tokensOf = (env: NodeJS.ProcessEnv) => new Tokens(loadConfig(env), clock)
+const authenticatorOf = (tokens: Tokens) => new Authenticator(new BearerStrategy(tokens, clock))
 const good = authenticatorOf(
-  new Tokens(
-    loadConfig({
-      AUTH_TOKENS: [entry('a', 'usage', 'one'), entry('b', 'admin', 'two'), entry('b', 'admin', 'three')].join(','),
-    }),
-  ),
+  tokensOf({
+    AUTH_TOKENS: [entry('a', 'usage', 'one'), entry('b', 'admin', 'two'), entry('b', 'admin', 'three')].join(','),
+  }),
 )
 const ask = (authorization?: string, more: object = {}) =>
   good.authenticate({ ...(authorization === undefined ? {} : { authorization }), ...more }, [])
@@ -52,9 +53,40 @@ describe('the authenticator', () => {
   })
 
   it('keeps two applications in one process apart', async () => {
-    const other = authenticatorOf(new Tokens(loadConfig({ AUTH_TOKENS: entry('c', 'service', 'one') })))
+    const other = authenticatorOf(tokensOf({ AUTH_TOKENS: entry('c', 'service', 'one') }))
     await expect(ask('Bearer one')).resolves.toMatchObject({ name: 'a' })
     await expect(other.authenticate({ authorization: 'Bearer one' }, [])).resolves.toMatchObject({ name: 'c' })
+  })
+})
+
+describe('a token with an end', () => {
+  const end = Date.parse('2027-01-01T00:00:00Z')
+  let now = end
+  const present = { now: () => now }
+  const env = { AUTH_TOKENS: `${entry('a', 'usage', 'one')}:2027-01-01T00:00:00Z,${entry('a', 'usage', 'two')}` }
+  const tokens = new Tokens(loadConfig(env), present)
+  const authenticator = new Authenticator(new BearerStrategy(tokens, present))
+  const asked = async (token: string): Promise<string> =>
+    authenticator.authenticate({ authorization: `Bearer ${token}` }, []).then(
+      ({ name }) => name,
+      (error: unknown) => (error as Unauthenticated).challenge,
+    )
+
+  it('is good up to that instant, and unknown after it', async () => {
+    now = end
+    expect(await asked('one')).toBe('a')
+    now = end + 1
+    expect(await asked('one')).toBe('Bearer realm="quota", error="invalid_token"')
+    expect(await asked('two')).toBe('a')
+    now = end - 1
+    expect(await asked('one')).toBe('a')
+  })
+
+  it('tells when, as long as it is good', () => {
+    now = end
+    expect([...tokens.ends()]).toEqual([['a', end]])
+    now = end + 1
+    expect([...tokens.ends()]).toEqual([])
   })
 })
 
@@ -65,7 +97,7 @@ describe('tokens', () => {
   })
 
   it('are made for the run where none is configured', async () => {
-    const tokens = new Tokens(loadConfig({}))
+    const tokens = tokensOf({})
     expect(tokens.made.map(({ name, role }) => [name, role])).toEqual([
       ['service', 'service'],
       ['admin', 'admin'],
@@ -80,6 +112,6 @@ describe('tokens', () => {
   })
 
   it('are not made beside configured ones', () => {
-    expect(new Tokens(loadConfig({ AUTH_TOKENS: entry('a', 'usage', 'one') })).made).toEqual([])
+    expect(tokensOf({ AUTH_TOKENS: entry('a', 'usage', 'one') }).made).toEqual([])
   })
 })

@@ -58,7 +58,12 @@ export class Authenticator {
         // The strategy says 400 for a header of another form; the contract's answer to every request without a good
         // token is 401.
         const text = typeof challenge === 'string' ? challenge : `Bearer realm="${REALM}", error="invalid_request"`
-        reject(new Unauthenticated(text.includes('invalid_token') ? 'the token is not known here' : NEEDED, text))
+        reject(
+          new Unauthenticated(
+            text.includes('invalid_token') ? 'the token is not known here, or its time is over' : NEEDED,
+            text,
+          ),
+        )
       }
       attempt.authenticate({ headers })
     })

@@ -2,9 +2,10 @@ import { timingSafeEqual } from 'node:crypto'
 import { Injectable } from '@nestjs/common'
 import { PassportStrategy } from '@nestjs/passport'
 import { Strategy } from 'passport-http-bearer'
+import { Clock } from '../clock/clock.js'
 import type { Principal } from './principal.js'
 import { hashOf } from './token.js'
-import { Tokens } from './tokens.js'
+import { type KnownToken, Tokens } from './tokens.js'
 
 /** Named in the challenge of a 401. */
 export const REALM = 'quota'
@@ -12,26 +13,25 @@ export const REALM = 'quota'
 /** Passport's bearer strategy over the service's tokens: says whose a token is. */
 @Injectable()
 export class BearerStrategy extends PassportStrategy(Strategy) {
-  private readonly entries: readonly { readonly hash: Buffer; readonly principal: Principal }[]
-
-  constructor(tokens: Tokens) {
+  constructor(
+    private readonly tokens: Tokens,
+    private readonly clock: Clock,
+  ) {
     super({ realm: REALM })
-    this.entries = tokens.entries.map(({ name, role, hash }) => ({
-      hash,
-      principal: Object.freeze({ name, role }),
-    }))
   }
 
   /**
-   * @returns whose token it is, or false. Every entry is compared, so that the time taken tells nothing about which one
-   *   it is.
+   * @returns whose token it is, or false, also where its time is over. Every entry is compared, so that the time taken
+   *   tells nothing about which one it is.
    */
   validate(token: string): Principal | false {
     const hash = hashOf(token)
-    let found: Principal | false = false
-    for (const { hash: known, principal } of this.entries) {
-      if (timingSafeEqual(known, hash)) found = principal
+    let found: KnownToken | undefined
+    for (const known of this.tokens.known) {
+      if (timingSafeEqual(known.hash, hash)) found = known
     }
-    return found
+    if (found === undefined) return false
+    const { notAfter, principal } = found
+    return notAfter !== undefined && this.clock.now() > notAfter ? false : principal
   }
 }

@@ -1,6 +1,10 @@
-import { Injectable } from '@nestjs/common'
-import { Config, type TokenEntry } from '../config/config.js'
+import { Injectable, Logger, type OnModuleInit } from '@nestjs/common'
+import { Clock } from '../clock/clock.js'
+import { Config } from '../config/config.js'
+import type { TokenEntry } from '../config/token-entries.js'
+import { formatInstant, type Instant } from '../quota/instant.js'
 import type { Role } from '../role/role.js'
+import type { Principal } from './principal.js'
 import { hashOf, newToken } from './token.js'
 
 /** A token made at start, to be printed on the terminal once. */
@@ -10,19 +14,100 @@ export interface MadeToken {
   readonly token: string
 }
 
-/** The good tokens: the configured ones, or outside production, where none is configured, two made for this run. */
+/** A good token as requests are compared with it. */
+export interface KnownToken {
+  readonly hash: Buffer
+  readonly principal: Principal
+  /** The last instant at which it is good; undefined where it has no end. */
+  readonly notAfter: Instant | undefined
+}
+
+/**
+ * The good tokens: the configured ones, or outside production, where none is configured, two made for this run. What is
+ * known at a time is one list that never changes; another one takes its place as a whole.
+ */
 @Injectable()
-export class Tokens {
-  readonly entries: readonly TokenEntry[]
+export class Tokens implements OnModuleInit {
+  private readonly logger = new Logger('Tokens')
+  private entries: readonly TokenEntry[]
+  private list: readonly KnownToken[]
   /** The tokens made for this run; empty where some are configured. */
   readonly made: readonly MadeToken[]
 
-  constructor(config: Config) {
+  constructor(
+    config: Config,
+    private readonly clock: Clock,
+  ) {
     const roles: Role[] = config.tokens.length > 0 || config.production ? [] : ['service', 'admin']
     this.made = roles.map((role) => ({ name: role, role, token: newToken(role) }))
     this.entries = [
       ...config.tokens,
-      ...this.made.map(({ name, role, token }) => ({ name, role, hash: hashOf(token) })),
+      ...this.made.map(({ name, role, token }) => ({
+        name,
+        role,
+        scopes: undefined,
+        hash: hashOf(token),
+        notAfter: undefined,
+      })),
     ]
+    this.list = knownBy(this.entries)
   }
+
+  onModuleInit(): void {
+    this.warn(this.entries)
+  }
+
+  /** Every token, good or over. */
+  get known(): readonly KnownToken[] {
+    return this.list
+  }
+
+  /**
+   * Knows these from now on, and no others.
+   * @returns how many were not there before, and how many are no longer
+   */
+  replace(entries: readonly TokenEntry[]): { readonly added: number; readonly gone: number } {
+    const before = new Set(this.entries.map(textOf))
+    const after = new Set(entries.map(textOf))
+    const added = entries.filter((entry) => !before.has(textOf(entry)))
+    const gone = this.entries.filter((entry) => !after.has(textOf(entry))).length
+    if (added.length > 0 || gone > 0) {
+      this.entries = entries
+      this.list = knownBy(entries)
+      this.warn(added)
+    }
+    return { added: added.length, gone }
+  }
+
+  /** When the first of each principal's tokens ends that are good yet; whose tokens have no end is left out. */
+  ends(): Map<string, Instant> {
+    const now = this.clock.now()
+    const ends = new Map<string, Instant>()
+    for (const { name, notAfter } of this.entries) {
+      if (notAfter !== undefined && notAfter >= now) ends.set(name, Math.min(ends.get(name) ?? notAfter, notAfter))
+    }
+    return ends
+  }
+
+  private warn(entries: readonly TokenEntry[]): void {
+    const now = this.clock.now()
+    for (const { name, notAfter } of entries) {
+      if (notAfter !== undefined && notAfter < now)
+        this.logger.warn(`a token of ${name} is refused: its not_after, ${formatInstant(notAfter)}, has passed`)
+    }
+  }
+}
+
+function knownBy(entries: readonly TokenEntry[]): readonly KnownToken[] {
+  return Object.freeze(
+    entries.map(({ name, role, scopes, hash, notAfter }) => ({
+      hash,
+      principal: Object.freeze({ name, role, scopes }),
+      notAfter,
+    })),
+  )
+}
+
+function textOf({ name, role, scopes, hash, notAfter }: TokenEntry): string {
+  return JSON.stringify([name, role, scopes, hash.toString('hex'), notAfter])
 }

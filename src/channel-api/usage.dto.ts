@@ -269,7 +269,7 @@ export class CheckDto {
 
 /** Where a page of the ledger ends. */
 export abstract class LedgerPageFields {
-  /** Hand it in as `before` for the next page; null at the end. */
+  /** Hand it in as `before` for the next page; null at the end. To a token of the scope `own` a page with few or no operations may name a next one. */
   @ResponseText({ nullable: true, format: 'uuid', example: EXAMPLE_UUID })
   next_before!: string | null
 

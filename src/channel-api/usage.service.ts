@@ -82,19 +82,19 @@ export class UsageService<Q extends QuotaRow> {
   }
 
   /** One operation. */
-  async get(operationId: string): Promise<OperationView> {
-    return this.readers.usage.get(operationId)
+  async get(caller: Caller, operationId: string): Promise<OperationView> {
+    return this.readers.usage.get(caller, operationId)
   }
 
   /** A page of the ledger: of an owner, of a quota, or the one operation of a key. */
-  async list({ name }: Caller, query: LedgerFields): Promise<LedgerPage> {
+  async list(asking: Caller, query: LedgerFields): Promise<LedgerPage> {
     const ownerId = optionalOwnerOf(this.channel, query)
     const { quota_id: quotaId, idempotency_key: key, caller, before, state, kind } = query
     const { usage, upkeep } = this.readers
-    if (key !== undefined) return usage.byKey(caller ?? name, key)
+    if (key !== undefined) return usage.byKey(asking, caller ?? asking.name, key)
     const of = ownerId === undefined ? { quotaId: quotaId ?? 0 } : { ownerId }
     const size = query.page_size ?? DEFAULT_PAGE_SIZE
-    const page = await usage.ledger(of, before, size, { state, kind, ...periodOf(query) })
+    const page = await usage.ledger(asking, of, before, size, { state, kind, ...periodOf(query) })
     return upkeep.beginsAt === null ? page : { ...page, begins_at: formatInstant(upkeep.beginsAt) }
   }
 
@@ -110,8 +110,8 @@ export class UsageService<Q extends QuotaRow> {
   }
 
   /** What was done with an operation, oldest first. */
-  async acts(operationId: string): Promise<{ items: ActView[] }> {
-    return { items: await this.readers.usage.acts(operationId) }
+  async acts(caller: Caller, operationId: string): Promise<{ items: ActView[] }> {
+    return { items: await this.readers.usage.acts(caller, operationId) }
   }
 
   /**

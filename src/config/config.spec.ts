@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { rootCertificates } from 'node:tls'
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import express from 'express'
 import { ConfigError, loadConfig, loadDatabaseConfig, type ServerConfig } from './config.js'
 
@@ -35,6 +35,8 @@ describe('loadConfig', () => {
       production: false,
       host: '127.0.0.1',
       port: 3000,
+      metricsPort: undefined,
+      metricsHost: '127.0.0.1',
       database: { kind: 'sqlite', path: './data/quota.db' },
       tokens: [],
       corsOrigins: [],
@@ -76,6 +78,8 @@ describe('loadConfig', () => {
       ...PRODUCTION,
       HOST: '0.0.0.0',
       PORT: '0',
+      METRICS_PORT: '9464',
+      METRICS_HOST: '::1',
       DATABASE_POOL_SIZE: '3',
       CORS_ORIGINS: 'https://office.example, http://localhost:5173',
       DOCS_PUBLIC: 'true',
@@ -99,6 +103,8 @@ describe('loadConfig', () => {
       production: true,
       host: '0.0.0.0',
       port: 0,
+      metricsPort: 9464,
+      metricsHost: '::1',
       database: { kind: 'mysql', url: PRODUCTION.DATABASE_URL, poolSize: 3 },
       tokens: [{ name: 'ops', role: 'admin', hash: Buffer.from(DIGEST, 'hex') }],
       corsOrigins: ['https://office.example', 'http://localhost:5173'],
@@ -147,6 +153,20 @@ describe('loadConfig', () => {
       'RETENTION_DAYS must be an integer from 30 to 36500',
       'CHANGES_RETENTION_DAYS must be an integer from 30 to 36500',
     ])
+  })
+
+  it('serves metrics on a port of their own where one is named, on the host of the others', () => {
+    expect(loadConfig({ METRICS_PORT: '9464', HOST: '10.0.0.1' })).toMatchObject({
+      metricsPort: 9464,
+      metricsHost: '10.0.0.1',
+    })
+    expect(loadConfig({ METRICS_PORT: '0', PORT: '0' })).toMatchObject({ port: 0, metricsPort: 0 })
+    expect(mistakes({ METRICS_PORT: '3000' })).toEqual(['METRICS_PORT must differ from PORT'])
+    expect(mistakes({ METRICS_PORT: '80', PORT: '80', METRICS_HOST: '::1' })).toEqual([
+      'METRICS_PORT must differ from PORT',
+    ])
+    expect(mistakes({ METRICS_PORT: 'x' })).toEqual(['METRICS_PORT must be an integer from 0 to 65535'])
+    expect(mistakes({ METRICS_HOST: '::1' })).toEqual(['METRICS_HOST needs METRICS_PORT'])
   })
 
   it('wants the delay within the grace time', () => {
@@ -339,6 +359,45 @@ describe('AUTH_TOKENS', () => {
     expect(found.join()).not.toMatch(new RegExp(`${DIGEST}|${OTHER}|hush`))
   })
 
+  it.each([
+    ['usage+mail', 'usage', ['mail']],
+    ['usage+own+sms', 'usage', ['sms', 'own']],
+    ['service+mail', 'service', ['mail']],
+    ['admin+sms', 'admin', ['sms']],
+    ['admin', 'admin', undefined],
+  ])('takes %s for a role and what narrows it', (right, role, scopes) => {
+    expect(loadConfig({ AUTH_TOKENS: `a:${right}:${DIGEST}` }).tokens).toEqual([
+      { name: 'a', role, scopes, hash: Buffer.from(DIGEST, 'hex') },
+    ])
+  })
+
+  it.each([
+    ['usage+hush', 'a scope must be one of mail, sms, own'],
+    ['usage+', 'a scope must be one of mail, sms, own'],
+    ['usage+Mail', 'a scope must be one of mail, sms, own'],
+    ['usage+service', 'a scope must be one of mail, sms, own'],
+    ['usage+own+own', 'a scope is named twice'],
+    ['usage+mail+sms', 'a token has one of the scopes mail, sms, or neither and with it every channel'],
+    ['service+own', 'the scope own does not go with the role service; it goes with usage'],
+    ['metrics+mail', 'the scope mail does not go with the role metrics; it goes with usage, service, admin'],
+    ['admin+own', 'the scope own does not go with the role admin; it goes with usage'],
+    ['mail', 'the role must be one of usage, service, admin, metrics'],
+  ])('refuses %s', (right, why) => {
+    const found = mistakes({ AUTH_TOKENS: `a:${right}:${DIGEST}` })
+    expect(found).toEqual([`AUTH_TOKENS, entry 1: ${why}`])
+    expect(found.join()).not.toContain('hush')
+  })
+
+  it('refuses one name with two scopes', () => {
+    const same = `a:usage+own+mail:${DIGEST},a:usage+mail+own:${OTHER}`
+    expect(mistakes({ AUTH_TOKENS: same })).toEqual([])
+    for (const right of ['usage', 'usage+own', 'usage+sms+own']) {
+      expect(mistakes({ AUTH_TOKENS: `a:usage+own+mail:${DIGEST},a:${right}:${OTHER}` })).toEqual([
+        'AUTH_TOKENS, entry 2: another entry of that name has other scopes',
+      ])
+    }
+  })
+
   it('refuses one name with two roles, and one token twice', () => {
     expect(mistakes({ AUTH_TOKENS: `a:usage:${DIGEST},a:admin:${OTHER}` })).toEqual([
       'AUTH_TOKENS, entry 2: another entry of that name has another role',
@@ -348,8 +407,98 @@ describe('AUTH_TOKENS', () => {
     ])
   })
 
+  it.each([
+    ['2027-01-01T00:00:00Z', '2027-01-01T00:00:00.000Z'],
+    ['2027-01-01T01:30:00.0009+01:30', '2027-01-01T00:00:00.000Z'],
+    ['1999-12-31T23:59:59.999z', '1999-12-31T23:59:59.999Z'],
+  ])('takes %s for the end of a token', (time, end) => {
+    const { tokens } = loadConfig({ AUTH_TOKENS: `a:usage:${DIGEST}:${time},b:usage+own:${OTHER}` })
+    expect(tokens.map(({ notAfter }) => notAfter)).toEqual([Date.parse(end), undefined])
+  })
+
+  it.each([
+    '',
+    'x',
+    '2027-01-01',
+    '2027-01-01T00:00:00',
+    '2027-01-01T00:00:00Z:',
+    '2027-02-29T00:00:00Z',
+    '1798761600',
+  ])('refuses %j as one', (time) => {
+    expect(mistakes({ AUTH_TOKENS: `a:usage:${DIGEST}:${time}` })).toEqual([
+      expect.stringMatching(/^AUTH_TOKENS, entry 1: must be name:role:sha256hex, or .*:not_after with a time like/),
+    ])
+  })
+
   it('refuses a list without entries', () => {
     expect(mistakes({ AUTH_TOKENS: ',' })).toEqual(['AUTH_TOKENS holds no entry'])
     expect(mistakes({ ...PRODUCTION, AUTH_TOKENS: ',' })).toEqual(['AUTH_TOKENS holds no entry'])
+  })
+})
+
+describe('AUTH_TOKENS_FILE', () => {
+  let folder: string
+  const file = (text: string): string => {
+    const path = join(folder, 'tokens')
+    writeFileSync(path, text)
+    return path
+  }
+
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'quota-config-'))
+  })
+
+  afterAll(() => {
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  it.each([
+    ['lines', `ops:admin:${DIGEST}\nmta:usage+own:${OTHER}:2027-01-01T00:00:00Z\n`],
+    ['lines as other systems end them', `\uFEFFops:admin:${DIGEST}\r\nmta:usage+own:${OTHER}:2027-01-01T00:00:00Z\r\n`],
+    ['commas', `ops:admin:${DIGEST} , mta:usage+own:${OTHER}:2027-01-01T00:00:00Z`],
+    [
+      'comments',
+      `# people\n\nops:admin:${DIGEST} # anna, boris\n# machines\nmta:usage+own:${OTHER}:2027-01-01T00:00:00Z#x`,
+    ],
+  ])('holds entries, with %s', (_how, text) => {
+    const tokensFile = file(text)
+    for (const env of [{}, { ...PRODUCTION, AUTH_TOKENS: '' }]) {
+      const config = loadConfig({ ...env, AUTH_TOKENS_FILE: tokensFile })
+      expect(config.tokensFile).toBe(tokensFile)
+      expect(config.tokens).toEqual([
+        { name: 'ops', role: 'admin', hash: Buffer.from(DIGEST, 'hex') },
+        {
+          name: 'mta',
+          role: 'usage',
+          scopes: ['own'],
+          hash: Buffer.from(OTHER, 'hex'),
+          notAfter: Date.UTC(2027, 0, 1),
+        },
+      ])
+    }
+  })
+
+  it.each([
+    ['', 'AUTH_TOKENS_FILE holds no entry'],
+    ['# nothing\n ,\n', 'AUTH_TOKENS_FILE holds no entry'],
+    [`a:usage:${DIGEST}\n# hush\nhush:root:${OTHER}\n`, 'AUTH_TOKENS_FILE, entry 2: the role must be one of'],
+    ['#'.repeat(1_000_001), 'AUTH_TOKENS_FILE is longer than 1000000 characters'],
+  ])('is refused with mistakes in it', (text, why) => {
+    const found = mistakes({ ...PRODUCTION, AUTH_TOKENS: '', AUTH_TOKENS_FILE: file(text) })
+    expect(found).toEqual([expect.stringContaining(why)])
+    expect(found.join()).not.toMatch(new RegExp(`${DIGEST}|${OTHER}|hush`))
+  })
+
+  it('is refused where it cannot be read, also outside production', () => {
+    expect(mistakes({ AUTH_TOKENS_FILE: join(folder, 'none') })).toEqual([
+      expect.stringMatching(/^AUTH_TOKENS_FILE cannot be read: ENOENT/),
+    ])
+    expect(mistakes({ AUTH_TOKENS_FILE: folder })).toEqual([expect.stringMatching(/^AUTH_TOKENS_FILE cannot be read/)])
+  })
+
+  it('is refused beside AUTH_TOKENS', () => {
+    expect(mistakes({ ...PRODUCTION, AUTH_TOKENS_FILE: file(`a:usage:${OTHER}`) })).toEqual([
+      'AUTH_TOKENS and AUTH_TOKENS_FILE are both set: the tokens come from one of them',
+    ])
   })
 })

@@ -1,15 +1,7 @@
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
-import { type Role, ROLES } from '../role/role.js'
-
-/** One good token, known by its hash alone. */
-export interface TokenEntry {
-  readonly name: string
-  readonly role: Role
-  /** SHA-256 of the token, 32 bytes. */
-  readonly hash: Buffer
-}
+import { parseTokens, parseTokensFile, type ReadTokens, type TokenEntry, TOKENS_FILE } from './token-entries.js'
 
 /** How much the log tells: each level also tells what the ones before it do. */
 export type LogLevel = 'error' | 'warn' | 'info' | 'debug'
@@ -52,9 +44,15 @@ export abstract class Config {
   abstract readonly host: string
   /** Port to listen on, 0 … 65535; 0 lets the system choose. */
   abstract readonly port: number
+  /** Port that `/metrics` is served on instead, 0 … 65535; undefined where it is on the other one. */
+  abstract readonly metricsPort: number | undefined
+  /** Address to listen on for it. */
+  abstract readonly metricsHost: string
   abstract readonly database: DatabaseConfig
-  /** The good tokens; empty only outside production, where tokens are then made at start. */
+  /** The good tokens at start; empty only outside production, where tokens are then made. */
   abstract readonly tokens: readonly TokenEntry[]
+  /** The file that the tokens stand in, which is read again when it changes; undefined where there is none. */
+  abstract readonly tokensFile: string | undefined
   /** Origins whose pages may call, exactly as browsers write them. Empty: none. */
   abstract readonly corsOrigins: readonly string[]
   /** Are `/docs` and `/openapi.json` open to everybody? */
@@ -163,6 +161,11 @@ class Reader {
   }
 }
 
+const MAX_PORT = 65_535
+
+/** Callers on the same machine, until somebody says otherwise. */
+const DEFAULT_HOST = '127.0.0.1'
+
 /** Where the data lies outside production, when nothing is said. */
 export const DEFAULT_DATABASE_URL = 'sqlite:./data/quota.db'
 
@@ -258,46 +261,34 @@ function parseSqliteUrl(rest: string): DatabaseConfig | string {
   return { kind: 'sqlite', path }
 }
 
-const TOKEN_NAME = /^[A-Za-z0-9._-]{1,64}$/
-
-/** Why a token's name is refused, or undefined. */
-export function tokenNameMistake(name: string): string | undefined {
-  return TOKEN_NAME.test(name) ? undefined : 'a name must be 1 to 64 characters of A-Z a-z 0-9 . _ -'
-}
-
-// Entries are told by their place: a digest pasted into the wrong field must not end up in a log.
-function readTokens(read: Reader, production: boolean): TokenEntry[] {
-  const tokens: TokenEntry[] = []
-  const roles = new Map<string, Role>()
-  const hashes = new Set<string>()
-  for (const [index, entry] of read.list('AUTH_TOKENS').entries()) {
-    const place = `AUTH_TOKENS, entry ${index + 1}`
-    const [name = '', roleText = '', hash = '', ...rest] = entry.split(':')
-    const role = ROLES.find((one) => one === roleText)
-    const mistakes = [
-      ...(rest.length > 0 || hash === '' ? ['must be name:role:sha256hex'] : []),
-      ...(TOKEN_NAME.test(name) ? [] : [tokenNameMistake(name) ?? '']),
-      ...(role === undefined ? [`the role must be one of ${ROLES.join(', ')}`] : []),
-      ...(hash === '' || /^[0-9a-f]{64}$/i.test(hash) ? [] : ['the digest must be the 64 hex digits of a SHA-256']),
-    ]
-    if (hashes.has(hash.toLowerCase())) mistakes.push('another entry has the same digest')
-    if (role !== undefined && (roles.get(name) ?? role) !== role) {
-      mistakes.push('another entry of that name has another role')
-    }
-    read.mistakes.push(...mistakes.map((mistake) => `${place}: ${mistake}`))
-    if (mistakes.length > 0 || role === undefined) continue
-    hashes.add(hash.toLowerCase())
-    roles.set(name, role)
-    tokens.push({ name, role, hash: Buffer.from(hash, 'hex') })
+/** The good tokens, and the file that they are read from again, if they come from one. */
+function readTokens(read: Reader, production: boolean): Pick<Config, 'tokens' | 'tokensFile'> {
+  const text = read.text('AUTH_TOKENS')
+  const tokensFile = read.text(TOKENS_FILE)
+  if (text !== undefined && tokensFile !== undefined) {
+    read.mistakes.push(`AUTH_TOKENS and ${TOKENS_FILE} are both set: the tokens come from one of them`)
   }
-  if (production && read.text('AUTH_TOKENS') === undefined) {
-    read.mistakes.push(
-      'AUTH_TOKENS is required with NODE_ENV=production: name:role:sha256hex, comma-separated; `npm run token` makes one',
-    )
-  } else if (read.text('AUTH_TOKENS') !== undefined && tokens.length === 0 && read.list('AUTH_TOKENS').length === 0) {
+  const entries = read.list('AUTH_TOKENS')
+  if (text === undefined && tokensFile === undefined) {
+    if (production) {
+      read.mistakes.push(
+        `AUTH_TOKENS is required with NODE_ENV=production, or ${TOKENS_FILE}: name:role:sha256hex, comma-separated; \`npm run token\` makes one`,
+      )
+    }
+  } else if (text !== undefined && entries.length === 0) {
     read.mistakes.push('AUTH_TOKENS holds no entry')
   }
-  return tokens
+  const found = tokensFile === undefined ? parseTokens(entries, 'AUTH_TOKENS') : readTokensFile(tokensFile)
+  read.mistakes.push(...found.mistakes)
+  return { tokens: found.tokens, tokensFile }
+}
+
+function readTokensFile(path: string): ReadTokens {
+  try {
+    return parseTokensFile(readFileSync(path, 'utf8'))
+  } catch (error) {
+    return { tokens: [], mistakes: [`${TOKENS_FILE} cannot be read: ${(error as Error).message}`] }
+  }
 }
 
 function readOrigins(read: Reader): string[] {
@@ -363,10 +354,12 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
   }
   const config: Config = {
     production,
-    host: read.text('HOST') ?? '127.0.0.1',
-    port: read.integer('PORT', 3000, 0, 65_535),
+    host: read.text('HOST') ?? DEFAULT_HOST,
+    port: read.integer('PORT', 3000, 0, MAX_PORT),
+    metricsPort: read.text('METRICS_PORT') === undefined ? undefined : read.integer('METRICS_PORT', 0, 0, MAX_PORT),
+    metricsHost: read.text('METRICS_HOST') ?? read.text('HOST') ?? DEFAULT_HOST,
     database: Object.freeze(readDatabase(read, production)),
-    tokens: Object.freeze(readTokens(read, production).map((token) => Object.freeze(token))),
+    ...readTokens(read, production),
     corsOrigins: Object.freeze(readOrigins(read)),
     docsPublic: read.flag('DOCS_PUBLIC'),
     metricsPublic: read.flag('METRICS_PUBLIC'),
@@ -388,6 +381,12 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
   }
   if (config.shutdownDelaySeconds >= config.shutdownGraceSeconds) {
     read.mistakes.push('SHUTDOWN_DELAY_SECONDS must be less than SHUTDOWN_GRACE_SECONDS')
+  }
+  if (config.metricsPort !== undefined && config.metricsPort !== 0 && config.metricsPort === config.port) {
+    read.mistakes.push('METRICS_PORT must differ from PORT')
+  }
+  if (config.metricsPort === undefined && read.text('METRICS_HOST') !== undefined) {
+    read.mistakes.push('METRICS_HOST needs METRICS_PORT')
   }
   if (read.mistakes.length > 0) throw new ConfigError(read.mistakes)
   return Object.freeze(config)

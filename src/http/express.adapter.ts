@@ -1,4 +1,11 @@
-import { createServer, IncomingMessage, type RequestListener, ServerResponse } from 'node:http'
+import {
+  createServer,
+  IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerOptions,
+  ServerResponse,
+} from 'node:http'
 import { ExpressAdapter } from '@nestjs/platform-express'
 import type { Express, Request, Response } from 'express'
 import { reply } from './reply.js'
@@ -20,6 +27,7 @@ export type Listener = (request: Request, response: Response) => void
  */
 export class NativeExpressAdapter extends ExpressAdapter {
   private readonly kept = new Map<string, RouteHandler>()
+  private born: ServerOptions | undefined
 
   /** What Nest made of the routes, by method and declared path: `GET /api/v1/quotas/:id`. */
   get handlers(): ReadonlyMap<string, RouteHandler> {
@@ -44,7 +52,13 @@ export class NativeExpressAdapter extends ExpressAdapter {
     Object.setPrototypeOf(BornResponse.prototype, express.response)
     express.request = BornRequest.prototype as Request
     express.response = BornResponse.prototype as Response
-    this.httpServer = createServer({ IncomingMessage: BornRequest, ServerResponse: BornResponse }, express)
+    this.born = { IncomingMessage: BornRequest, ServerResponse: BornResponse } as unknown as ServerOptions
+    this.httpServer = createServer(this.born, express)
+  }
+
+  /** Makes another server, whose requests and answers are born as those of the application's own. */
+  serverFor(listener: Listener): Server {
+    return createServer(this.born ?? {}, listener as unknown as RequestListener)
   }
 
   override get(...route: unknown[]): unknown {

@@ -39,7 +39,7 @@ class ListQuery extends CursorPageQuery {
 }
 
 @Controller('api/things')
-@ServiceAuth()
+@ServiceAuth('mail')
 class ThingController {
   @Get()
   list(@Query() query: ListQuery): object {
@@ -112,7 +112,7 @@ class DoorController {
   }
 
   @Get('admin')
-  @AdminAuth()
+  @AdminAuth('sms')
   admin(): object {
     return { open: true }
   }

@@ -3,7 +3,7 @@ import { HttpAdapterHost } from '@nestjs/core'
 import type { Request, Response } from 'express'
 import { Access } from '../auth/access.js'
 import { validationFailed } from '../error/service-error.js'
-import type { NativeExpressAdapter, RouteHandler } from './express.adapter.js'
+import type { Listener, NativeExpressAdapter, RouteHandler } from './express.adapter.js'
 import { ProblemFilter } from './problem.filter.js'
 import { RequestForm } from './request-form.js'
 import { type Route, RouteTable } from './route-table.js'
@@ -26,7 +26,6 @@ export type Gate = (request: Request, response: Response) => unknown
 @Injectable()
 export class RequestPipeline implements OnModuleInit {
   private readonly handlers = new Map<Route, RouteHandler>()
-  private gates: readonly Gate[] = []
 
   constructor(
     private readonly routes: RouteTable,
@@ -49,24 +48,32 @@ export class RequestPipeline implements OnModuleInit {
     if (handlers.size !== this.handlers.size) throw new Error('there are handlers without a route')
   }
 
-  /** Takes all requests from now on. @param gates in order, before anything else is looked at */
-  open(gates: readonly Gate[]): void {
-    this.gates = gates
-    this.host.httpAdapter.listenWith((request, response) => {
-      void this.serve(request, response)
-    })
+  /**
+   * Takes all requests of the application's own socket from now on.
+   * @param gates in order, before anything else is looked at
+   * @param routes that are served there
+   */
+  open(gates: readonly Gate[], routes: RouteTable = this.routes): void {
+    this.host.httpAdapter.listenWith(this.listener(gates, routes))
   }
 
-  private async serve(request: Request, response: Response): Promise<void> {
+  /** Takes the requests of a socket. @param routes that are served there; any other is as if it were none */
+  listener(gates: readonly Gate[], routes: RouteTable): Listener {
+    return (request, response) => {
+      void this.serve(gates, routes, request, response)
+    }
+  }
+
+  private async serve(gates: readonly Gate[], routes: RouteTable, request: Request, response: Response): Promise<void> {
     let handler: RouteHandler
     try {
-      for (const gate of this.gates) if (gate(request, response) === true) return
+      for (const gate of gates) if (gate(request, response) === true) return
       const path = pathOf(request)
-      const found = this.routes.find(request.method, path)
+      const found = routes.find(request.method, path)
       if (found === undefined) {
         // Nobody learns which routes there are before they are known.
         await this.access.identify(request)
-        throw this.routes.refusal(path)
+        throw routes.refusal(path)
       }
       const { route } = found
       request.route = route

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { Body, Controller, Delete, Get, Post, Query, type Type } from '@nestjs/common'
-import { AdminAuth, AnyPrincipal, Public, ServiceAuth } from '../auth/access.decorator.js'
+import { AdminAuth, AnyPrincipal, ClosedTo, Public, ServiceAuth } from '../auth/access.decorator.js'
 import { BodyLimit } from './body-limit.decorator.js'
 import { IdField } from './field.decorator.js'
 import { Problems } from './problem.decorator.js'
@@ -16,15 +16,16 @@ class Bare {
 }
 
 @Controller('a')
-@ServiceAuth()
+@ServiceAuth('mail')
 class Things {
   @Get()
+  @ClosedTo('own')
   list(@Query() query: Dto): unknown {
     return query
   }
 
   @Post()
-  @AdminAuth()
+  @AdminAuth('sms')
   @BodyLimit(7)
   @Problems('quota_exceeded')
   make(@Body() dto: Dto): unknown {
@@ -62,6 +63,8 @@ describe('what a route declares', () => {
   it('is read from the handler, and else from its class', () => {
     expect(route('GET', '/a')).toMatchObject({
       access: 'service',
+      channel: 'mail',
+      closedTo: ['own'],
       takesQuery: true,
       takesBody: false,
       bodyLimit: 1_000,
@@ -69,6 +72,8 @@ describe('what a route declares', () => {
     })
     expect(route('POST', '/a')).toMatchObject({
       access: 'admin',
+      channel: 'sms',
+      closedTo: [],
       takesQuery: false,
       takesBody: true,
       bodyLimit: 7,
@@ -76,7 +81,7 @@ describe('what a route declares', () => {
     })
     expect(route('POST', '/a/usage/consume')).toMatchObject({ access: 'public', openedBy: undefined })
     expect(route('POST', '/a/usage/:op/commit')).toMatchObject({ access: 'any', openedBy: 'metricsPublic' })
-    expect(route('GET', '/b/:id')?.access).toBeUndefined()
+    expect(route('GET', '/b/:id')).toMatchObject({ access: undefined, channel: undefined })
   })
 
   it('is contested where a word may stand in a parameter’s place', () => {

@@ -3,8 +3,9 @@ import { METHOD_METADATA, PATH_METADATA, ROUTE_ARGS_METADATA, RouteParamtypes } 
 import { MetadataScanner } from '@nestjs/core'
 import type { Guarded } from '../auth/access.js'
 import type { AccessRule } from '../auth/access-rule.js'
-import { ACCESS_RULE, OPENED_BY, type OpeningFlag } from '../auth/access.decorator.js'
+import { ACCESS_RULE, CLOSED_TO, OPENED_BY, type OpeningFlag, ROUTE_CHANNEL } from '../auth/access.decorator.js'
 import { type ErrorCode, ServiceError } from '../error/service-error.js'
+import type { ChannelScope, Scope } from '../role/scope.js'
 import { BODY_LIMIT, DEFAULT_BODY_LIMIT, EMPTY_BODY_LIMIT } from './body-limit.decorator.js'
 import { hasRules } from './dto.js'
 import { PROBLEM_CODES } from './problem.decorator.js'
@@ -67,13 +68,20 @@ export class RouteTable {
    * @throws Error for what would be unsafe to serve: two handlers of one route, a body or query without validation, a
    *   path that is more than words and parameters
    */
-  constructor(controllers: readonly Type[]) {
-    this.routes = controllers.flatMap(routesOf)
+  constructor(controllers: readonly Type[], routes: readonly Route[] = controllers.flatMap(routesOf)) {
+    this.routes = routes
     for (const route of this.routes) this.enter(route)
     for (const route of this.routes as Mutable<Route>[]) {
+      // One that is another table's as well is finished.
+      if (Object.isFrozen(route)) continue
       route.contested = this.isContested(route)
       Object.freeze(route)
     }
+  }
+
+  /** A table of those routes alone that are wanted: the others are as if they were none. */
+  only(wanted: (route: Route) => boolean): RouteTable {
+    return new RouteTable([], this.routes.filter(wanted))
   }
 
   /**
@@ -169,6 +177,8 @@ function routesOf(controller: Type): Route[] {
         handler,
         access: own<AccessRule>(ACCESS_RULE),
         openedBy: own<OpeningFlag>(OPENED_BY),
+        channel: own<ChannelScope>(ROUTE_CHANNEL),
+        closedTo: own<Scope[]>(CLOSED_TO) ?? [],
         problems: own<ErrorCode[]>(PROBLEM_CODES) ?? [],
         takesBody,
         takesQuery,

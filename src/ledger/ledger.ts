@@ -21,6 +21,8 @@ export interface Caller {
   /** The principal's name, 1 … 64 characters. */
   readonly name: string
   readonly requestId: string
+  /** Are operations that others made to it as if they did not exist? */
+  readonly ownOnly: boolean
 }
 
 /** How a ledger is set up. */
@@ -29,7 +31,14 @@ export interface LedgerOptions extends EngineOptions {
   readonly plainConsumes: boolean
 }
 
-/** Owners of operations made or settled here lately; saves the look-up before a settlement. */
+/** What is remembered of a hold. */
+interface Remembered {
+  readonly ownerId: number
+  /** Who reserved it. */
+  readonly maker: string
+}
+
+/** Owners and makers of operations made or settled here lately; saves the look-up before a settlement. */
 const MAX_REMEMBERED = 50_000
 
 /**
@@ -43,7 +52,8 @@ export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, Befor
   private readonly ids: IdSource
   private readonly ownerOfQuota: DataLoader<number, number | undefined>
   private readonly ownerOfOperation: DataLoader<string, number | undefined>
-  private readonly remembered = new Map<string, number>()
+  private readonly makerOfOperation: DataLoader<string, string | undefined>
+  private readonly remembered = new Map<string, Remembered>()
 
   constructor(
     readonly channel: Channel<Q>,
@@ -56,11 +66,11 @@ export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, Befor
     this.engine = new Engine(channel, this.store, work, clock, options)
     this.refusals = new RefusalCounter(channel.name, this.store, work, clock)
     this.ids = new IdSource(clock)
-    // Whose a quota or an operation is never changes, so it may be read outside the locks: it says which lock to take.
-    this.ownerOfQuota = ownerLoader(work, async (transaction, ids) => this.store.ownersOfQuotas(transaction, ids))
-    this.ownerOfOperation = ownerLoader(work, async (transaction, ids) =>
-      this.store.ownersOfOperations(transaction, ids),
-    )
+    // Whose a quota or an operation is never changes, nor who made it, so that may be read outside the locks. The owner
+    // says which lock to take.
+    this.ownerOfQuota = mapLoader(work, async (transaction, ids) => this.store.ownersOfQuotas(transaction, ids))
+    this.ownerOfOperation = mapLoader(work, async (transaction, ids) => this.store.ownersOfOperations(transaction, ids))
+    this.makerOfOperation = mapLoader(work, async (transaction, ids) => this.store.makersOf(transaction, ids))
   }
 
   /**
@@ -99,7 +109,7 @@ export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, Befor
    * @param key the caller's Idempotency-Key, if any: a retry then resets nothing again
    */
   async reset(caller: Caller, quotaId: number, version: number | undefined, key: string | null): Promise<Outcome> {
-    const ownerId = await this.ownerUnlessReused(caller, key, async () => this.quotaOwner(quotaId))
+    const ownerId = await this.ownerUnlessReused(caller, key, quotaId, async () => this.quotaOwner(quotaId))
     return this.submit(caller, ownerId, { kind: 'reset', quotaId, version }, key)
   }
 
@@ -123,17 +133,19 @@ export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, Befor
 
   /** Spends what a hold keeps, or `amount` of it; the rest returns. */
   async commit(caller: Caller, operationId: string, amount: number | undefined): Promise<Outcome> {
-    return this.submit(caller, await this.operationOwner(operationId), { kind: 'commit', operationId, amount })
+    return this.submit(caller, await this.operationOwner(caller, operationId), { kind: 'commit', operationId, amount })
   }
 
   /** Returns the whole hold. */
   async release(caller: Caller, operationId: string): Promise<Outcome> {
-    return this.submit(caller, await this.operationOwner(operationId), { kind: 'release', operationId })
+    return this.submit(caller, await this.operationOwner(caller, operationId), { kind: 'release', operationId })
   }
 
   /** Returns what was charged, or `amount` of it. */
   async refund(caller: Caller, operationId: string, amount: number | undefined, key: string): Promise<Outcome> {
-    const ownerId = await this.ownerUnlessReused(caller, key, async () => this.operationOwner(operationId))
+    const ownerId = await this.ownerUnlessReused(caller, key, operationId, async () =>
+      this.operationOwner(caller, operationId),
+    )
     return this.submit(caller, ownerId, { kind: 'refund', operationId, amount }, key)
   }
 
@@ -144,7 +156,7 @@ export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, Befor
 
   /** Writes down that the owner's due holds have expired. */
   async sweep(ownerId: number): Promise<void> {
-    await this.submit({ name: 'sweeper', requestId: 'sweeper' }, ownerId, { kind: 'sweep' })
+    await this.submit({ name: 'sweeper', requestId: 'sweeper', ownOnly: false }, ownerId, { kind: 'sweep' })
   }
 
   /** Answers what was taken before the database goes. */
@@ -189,13 +201,14 @@ export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, Befor
           : deduplicationKeyFor(caller.name, key),
       command,
     })
-    if (command.kind === 'reserve') this.remember(String(outcome.subject), ownerId)
+    // A replay as well: a key is its caller's, and so is what it made.
+    if (command.kind === 'reserve') this.remember(String(outcome.subject), { ownerId, maker: caller.name })
     return outcome
   }
 
-  private remember(operationId: string, ownerId: number): void {
+  private remember(operationId: string, hold: Remembered): void {
     if (this.remembered.size >= MAX_REMEMBERED) this.remembered.clear()
-    this.remembered.set(operationId, ownerId)
+    this.remembered.set(operationId, hold)
   }
 
   private async quotaOwner(quotaId: number): Promise<number> {
@@ -204,14 +217,28 @@ export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, Befor
     return ownerId
   }
 
-  private async operationOwner(operationId: string): Promise<number> {
-    const ownerId = this.remembered.get(operationId) ?? (await this.ownerOfOperation.load(operationId))
+  /** @throws ServiceError operation_not_found, also where the caller may not know that there is one */
+  private async operationOwner({ name, ownOnly }: Caller, operationId: string): Promise<number> {
+    const known = this.remembered.get(operationId)
+    const ownerId = known?.ownerId ?? (await this.ownerOfOperation.load(operationId))
     if (ownerId === undefined) throw operationNotFound(operationId)
+    if (!ownOnly) return ownerId
+    const maker = known?.maker ?? (await this.makerOfOperation.load(operationId))
+    if (maker !== name) throw operationNotFound(operationId)
     return ownerId
   }
 
-  /** A key is judged before what it is for is missed: one that was used is reused, whatever it names now. */
-  private async ownerUnlessReused(caller: Caller, key: string | null, find: () => Promise<number>): Promise<number> {
+  /**
+   * A key is judged before what it is for is missed: one that was used is reused, whatever it names now. Not by the
+   * very request that is sent again for what its caller may no longer see; that is missed.
+   * @param subject the quota or operation that the key is for
+   */
+  private async ownerUnlessReused(
+    caller: Caller,
+    key: string | null,
+    subject: number | string,
+    find: () => Promise<number>,
+  ): Promise<number> {
     try {
       return await find()
     } catch (error) {
@@ -220,17 +247,17 @@ export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, Befor
       const acts = await this.work.read(async (transaction) =>
         this.store.actsByDeduplicationKey(transaction, deduplicationKeys),
       )
-      throw acts.length > 0 ? keyReused() : error
+      throw acts.some(({ operationId, quotaId }) => (operationId ?? quotaId) !== subject) ? keyReused() : error
     }
   }
 }
 
-function ownerLoader<K extends string | number>(
+function mapLoader<K extends string | number, V>(
   work: UnitOfWork,
-  find: (transaction: Transaction, ids: readonly K[]) => Promise<ReadonlyMap<K, number>>,
-): DataLoader<K, number | undefined> {
+  find: (transaction: Transaction, ids: readonly K[]) => Promise<ReadonlyMap<K, V>>,
+): DataLoader<K, V | undefined> {
   return gatheringLoader(async (ids) => {
-    const owners = await work.read((transaction) => find(transaction, ids))
-    return ids.map((id) => owners.get(id))
+    const found = await work.read((transaction) => find(transaction, ids))
+    return ids.map((id) => found.get(id))
   })
 }

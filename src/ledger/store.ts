@@ -241,6 +241,20 @@ export class LedgerStore<Q extends QuotaRow> {
     return new Map(rows.map((row) => [row['id'] as string, Number(row['owner_id'])]))
   }
 
+  /** Who made the operations: the callers of the acts that have their ids. Ids of nothing are left out. */
+  async makersOf(transaction: Transaction, ids: readonly string[]): Promise<Map<string, string>> {
+    const { act } = this
+    const makers = new Map<string, string>()
+    for (const part of chunks(ids)) {
+      const rows = await transaction.rows(
+        `SELECT ${act.column('id')} AS id, ${act.column('caller')} AS caller FROM ${act.table} WHERE ${act.column('id')} IN (${placeholders(part)})`,
+        part,
+      )
+      for (const row of rows) makers.set(row['id'] as string, row['caller'] as string)
+    }
+    return makers
+  }
+
   /** The owners' holds that are open at `now`. */
   async openHolds(transaction: Transaction, ownerIds: readonly number[], now: Instant): Promise<HeldBy[]> {
     return this.holds(transaction, ownerIds, '>', now)

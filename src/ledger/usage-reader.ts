@@ -2,7 +2,7 @@ import type DataLoader from 'dataloader'
 import type { DataSource } from 'typeorm'
 import type { Clock } from '../clock/clock.js'
 import type { RowCodec, Scalar } from '../database/row-codec.js'
-import type { UnitOfWork } from '../database/unit-of-work.js'
+import type { Transaction, UnitOfWork } from '../database/unit-of-work.js'
 import type { Act } from './act.entity.js'
 import type { OperationEntry } from './working-set.js'
 import type { Channel } from './channel.js'
@@ -10,9 +10,10 @@ import { deduplicationKeyFor } from './command.js'
 import { gatheringLoader } from './gathering-loader.js'
 import { operationNotFound } from './judge.js'
 import type { OperationKind, OperationRow, OperationState } from './operation.entity.js'
+import type { Caller } from './ledger.js'
 import { isEmpty, type Period } from './period.js'
 import type { QuotaRow } from './quota.entity.js'
-import { LedgerStore } from './store.js'
+import { inThisOrder, LedgerStore } from './store.js'
 import { actView, type ActView, operationView, type OperationView } from './view.js'
 
 /** Whose operations a ledger page shows: exactly one of the two. */
@@ -33,6 +34,15 @@ export interface LedgerPage {
   begins_at?: string
 }
 
+/** Who reads. */
+export type Reader = Pick<Caller, 'name' | 'ownOnly'>
+
+/**
+ * How many operations are walked past at most for a page of those that one caller made: there is no index by caller,
+ * which every consume would pay for.
+ */
+const MOST_WALKED = 2_000
+
 /** A condition with the values of its placeholders. */
 interface Condition {
   readonly sql: string
@@ -44,6 +54,10 @@ interface Arm {
   readonly from: string
   readonly id: string
   readonly conditions: readonly Condition[]
+  /** The alias of the act that made the operation, where that is among what is read. */
+  readonly act?: string
+  /** Who made the operation, where that is asked. */
+  readonly caller?: string
 }
 
 /**
@@ -52,6 +66,7 @@ interface Arm {
 export class UsageReader<Q extends QuotaRow> {
   private readonly store: LedgerStore<Q>
   private readonly one: DataLoader<string, OperationEntry | undefined>
+  private readonly maker: DataLoader<string, string | undefined>
 
   constructor(
     private readonly channel: Channel<Q>,
@@ -65,47 +80,75 @@ export class UsageReader<Q extends QuotaRow> {
       const byId = new Map(entries.map((entry) => [entry.row.id, entry]))
       return ids.map((id) => byId.get(id))
     })
+    this.maker = gatheringLoader(async (ids) => {
+      const makers = await this.work.read((transaction) => this.store.makersOf(transaction, ids))
+      return ids.map((id) => makers.get(id))
+    })
   }
 
   /** One operation. @throws ServiceError operation_not_found */
-  async get(id: string): Promise<OperationView> {
+  async get({ name, ownOnly }: Reader, id: string): Promise<OperationView> {
     const entry = await this.one.load(id)
-    if (entry === undefined) throw operationNotFound(id)
+    if (entry === undefined || (ownOnly && (await this.maker.load(id)) !== name)) throw operationNotFound(id)
     return this.view(entry)
   }
 
   /**
-   * Operations of an owner or of a quota, newest first; a deleted quota's too.
+   * Operations of an owner or of a quota, newest first; a deleted quota's too. Who may see but its own is shown those
+   * alone, and a page then ends where it has walked past MOST_WALKED operations, full or not.
    * @param before only operations older than this id
    * @param size 1 … 100
    */
-  async ledger(of: LedgerOf, before: string | undefined, size: number, filter: LedgerFilter = {}): Promise<LedgerPage> {
+  async ledger(
+    asking: Reader,
+    of: LedgerOf,
+    before: string | undefined,
+    size: number,
+    filter: LedgerFilter = {},
+  ): Promise<LedgerPage> {
     if (isEmpty(filter)) return { items: [], next_before: null }
-    const arms = [this.inRows(of, filter), ...this.plain(of, filter)]
-    // One more than asked for tells whether there is a next page.
-    const limit = size + 1
     return this.work.read(async (transaction) => {
-      const newest = arms.map(
-        ({ from, id, conditions }, n) =>
-          `SELECT id FROM (SELECT ${id} AS id FROM ${from} WHERE ${conditions.map(({ sql }) => sql).join(' AND ')} ` +
-          `${before === undefined ? '' : `AND ${id} < ?`} ORDER BY ${id} DESC LIMIT ${limit}) arm${n}`,
+      // What is open is few, however long the ledger is.
+      const far = asking.ownOnly && filter.state !== 'reserved'
+      const end = far ? await this.endOfWalk(transaction, of, before) : undefined
+      const all = [this.inRows(of, filter), ...this.plain(of, filter)]
+      const arms = (asking.ownOnly ? all.map((arm) => this.madeBy(asking.name, arm)) : all).map((arm) =>
+        within(arm, before, end),
       )
-      // A union, since a refunded consume is found in both.
-      const rows = await transaction.rows(
-        `${newest.join(' UNION ')} ORDER BY id DESC LIMIT ${limit}`,
-        arms.flatMap(({ conditions }) => [
-          ...conditions.flatMap(({ values }) => values),
-          ...(before === undefined ? [] : [before]),
-        ]),
-      )
-      const ids = rows.slice(0, size).map((row) => String(row['id']))
+      // One more than asked for tells whether there is a next page.
+      const found = await newestIn(transaction, arms, `LIMIT ${size + 1}`, size + 1)
+      const page = found.slice(0, size)
+      // The store may take names for one that differ in case.
+      const ids = page.filter(({ caller }) => !asking.ownOnly || caller === asking.name).map(({ id }) => id)
       const entries = await this.store.operationsById(transaction, ids)
       entries.sort((a, b) => (a.row.id < b.row.id ? 1 : -1))
-      return {
-        items: entries.map((entry) => this.view(entry)),
-        next_before: rows.length > size ? (ids.at(-1) ?? null) : null,
-      }
+      const next = found.length > size ? page.at(-1)?.id : await this.ifAnyIsOlder(transaction, of, end)
+      return { items: entries.map((entry) => this.view(entry)), next_before: next ?? null }
     })
+  }
+
+  /**
+   * The id at which a walk ends that began at `before`, itself included. It is the first of a millisecond, and so not
+   * the id of an operation that the caller may not know of. Undefined where there are not so many operations.
+   */
+  private async endOfWalk(
+    transaction: Transaction,
+    of: LedgerOf,
+    before: string | undefined,
+  ): Promise<string | undefined> {
+    const arms = [this.inRows(of, {}), ...this.plain(of, {})].map((arm) => within(arm, before, undefined))
+    const [last] = await newestIn(transaction, arms, `LIMIT 1 OFFSET ${MOST_WALKED - 1}`, MOST_WALKED)
+    return last === undefined ? undefined : firstOfItsMillisecond(last.id)
+  }
+
+  private async ifAnyIsOlder(
+    transaction: Transaction,
+    of: LedgerOf,
+    end: string | undefined,
+  ): Promise<string | undefined> {
+    if (end === undefined) return undefined
+    const arms = [this.inRows(of, {}), ...this.plain(of, {})].map((arm) => within(arm, end, undefined))
+    return (await newestIn(transaction, arms, 'LIMIT 1', 1)).length > 0 ? end : undefined
   }
 
   /**
@@ -113,19 +156,22 @@ export class UsageReader<Q extends QuotaRow> {
    * act, or for nothing.
    * @param caller whose key it is
    */
-  async byKey(caller: string, key: string): Promise<LedgerPage> {
+  async byKey(asking: Reader, caller: string, key: string): Promise<LedgerPage> {
     return this.work.read(async (transaction) => {
       const acts = await this.store.actsByDeduplicationKey(transaction, [deduplicationKeyFor(caller, key)])
-      const ids = acts.map(({ operationId }) => operationId).filter((id) => id !== null)
+      const found = acts.map(({ operationId }) => operationId).filter((id) => id !== null)
+      const makers = asking.ownOnly ? await this.store.makersOf(transaction, found) : undefined
+      const ids = found.filter((id) => makers === undefined || makers.get(id) === asking.name)
       const entries = await this.store.operationsById(transaction, ids)
       return { items: entries.map((entry) => this.view(entry)), next_before: null }
     })
   }
 
   /** What was done with an operation, oldest first. @throws ServiceError operation_not_found */
-  async acts(id: string): Promise<ActView[]> {
+  async acts({ name, ownOnly }: Reader, id: string): Promise<ActView[]> {
     const acts = await this.work.read((transaction) => this.store.actsOf(transaction, id))
-    if (acts.length === 0) throw operationNotFound(id)
+    const hidden = ownOnly && !acts.some((act) => act.id === id && act.caller === name)
+    if (acts.length === 0 || hidden) throw operationNotFound(id)
     // In the order in which they must have happened, also where the clocks of two instances disagree.
     const rank = ({ kind }: Act): number => (kind === 'refund' ? 2 : kind === 'commit' || kind === 'release' ? 1 : 0)
     acts.sort((a, b) => rank(a) - rank(b) || a.at - b.at || (a.id < b.id ? -1 : 1))
@@ -188,12 +234,27 @@ export class UsageReader<Q extends QuotaRow> {
       {
         from: act.readBy(this.work.dialect, [property, 'id'], 'p'),
         id: `p.${act.column('id')}`,
+        act: 'p',
         conditions: [
           { sql: `p.${act.column(property)} = ?`, values: [value] },
-          ...within(act, 'p', 'at', { from, to }),
+          ...during(act, 'p', 'at', { from, to }),
         ],
       },
     ]
+  }
+
+  /** Those of a place that one caller made: a consume's or reserve's act has the operation's id. */
+  private madeBy(name: string, { from, id, conditions, act }: Arm): Arm {
+    const codec = this.store.act
+    const column = `${act ?? 'm'}.${codec.column('caller')}`
+    const join = `${inThisOrder(this.work.dialect)} ${codec.readByKey(this.work.dialect, 'm')} ON m.${codec.column('id')} = ${id}`
+    return {
+      from: act === undefined ? `${from} ${join}` : from,
+      id,
+      conditions: [...conditions, { sql: `${column} = ?`, values: [name] }],
+      act: act ?? 'm',
+      caller: column,
+    }
   }
 
   /** Conditions on the operation `o`. A hold whose time has come is expired, whether or not that is written down. */
@@ -217,7 +278,7 @@ export class UsageReader<Q extends QuotaRow> {
     return [
       ...so,
       ...(kind === undefined ? [] : [{ sql: `${column('kind')} = ?`, values: [kind] }]),
-      ...within(operation, 'o', 'createdAt', { from, to }),
+      ...during(operation, 'o', 'createdAt', { from, to }),
     ]
   }
 
@@ -226,8 +287,56 @@ export class UsageReader<Q extends QuotaRow> {
   }
 }
 
+/** What an operation's id is found with. */
+interface Found {
+  readonly id: string
+  /** Who made it; undefined where that was not asked. */
+  readonly caller: string | undefined
+}
+
+/** Those of a place that are older than `before`, and no older than `end`. */
+function within(arm: Arm, before: string | undefined, end: string | undefined): Arm {
+  return {
+    ...arm,
+    conditions: [
+      ...arm.conditions,
+      ...(before === undefined ? [] : [{ sql: `${arm.id} < ?`, values: [before] }]),
+      ...(end === undefined ? [] : [{ sql: `${arm.id} >= ?`, values: [end] }]),
+    ],
+  }
+}
+
+/**
+ * The newest of several places.
+ * @param window of all of them
+ * @param most that one place can have in it
+ */
+async function newestIn(
+  transaction: Transaction,
+  arms: readonly Arm[],
+  window: string,
+  most: number,
+): Promise<Found[]> {
+  const newest = arms.map(({ from, id, caller, conditions }, n) => {
+    const columns = `${id} AS id${caller === undefined ? '' : `, ${caller} AS caller`}`
+    const where = conditions.map(({ sql }) => sql).join(' AND ')
+    return `SELECT * FROM (SELECT ${columns} FROM ${from} WHERE ${where} ORDER BY ${id} DESC LIMIT ${most}) arm${n}`
+  })
+  // A union, since a refunded consume is found in both.
+  const rows = await transaction.rows(
+    `${newest.join(' UNION ')} ORDER BY id DESC ${window}`,
+    arms.flatMap(({ conditions }) => conditions.flatMap(({ values }) => values)),
+  )
+  return rows.map((row) => ({ id: String(row['id']), caller: row['caller'] as string | undefined }))
+}
+
+/** The smallest UUIDv7 of an id's millisecond. */
+function firstOfItsMillisecond(id: string): string {
+  return `${id.slice(0, 13)}-7000-8000-000000000000`
+}
+
 /** Conditions on when something was. */
-function within<T extends object>(
+function during<T extends object>(
   codec: RowCodec<T>,
   alias: string,
   property: keyof T & string,

@@ -20,7 +20,7 @@ import type { MailQuota } from './mail-quota.entity.js'
 /** The quotas of all mail accounts, for those who look after them. */
 @ApiTags('Mail quotas')
 @Controller('api/v1/quotas')
-@ServiceAuth()
+@ServiceAuth('mail')
 export class MailOfficeController {
   constructor(private readonly office: OfficeService<MailQuota>) {}
 

@@ -27,7 +27,7 @@ import { MailQuotaService } from './mail-quota.service.js'
 /** The quotas of mail accounts, for services and administrators. */
 @ApiTags('Mail quotas')
 @Controller('api/v1/quotas')
-@ServiceAuth()
+@ServiceAuth('mail')
 export class MailQuotaController {
   constructor(private readonly quotas: MailQuotaService) {}
 

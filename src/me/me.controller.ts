@@ -12,7 +12,7 @@ export class MeController {
   /** Whose token this is */
   @Get()
   @ApiOkResponse({ type: MeDto })
-  show(@Caller() { name, role }: Caller): MeDto {
-    return { name, role }
+  show(@Caller() { name, role, scopes }: Caller): MeDto {
+    return scopes === undefined ? { name, role } : { name, role, scopes }
   }
 }

@@ -1,5 +1,6 @@
-import { ResponseChoice, ResponseText } from '../http/field.decorator.js'
+import { ResponseChoice, ResponseSchema, ResponseText } from '../http/field.decorator.js'
 import { type Role, ROLES } from '../role/role.js'
+import { type Scope, SCOPES } from '../role/scope.js'
 
 /** Whose token it is. */
 export class MeDto {
@@ -10,4 +11,11 @@ export class MeDto {
   /** What it may do. */
   @ResponseChoice(ROLES, { example: 'admin' })
   role!: Role
+
+  /** What narrows the role: to a channel, to operations that this name made, or to both. Absent where nothing does. */
+  @ResponseSchema(
+    { type: 'array', items: { type: 'string', enum: [...SCOPES] } },
+    { optional: true, example: ['mail', 'own'] },
+  )
+  scopes?: readonly Scope[]
 }

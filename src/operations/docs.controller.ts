@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { Controller, Get, Param, Res } from '@nestjs/common'
 import { ApiOkResponse, ApiParam, ApiTags } from '@nestjs/swagger'
 import type { Response } from 'express'
-import { AnyPrincipal } from '../auth/access.decorator.js'
+import { DocsAuth } from '../auth/access.decorator.js'
 import { ServiceError } from '../error/service-error.js'
 import { Problems } from '../http/problem.decorator.js'
 import { reply } from '../http/reply.js'
@@ -82,7 +82,7 @@ class Files {
 /** The API document, and a page that shows it. */
 @ApiTags('Documentation')
 @Controller()
-@AnyPrincipal('docsPublic')
+@DocsAuth('docsPublic')
 export class DocsController {
   private readonly files = new Files()
 

@@ -3,9 +3,11 @@ import { ConnectionWatch } from './connection-watch.js'
 import { DocsController } from './docs.controller.js'
 import { HealthController } from './health.controller.js'
 import { MetricsController } from './metrics.controller.js'
+import { MetricsServer } from './metrics-server.js'
 import { PoolMetrics } from './pool.metrics.js'
 import { PrincipalMetrics } from './principal.metrics.js'
 import { Shutdown } from './shutdown.js'
+import { TokenMetrics } from './token.metrics.js'
 
 /**
  * What runs, watches and documents the service. Its gates are opened by src/app.ts: `requestLog` right after the
@@ -14,7 +16,7 @@ import { Shutdown } from './shutdown.js'
 @Global()
 @Module({
   controllers: [HealthController, MetricsController, DocsController],
-  providers: [PoolMetrics, PrincipalMetrics, ConnectionWatch, Shutdown],
-  exports: [Shutdown],
+  providers: [PoolMetrics, PrincipalMetrics, TokenMetrics, ConnectionWatch, MetricsServer, Shutdown],
+  exports: [MetricsServer, Shutdown],
 })
 export class OperationsModule {}

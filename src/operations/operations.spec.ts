@@ -4,6 +4,8 @@ import { Global, Logger, Module } from '@nestjs/common'
 import type { NestExpressApplication } from '@nestjs/platform-express'
 import { Test } from '@nestjs/testing'
 import request from 'supertest'
+import { TokensFile } from '../auth/tokens-file.js'
+import { Tokens } from '../auth/tokens.js'
 import type { Config } from '../config/config.js'
 import { Readiness } from '../database/readiness.js'
 import { UnitOfWork } from '../database/unit-of-work.js'
@@ -23,9 +25,11 @@ let check: () => Promise<void>
     { provide: Readiness, useValue: { check: () => check() } },
     { provide: UnitOfWork, useValue: { connections: () => undefined } },
     { provide: Admission, useValue: new Admission({ principalRequests: 1, principalBodyBytes: 1 } as Config) },
+    { provide: Tokens, useValue: { ends: () => new Map() } },
+    { provide: TokensFile, useValue: { stale: false, changes: { taken: 0, refused: 0 } } },
     Connections,
   ],
-  exports: [Readiness, UnitOfWork, Admission, Connections],
+  exports: [Readiness, UnitOfWork, Admission, Tokens, TokensFile, Connections],
 })
 class StoreModule {}
 

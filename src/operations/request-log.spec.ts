@@ -38,7 +38,7 @@ describe('requestLog', () => {
     })
     app.use(gated(requestLog(metrics, routes, { log: { request: (line) => lines.push(line) } })))
     app.get('/things/:id', (request, response) => {
-      request.principal = { name: 'mta', role: 'usage' }
+      request.principal = { name: 'mta', role: 'usage', scopes: undefined }
       response.status(201).send('done')
     })
     server = createServer(app).listen(0, '127.0.0.1')

@@ -113,16 +113,21 @@ export class Shutdown {
     // with.
     for (const answer of this.connections.owed()) if (!answer.headersSent) addHeader(answer, 'Connection', 'close')
     await sleep(delaySeconds * 1000)
-    const closed = new Promise<void>((resolve) => server.close(() => resolve()))
-    const looking = setInterval(() => {
-      server.closeIdleConnections()
-      // What is open now has sent no whole request; Node counts a connection as busy that was made and never used.
-      if (this.connections.busy === 0) server.closeAllConnections()
-    }, LOOK_EVERY_MS)
-    await closed
-    clearInterval(looking)
+    await closeServer(server, this.connections)
     await app.close()
   }
+}
+
+/** Closes a socket: takes nothing new, and ends after the last answer. */
+export async function closeServer(server: Server, connections: Pick<Connections, 'busy'>): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+  const looking = setInterval(() => {
+    server.closeIdleConnections()
+    // What is open now has sent no whole request; Node counts a connection as busy that was made and never used.
+    if (connections.busy === 0) server.closeAllConnections()
+  }, LOOK_EVERY_MS)
+  await closed
+  clearInterval(looking)
 }
 
 function sleep(milliseconds: number): Promise<void> {

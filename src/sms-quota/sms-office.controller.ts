@@ -20,7 +20,7 @@ import type { SmsQuota } from './sms-quota.entity.js'
 /** The SMS quotas of all users, for those who look after them. */
 @ApiTags('SMS quotas')
 @Controller('api/sms/admin/quota')
-@AdminAuth()
+@AdminAuth('sms')
 export class SmsOfficeController {
   constructor(private readonly office: OfficeService<SmsQuota>) {}
 

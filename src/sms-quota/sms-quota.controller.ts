@@ -28,7 +28,7 @@ import { SmsQuotaService } from './sms-quota.service.js'
 /** The SMS quotas of users, for administrators. */
 @ApiTags('SMS quotas')
 @Controller('api/sms/admin/quota')
-@AdminAuth()
+@AdminAuth('sms')
 export class SmsQuotaController {
   constructor(private readonly quotas: SmsQuotaService) {}
 

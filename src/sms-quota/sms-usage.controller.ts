@@ -1,7 +1,7 @@
 import { Body, Controller, Get, HttpCode, Post, Query, Res } from '@nestjs/common'
 import { ApiCreatedResponse, ApiOkResponse, ApiTags } from '@nestjs/swagger'
 import type { Response } from 'express'
-import { UsageAuth } from '../auth/access.decorator.js'
+import { ClosedTo, UsageAuth } from '../auth/access.decorator.js'
 import { Caller } from '../auth/caller.decorator.js'
 import { answer } from '../channel-api/answer.js'
 import { OthersKeys } from '../channel-api/others-keys.decorator.js'
@@ -33,7 +33,7 @@ import type { SmsQuota } from './sms-quota.entity.js'
 /** What a user uses, asked before every message goes out. */
 @ApiTags('SMS usage')
 @Controller('api/sms/quota/usage')
-@UsageAuth()
+@UsageAuth('sms')
 export class SmsUsageController {
   constructor(private readonly usage: UsageService<SmsQuota>) {}
 
@@ -82,6 +82,7 @@ export class SmsUsageController {
 
   /** Say what was used, hour by hour or day by day, oldest first */
   @Get('series')
+  @ClosedTo('own')
   @ApiOkResponse({ type: SeriesDto })
   async series(@Query() query: SmsSeriesQuery): Promise<SeriesView> {
     return this.usage.series(query)
@@ -100,16 +101,19 @@ export class SmsUsageController {
   @Get(':operationId')
   @ApiOkResponse({ type: SmsOperationDto })
   @Problems('operation_not_found')
-  async get(@OperationIdParam('operationId') operationId: string): Promise<OperationView> {
-    return this.usage.get(operationId)
+  async get(@Caller() caller: Caller, @OperationIdParam('operationId') operationId: string): Promise<OperationView> {
+    return this.usage.get(caller, operationId)
   }
 
   /** List what was done with an operation, oldest first */
   @Get(':operationId/acts')
   @ApiOkResponse({ type: ActsDto })
   @Problems('operation_not_found')
-  async acts(@OperationIdParam('operationId') operationId: string): Promise<{ items: ActView[] }> {
-    return this.usage.acts(operationId)
+  async acts(
+    @Caller() caller: Caller,
+    @OperationIdParam('operationId') operationId: string,
+  ): Promise<{ items: ActView[] }> {
+    return this.usage.acts(caller, operationId)
   }
 
   /** Spend what a hold keeps */

@@ -7,6 +7,7 @@ import { APP_OPTIONS, configureApp } from '../../src/app.js'
 import { AppModule } from '../../src/app.module.js'
 import { hashOf, newToken } from '../../src/auth/token.js'
 import type { Role } from '../../src/role/role.js'
+import type { Scope } from '../../src/role/scope.js'
 import { Clock } from '../../src/clock/clock.js'
 import { type Config, loadConfig } from '../../src/config/config.js'
 import { migrate } from '../../src/database/migrate.js'
@@ -17,23 +18,49 @@ import { opened } from './opened.js'
 import { stopIfOver } from './scoped.js'
 import type { Store } from './store.js'
 
+/** Principals whose role is narrowed, by name. */
+export const NARROWED = {
+  'mail-usage': { role: 'usage', scopes: ['mail'] },
+  'sms-usage': { role: 'usage', scopes: ['sms'] },
+  'own-usage': { role: 'usage', scopes: ['own'] },
+  'own-mail': { role: 'usage', scopes: ['mail', 'own'] },
+  'mail-service': { role: 'service', scopes: ['mail'] },
+  'sms-admin': { role: 'admin', scopes: ['sms'] },
+} as const satisfies Record<string, { role: Role; scopes: readonly Scope[] }>
+
 /** Who calls: one of the principals that every app under test knows. */
-export type As = Role | 'other'
+export type As = Role | 'other' | keyof typeof NARROWED
 
-const ROLE_OF: Record<As, Role> = { usage: 'usage', service: 'service', admin: 'admin', other: 'service' }
-
-/** Good tokens, by principal. */
-export const TOKENS: Record<As, string> = {
-  usage: newToken('usage'),
-  service: newToken('service'),
-  admin: newToken('admin'),
-  other: newToken('service'),
+const ROLE_OF: Record<Exclude<As, keyof typeof NARROWED>, Role> = {
+  usage: 'usage',
+  service: 'service',
+  admin: 'admin',
+  metrics: 'metrics',
+  other: 'service',
 }
 
+/** What an entry says that its principal may do, by name. */
+const RIGHTS: Record<string, string> = {
+  ...ROLE_OF,
+  ...Object.fromEntries(
+    Object.entries(NARROWED).map(([name, { role, scopes }]) => [name, [role, ...scopes].join('+')]),
+  ),
+}
+
+/** Good tokens, by principal. */
+export const TOKENS = Object.fromEntries(
+  Object.entries(RIGHTS).map(([name, right]) => [name, newToken(right.split('+')[0] as Role)]),
+) as Record<As, string>
+
 /** AUTH_TOKENS with all of them. */
-export const AUTH_TOKENS = (Object.keys(TOKENS) as As[])
-  .map((name) => `${name}:${ROLE_OF[name]}:${hashOf(TOKENS[name]).toString('hex')}`)
-  .join(',')
+export const AUTH_TOKENS = authTokens(RIGHTS)
+
+/** The same with other rights for some of them. @param rights by name, as an entry has them: `usage+own` */
+export function authTokens(rights: Partial<Record<As, string>>): string {
+  return Object.entries({ ...RIGHTS, ...rights })
+    .map(([name, right]) => `${name}:${right}:${hashOf(TOKENS[name as As]).toString('hex')}`)
+    .join(',')
+}
 
 /** How one request is sent. */
 export interface Sent {

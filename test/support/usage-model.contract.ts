@@ -225,7 +225,7 @@ function direct({ app }: TestApp): Way {
   const quotas = app.get<QuotaReader<MailQuota>>(partOf(MAIL, QuotaReader))
   const usage = app.get<UsageReader<MailQuota>>(partOf(MAIL, UsageReader))
   const sweeper = app.get<Sweeper<MailQuota>>(partOf(MAIL, Sweeper))
-  const caller: Caller = { name: 'model', requestId: 'model' }
+  const caller: Caller = { name: 'model', requestId: 'model', ownOnly: false }
 
   const given = async (status: number, outcome: Promise<Outcome>): Promise<Given> => {
     try {
@@ -304,10 +304,10 @@ function direct({ app }: TestApp): Way {
         case 'check':
           return shown(quotas.check(owner, ask.amount))
         case 'get':
-          return shown(usage.get(ask.operation))
+          return shown(usage.get(caller, ask.operation))
         case 'ledger': {
           const of = ask.quota === undefined ? { ownerId: owner } : { quotaId: ask.quota }
-          return shown(usage.ledger(of, ask.before, ask.size))
+          return shown(usage.ledger(caller, of, ask.before, ask.size))
         }
       }
     },

@@ -1,0 +1,41 @@
+import { Inject, Injectable } from '@nestjs/common'
+import { Counter, Gauge, type Registry } from 'prom-client'
+import { TokensFile } from '../auth/tokens-file.js'
+import { Tokens } from '../auth/tokens.js'
+import { METRICS_REGISTRY } from '../metrics/metrics.js'
+
+/** Shows what became of changes of the file of tokens, and when tokens end. */
+@Injectable()
+export class TokenMetrics {
+  constructor(@Inject(METRICS_REGISTRY) registry: Registry, tokens: Tokens, file: TokensFile) {
+    const registers = [registry]
+    new Gauge({
+      name: 'auth_tokens_stale',
+      help: '1 while the file of tokens cannot be used and the tokens from before stay good, else 0.',
+      registers,
+      collect() {
+        this.set(file.stale ? 1 : 0)
+      },
+    })
+    new Counter({
+      name: 'auth_tokens_changes_total',
+      help: 'Changes of the file of tokens since the start: taken, or refused because it could not be used.',
+      labelNames: ['result'],
+      registers,
+      collect() {
+        this.reset()
+        for (const result of ['taken', 'refused'] as const) this.inc({ result }, file.changes[result])
+      },
+    })
+    new Gauge({
+      name: 'auth_token_ends_timestamp_seconds',
+      help: 'When the first of the tokens of a principal ends that are good yet; absent where none has an end.',
+      labelNames: ['principal'],
+      registers,
+      collect() {
+        this.reset()
+        for (const [principal, end] of tokens.ends()) this.set({ principal }, end / 1000)
+      },
+    })
+  }
+}

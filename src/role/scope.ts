@@ -1,0 +1,58 @@
+import type { Role } from './role.js'
+
+/** The channels that a token may be narrowed to. */
+export const CHANNEL_SCOPES = ['mail', 'sms'] as const
+export type ChannelScope = (typeof CHANNEL_SCOPES)[number]
+
+/** Every scope, in the order in which they are told. What each lets through stands in src/auth/access-rule.ts. */
+export const SCOPES = [...CHANNEL_SCOPES, 'own'] as const
+
+/** What narrows a role: to a channel, or to operations that the token's own name made. */
+export type Scope = (typeof SCOPES)[number]
+
+/** Which roles a scope narrows. With the others it would mean nothing, or promise what it does not keep. */
+const NARROWS: Readonly<Record<Scope, Readonly<Record<Role, boolean>>>> = {
+  mail: { usage: true, service: true, admin: true, metrics: false },
+  sms: { usage: true, service: true, admin: true, metrics: false },
+  // Who may reset a quota or delete it undoes what others spent, whatever is said of operations.
+  own: { usage: true, service: false, admin: false, metrics: false },
+}
+
+/** The roles that a scope narrows, the least first. */
+function narrowedBy(scope: Scope): string {
+  return Object.entries(NARROWS[scope])
+    .filter(([, narrows]) => narrows)
+    .map(([role]) => role)
+    .join(', ')
+}
+
+/**
+ * Reads the scopes of a role.
+ * @param words as they were written; none for most
+ * @param role undefined where it is none, which is told elsewhere
+ * @returns the scopes in the order of SCOPES, undefined where there are none; or what is wrong, without the words
+ *   themselves, which may be anything
+ */
+export function readScopes(
+  words: readonly string[],
+  role: Role | undefined,
+): { readonly scopes: readonly Scope[] | undefined; readonly mistakes: readonly string[] } {
+  const scopes = SCOPES.filter((scope) => words.includes(scope))
+  const mistakes: string[] = []
+  if (words.some((word) => !SCOPES.some((scope) => scope === word))) {
+    mistakes.push(`a scope must be one of ${SCOPES.join(', ')}`)
+  } else if (scopes.length < words.length) {
+    mistakes.push('a scope is named twice')
+  }
+  if (CHANNEL_SCOPES.filter((channel) => scopes.includes(channel)).length > 1) {
+    mistakes.push(`a token has one of the scopes ${CHANNEL_SCOPES.join(', ')}, or neither and with it every channel`)
+  }
+  if (role !== undefined) {
+    for (const scope of scopes) {
+      if (!NARROWS[scope][role]) {
+        mistakes.push(`the scope ${scope} does not go with the role ${role}; it goes with ${narrowedBy(scope)}`)
+      }
+    }
+  }
+  return { scopes: scopes.length === 0 ? undefined : Object.freeze(scopes), mistakes }
+}
