@@ -634,6 +634,25 @@ onEveryStore('verify', (kind) => {
       })
     }
 
+    it('waits for the owner’s lock, and looks again under it', async () => {
+      const owner = fresh()
+      const id = await total(MAIL_API, owner, 100)
+      await sql('UPDATE mail_quota SET used = 7 WHERE id = ?', [id])
+      const found = await findings(MAIL_API)
+      expect(found.map(({ rule }) => rule)).toEqual(['counters'])
+      const verification = verifier(MAIL_API)
+      let repairing: Promise<Map<Finding, Repaired>> | undefined
+      await work.write(async (transaction) => {
+        const lock = kind.name === 'SQLite' ? '' : ' FOR UPDATE'
+        await transaction.rows(`SELECT owner_id FROM mail_owner WHERE owner_id = ?${lock}`, [owner])
+        await transaction.execute('UPDATE mail_quota SET used = 0 WHERE id = ?', [id])
+        repairing = verification.repair(found, RUN)
+        await sleep(300)
+      })
+      expect([...(await repairing!).values()]).toEqual(['gone'])
+      expect(await lines()).toEqual([])
+    })
+
     it('mends beside them, and loses none of what they write', async () => {
       const owner = fresh()
       const id = await total(MAIL_API, owner, 1_000_000)
