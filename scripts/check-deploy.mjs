@@ -316,6 +316,9 @@ async function loaded(databaseUrl, series, file) {
   const service = await start(databaseUrl)
   try {
     await use(service)
+    await until('the upkeep has looked round', async () =>
+      (await service.metrics()).includes('quota_totals_lag_seconds{'),
+    )
     if (file !== undefined) await whileLocked(service, file, series)
     note(series, await service.metrics())
     await whileDraining(service, series)
@@ -342,6 +345,7 @@ async function start(databaseUrl) {
       LOG_LEVEL: 'error',
       MAX_CONNECTIONS: '10',
       SHUTDOWN_DELAY_SECONDS: '3',
+      RETENTION_DAYS: '30',
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
@@ -450,6 +454,8 @@ async function whileLocked({ send, metrics }, file, series) {
 async function whileDraining({ child, exited, send, metrics }, series) {
   child.kill('SIGTERM')
   await until('it refuses since it is being stopped', async () => (await send('GET', '/api/v1/quotas')).status === 503)
+  // A scrape is shared by all who ask within a second.
+  await until('its metrics tell of that', async () => (await metrics()).includes('draining="true"'))
   note(series, await metrics())
   const [code] = await exited
   if (code !== 0) wrong(`the service ended with ${code} after SIGTERM`)

@@ -83,7 +83,10 @@ const ROUTES: Record<string, keyof typeof MAY> = {
   ),
 }
 
-/** What a scope takes from a role: the other channel's routes, and with `own` what is not about operations, or about everybody's. */
+/**
+ * What a scope takes from a role: the other channel's routes, and with `own` what is not about operations, or about
+ * everybody's.
+ */
 function isLeft(scopes: readonly Scope[], route: string, rule: keyof typeof MAY): boolean {
   const channel = route.includes(' /api/v1/quotas') ? 'mail' : route.includes(' /api/sms/') ? 'sms' : undefined
   const others = scopes.some((scope) => scope !== 'own' && channel !== undefined && scope !== channel)

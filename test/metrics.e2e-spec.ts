@@ -56,6 +56,24 @@ onEveryStore('metrics', (kind) => {
     expect(lines.join('\n')).not.toContain('4711')
   })
 
+  it('tell where the time of a request goes', async () => {
+    const value = (lines: readonly string[], name: string): number =>
+      Number(lines.find((line) => line.startsWith(`${name} `))?.split(' ')[1])
+    await app.get('/api/v1/quotas/4712').expect(404)
+    const lines = await metrics()
+    const route = '{method="GET",route="/api/v1/quotas/:id"}'
+    const whole = '{method="GET",route="/api/v1/quotas/:id",status="404"}'
+    const requests = value(lines, `http_request_duration_seconds_count${whole}`)
+    expect(value(lines, `http_time_to_first_byte_seconds_count${route}`)).toBe(requests)
+    const began = value(lines, `http_time_to_first_byte_seconds_sum${route}`)
+    expect(began).toBeGreaterThan(0)
+    expect(began).toBeLessThanOrEqual(value(lines, `http_request_duration_seconds_sum${whole}`))
+    expect(value(lines, 'database_statement_seconds_count')).toBeGreaterThan(10)
+    const waits = value(lines, 'database_pool_wait_seconds_count{use="write"}')
+    if (kind.name === 'SQLite') expect(waits).toBeNaN()
+    else expect(waits).toBeGreaterThan(5)
+  })
+
   it('show how the pool is used, where there is one', async () => {
     const states = (await metrics()).filter((line) => line.startsWith('database_pool_connections{'))
     const total = states.reduce((sum, line) => sum + Number(line.split(' ')[1]), 0)

@@ -64,6 +64,9 @@ export interface Session extends Transaction {
   destroy(): void
 }
 
+/** Told how long the store took to answer, in seconds; a packet of several statements is one. */
+export type OnAnswer = (seconds: number) => void
+
 const log = new StatementLog()
 
 /**
@@ -82,6 +85,7 @@ export class ServerSession implements Session {
   constructor(
     private readonly connection: PoolConnection,
     readonly afterLockTimeout: boolean,
+    private readonly onAnswer?: OnAnswer,
   ) {
     ;({ clustered: this.clustered, idStep: this.idStep } = factsOf(connection))
   }
@@ -158,6 +162,7 @@ export class ServerSession implements Session {
         { sql, values, timeout: STATEMENT_TIMEOUT_MS },
         (error: QueryError | null, results: unknown) => {
           const took = performance.now() - began
+          this.onAnswer?.(took / 1000)
           if (took > STATEMENT_TIMEOUT_MS) log.logQuerySlow(took, sql)
           if (error === null) resolve(results)
           else reject(error)
@@ -174,14 +179,17 @@ export class FileSession implements Session {
   readonly idStep = 1
   readonly afterLockTimeout = false
 
-  constructor(private readonly runner: QueryRunner) {}
+  constructor(
+    private readonly runner: QueryRunner,
+    private readonly onAnswer?: OnAnswer,
+  ) {}
 
   async begin(): Promise<void> {
     await this.command('BEGIN IMMEDIATE')
   }
 
   async rows(sql: string, values: readonly Scalar[] = []): Promise<RawRow[]> {
-    return (await this.runner.query(sql, values as Scalar[])) as RawRow[]
+    return this.timed(async () => (await this.runner.query(sql, values as Scalar[])) as RawRow[])
   }
 
   async all(statements: readonly Statement[]): Promise<RawRow[][]> {
@@ -191,7 +199,7 @@ export class FileSession implements Session {
   }
 
   async execute(sql: string, values: readonly Scalar[] = []): Promise<WriteResult> {
-    const result = await this.runner.query(sql, values as Scalar[], true)
+    const result = await this.timed(async () => this.runner.query(sql, values as Scalar[], true))
     const { affected = 0 } = result
     const raw: unknown = result.raw
     // The driver gives the id of the last row of an INSERT.
@@ -225,6 +233,15 @@ export class FileSession implements Session {
    */
   async command(sql: string): Promise<void> {
     const database = (await this.runner.connect()) as Database.Database
-    database.exec(sql)
+    await this.timed(async () => database.exec(sql))
+  }
+
+  private async timed<T>(work: () => Promise<T>): Promise<T> {
+    const began = performance.now()
+    try {
+      return await work()
+    } finally {
+      this.onAnswer?.((performance.now() - began) / 1000)
+    }
   }
 }

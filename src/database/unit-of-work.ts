@@ -8,13 +8,21 @@ import { type ConnectionCounts, Pools } from './pools.js'
 import type { Dialect } from './row-codec.js'
 import { serverOf } from './server.js'
 import { probeServer } from './server-probe.js'
-import { FileSession, ServerSession, type Session, type Transaction } from './session.js'
+import { FileSession, type OnAnswer, ServerSession, type Session, type Transaction } from './session.js'
 import { FileSnapshots } from './file-snapshots.js'
 import { type Fault, faultName, faultOf, isLockTimeout, leavesUnusable, StoreUnavailable } from './store-error.js'
 import { type Found, foundBy, type Reach, StoreWatch, type Use } from './store-watch.js'
 
 export type { Statement, Transaction, WriteResult } from './session.js'
 export { StoreUnavailable } from './store-error.js'
+
+/** Told how the store is used by all units of work and reads; for metrics. Every time is in seconds. */
+export interface StoreObserver {
+  /** How long a read or a unit of work waited for a connection. */
+  waited(use: Use, seconds: number): void
+  /** How long the store took to answer a packet of statements. */
+  answered: OnAnswer
+}
 
 /** Tells what the unit of work went through; for metrics and logs. */
 export interface UnitOfWorkObserver {
@@ -60,6 +68,8 @@ export class UnitOfWork implements OnApplicationShutdown {
   /** Undefined on a server, where a snapshot is a transaction like others. */
   private readonly snapshots: FileSnapshots | undefined
   private turn: Promise<unknown> = Promise.resolve()
+  /** Set by whoever wants to count; at most one. */
+  storeObserver: StoreObserver | undefined
 
   constructor(
     private readonly dataSource: DataSource,
@@ -227,7 +237,9 @@ export class UnitOfWork implements OnApplicationShutdown {
   }
 
   private async open(use: Use, { deadline, afterLockTimeout }: Try): Promise<Session> {
-    if (this.pools === undefined) return new FileSession(this.dataSource.createQueryRunner())
+    const { storeObserver: observer } = this
+    if (this.pools === undefined) return new FileSession(this.dataSource.createQueryRunner(), observer?.answered)
+    const began = performance.now()
     const connecting = this.pools.take(use)
     const connection = await before(deadline, connecting)
     if (connection === undefined) {
@@ -238,7 +250,8 @@ export class UnitOfWork implements OnApplicationShutdown {
       )
       throw new StoreUnavailable('busy', new Error('every connection was in use all the time'))
     }
-    return new ServerSession(connection, afterLockTimeout)
+    observer?.waited(use, (performance.now() - began) / 1000)
+    return new ServerSession(connection, afterLockTimeout, observer?.answered)
   }
 
   private async probe(): Promise<Found> {

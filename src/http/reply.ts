@@ -5,6 +5,8 @@ declare module 'node:http' {
   interface ServerResponse {
     /** Names and values, in turn, that are to go out beside those of every answer. */
     ownHeaders?: string[]
+    /** When its head was written, by `performance.now()`. */
+    repliedAt?: number
   }
 }
 
@@ -43,6 +45,7 @@ export function reply(
   if (response.ownHeaders !== undefined) headers.push(...response.ownHeaders)
   if (body !== undefined) headers.push('Content-Type', mediaType, 'Content-Length', String(Buffer.byteLength(body)))
   else if (status !== 204) headers.push('Content-Length', '0')
+  response.repliedAt = performance.now()
   response.writeHead(status, headers)
   response.end(body)
 }

@@ -5,7 +5,7 @@ import { collectDefaultMetrics, Histogram, Registry } from 'prom-client'
 export const METRICS_REGISTRY = Symbol('metrics registry')
 
 /** Upper bounds in seconds: fine around a good answer of a store, and up to the statement timeout. */
-const BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+export const BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
 /** Methods by which requests are told apart; whatever else callers think up is one more. */
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
@@ -23,8 +23,17 @@ export class Metrics {
     registers: [this.registry],
   })
 
+  private readonly firstBytes = new Histogram({
+    name: 'http_time_to_first_byte_seconds',
+    help: 'Time from the arrival of a request to the beginning of its answer, by method and route pattern.',
+    labelNames: ['method', 'route'],
+    buckets: BUCKETS_SECONDS,
+    registers: [this.registry],
+  })
+
   /** What was looked up once, by its labels; as many as there are time series. */
   private readonly cells = new Map<string, Histogram.Internal<string>>()
+  private readonly firstByteCells = new Map<string, Histogram.Internal<string>>()
 
   constructor() {
     collectDefaultMetrics({ register: this.registry })
@@ -44,6 +53,18 @@ export class Metrics {
       const labels = { method: known, route, status }
       child = this.durations.labels(draining ? { ...labels, draining: 'true' } : labels)
       this.cells.set(cell, child)
+    }
+    child.observe(seconds)
+  }
+
+  /** Notes when the answer to a request began; its labels are those of `observe`. */
+  observeFirstByte(method: string, route: string, seconds: number): void {
+    const known = METHODS.has(method) ? method : 'other'
+    const cell = `${known} ${route}`
+    let child = this.firstByteCells.get(cell)
+    if (child === undefined) {
+      child = this.firstBytes.labels({ method: known, route })
+      this.firstByteCells.set(cell, child)
     }
     child.observe(seconds)
   }

@@ -1,8 +1,8 @@
 import { Inject, Injectable } from '@nestjs/common'
-import { Gauge, Registry } from 'prom-client'
+import { Gauge, Histogram, Registry } from 'prom-client'
 import { Readiness } from '../database/readiness.js'
 import { UnitOfWork } from '../database/unit-of-work.js'
-import { METRICS_REGISTRY } from '../metrics/metrics.js'
+import { BUCKETS_SECONDS, METRICS_REGISTRY } from '../metrics/metrics.js'
 
 /**
  * Shows whether the database is there, and how the pool of connections to it is used; SQLite has none, and shows
@@ -34,5 +34,23 @@ export class PoolMetrics {
         this.set({ state: 'waiting' }, counts.waiting)
       },
     })
+    const waits = new Histogram({
+      name: 'database_pool_wait_seconds',
+      help: 'How long a read or a unit of work waited for a connection.',
+      labelNames: ['use'],
+      buckets: BUCKETS_SECONDS,
+      registers: [registry],
+    })
+    const waited = { read: waits.labels({ use: 'read' }), write: waits.labels({ use: 'write' }) }
+    const statements = new Histogram({
+      name: 'database_statement_seconds',
+      help: 'How long the database took to answer a statement, or the several that were sent together.',
+      buckets: BUCKETS_SECONDS,
+      registers: [registry],
+    })
+    work.storeObserver = {
+      waited: (use, seconds) => waited[use].observe(seconds),
+      answered: (seconds) => statements.observe(seconds),
+    }
   }
 }

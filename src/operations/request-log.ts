@@ -57,6 +57,9 @@ export function requestLog(
       const { method, requestId } = request
       const route = routeOf(request, routes)
       metrics.observe(method, route, status, duration / 1000, request.draining === true && status === UNAVAILABLE)
+      if (response.repliedAt !== undefined) {
+        metrics.observeFirstByte(method, route, (response.repliedAt - began) / 1000)
+      }
       if (log === undefined) return
       const ms = Math.round(duration * 10) / 10
       const client = clients || status === UNAUTHENTICATED ? addressOf(request) : undefined
