@@ -115,7 +115,7 @@ async function ready(port, began) {
   throw new Error('the service does not become ready')
 }
 
-async function freePort() {
+export async function freePort() {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address()

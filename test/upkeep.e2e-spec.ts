@@ -3,6 +3,7 @@ import { DataSource } from 'typeorm'
 import { UnitOfWork } from '../src/database/unit-of-work.js'
 import { partOf } from '../src/channel-api/ledger.module.js'
 import { FOLD_LAG_MS, firstIdAt, MAX_REQUEST_AGE_MS } from '../src/ledger/act-age.js'
+import { LAZY_MS } from '../src/ledger/usage-totals.js'
 import { Upkeep } from '../src/ledger/upkeep.js'
 import { Verifier } from '../src/ledger/verifier.js'
 import { MAIL } from '../src/mail-quota/mail.channel.js'
@@ -16,7 +17,7 @@ import { linesOf } from './support/verify.js'
 const HOUR = 3_600
 const DAY = 24 * HOUR
 /** Longer than totals lag behind. */
-const LAG = FOLD_LAG_MS / 1000 + 1
+const LAG = (FOLD_LAG_MS + LAZY_MS) / 1000 + 1
 
 interface Step {
   began_at: string
@@ -106,7 +107,15 @@ onEveryStore('upkeep', (kind) => {
         second: [['2027-01-10T00', 7, 0]],
       })
       app.clock.pass(LAG)
+      const rows = async (): Promise<number> => {
+        const totals = `SELECT COUNT(*) AS n FROM ${api.channel}_usage_total WHERE owner_id = ${owner}`
+        const [found] = await app.app.get(DataSource).query<{ n: number | string }[]>(totals)
+        return Number(found?.n)
+      }
+      expect(await rows()).toBeLessThan(5)
       await fold(api)
+      // Of the first quota an hour and its day, of the second two hours and their day.
+      expect(await rows()).toBe(5)
       expect(await told()).toEqual(before)
       // What comes later is added where its time is, also to an operation that was added up.
       app.clock.set('2027-01-11T00:00:00.000Z')
@@ -216,6 +225,8 @@ onEveryStore('upkeep', (kind) => {
     expect(await steps('&from=2027-03-08T00:00:01Z&to=2027-03-10T00:00:00Z')).toEqual(['2027-03-09T00:00:00.000Z'])
     expect(await steps('&from=2027-03-08T00:00:00Z&to=2027-03-08T00:00:00Z')).toEqual([])
     expect(await steps('&from=2027-03-10T00:00:00Z&to=2028-03-10T00:00:00Z')).toEqual(['2027-03-10T00:00:00.000Z'])
+    // No answer tells of what lies before the first year.
+    expect((await steps('&to=0000-01-02T00:00:00Z')).length).toBe(1)
     const broken = async (query: string): Promise<string[]> => {
       const answer = await app.get(`${MAIL_API.usage}/series?${query}`)
       expect(refusal(answer)).toEqual([400, 'validation_failed'])

@@ -11,7 +11,7 @@ import {
 import { oldest } from '../ledger/refusal-reader.js'
 import { SERIES_STEPS, type SeriesStep } from '../ledger/usage-total.entity.js'
 import { beginningOf, STEP_MS } from '../ledger/totals-store.js'
-import type { Instant } from '../quota/instant.js'
+import { type Instant, MIN_INSTANT } from '../quota/instant.js'
 import { periodOf, periodViolations } from './period.js'
 
 /** Steps of a series that does not say where it begins, the running one among them. */
@@ -49,7 +49,8 @@ export abstract class SeriesFields {
     const step = this.step ?? 'day'
     const { from, to } = periodOf(this)
     const end = Math.min(to ?? now + 1, now + 1)
-    return { step, from: from ?? beginningOf(step, end - 1) - (DEFAULT_STEPS[step] - 1) * STEP_MS[step], to: end }
+    const first = beginningOf(step, end - 1) - (DEFAULT_STEPS[step] - 1) * STEP_MS[step]
+    return { step, from: from ?? Math.max(first, MIN_INSTANT), to: end }
   }
 
   /** What is wrong at this time: hours are kept for as long as refusals are, and days are not without end. */

@@ -7,7 +7,7 @@ import { findingLine, type Page, type Verification } from './verifier.js'
 /** Between two pages at least. */
 const EVERY_MS = 1_000
 /** A page is followed by a pause of so many times as long: the share of the database that this takes is bounded. */
-const PAUSES = 20
+const PAUSES = 100
 /** Contradictions of one pass that are told one by one. */
 const MAX_TOLD = 20
 

@@ -23,6 +23,19 @@ export function beginningOf(step: SeriesStep, instant: Instant): Instant {
 /** What tells plain consumes apart that are added up together. */
 const OF_PLAIN = ['plainOwnerId', 'plainQuotaId', 'cycleSeq'] as const
 
+/** In the order in which a total is written. */
+const TOTAL_COLUMNS = [
+  'ownerId',
+  'step',
+  'beganAt',
+  'quotaId',
+  'cycleSeq',
+  'charged',
+  'refunded',
+  'refusals',
+  'refused',
+] as const satisfies readonly (keyof UsageTotalRow)[]
+
 /** Nothing is done yet. */
 const FIRST_STATE: LedgerStateRow = {
   id: 1,
@@ -115,13 +128,48 @@ export class TotalsStore<Q extends QuotaRow> {
     return rows.map((row) => String(row['id']))
   }
 
-  /** The first acts after one id and before another. */
-  async actsBetween(transaction: Transaction, after: string, before: string, limit: number): Promise<UsageAct[]> {
+  /** The id of act number `n` after one id and before another; undefined where there are fewer. */
+  async nthAct(transaction: Transaction, after: string, before: string, n: number): Promise<string | undefined> {
+    const { act } = this.store
+    const id = act.column('id')
+    const [row] = await transaction.rows(
+      `SELECT ${id} AS id FROM ${act.readByKey(transaction.dialect)} WHERE ${id} > ? AND ${id} < ? ORDER BY ${id} LIMIT 1 OFFSET ${n - 1}`,
+      [after, before],
+    )
+    return row === undefined ? undefined : String(row['id'])
+  }
+
+  /** Adds the plain consumes after one id up to another to the totals: the store adds them up by itself. */
+  async addPlain(transaction: Transaction, after: string, last: string): Promise<void> {
+    const { act, usageTotal } = this.store
+    const { dialect } = transaction
+    const [id, at] = [act.column('id'), act.column('at')]
+    const whose = OF_PLAIN.map((property) => act.column(property))
+    const [ownerId, quotaId, cycleSeq] = whose
+    const into = TOTAL_COLUMNS.map((property) => usageTotal.column(property)).join(', ')
+    const conflict = addition(dialect, (property) => usageTotal.column(property))
+    for (const step of SERIES_STEPS) {
+      const [length, rest] = step === 'hour' ? [13, ':00:00.000'] : [10, ' 00:00:00.000']
+      const prefix = `SUBSTR(${at}, 1, ${length})`
+      const beganAt = dialect === 'mysql' ? `CONCAT(${prefix}, '${rest}')` : `${prefix} || '${rest}'`
+      await transaction.later(
+        `INSERT INTO ${usageTotal.table} (${into}) ` +
+          `SELECT ${ownerId}, '${step}', ${beganAt}, ${quotaId}, ${cycleSeq}, SUM(${act.column('amount')}), 0, 0, 0 ` +
+          `FROM ${act.readByKey(dialect)} WHERE ${id} > ? AND ${id} <= ? AND ${ownerId} IS NOT NULL ` +
+          `GROUP BY ${whose.join(', ')}, ${beganAt} ${conflict}`,
+        [after, last],
+      )
+    }
+  }
+
+  /** The acts after one id up to another that charged or gave back units and are no plain consumes. */
+  async othersBetween(transaction: Transaction, after: string, last: string): Promise<UsageAct[]> {
     const { act } = this.store
     const id = act.column('id')
     const rows = await transaction.rows(
-      `SELECT ${act.columns} FROM ${act.readByKey(transaction.dialect)} WHERE ${id} > ? AND ${id} < ? ORDER BY ${id} LIMIT ${limit}`,
-      [after, before],
+      `SELECT ${act.columns} FROM ${act.readByKey(transaction.dialect)} WHERE ${id} > ? AND ${id} <= ? ` +
+        `AND ${act.column('plainOwnerId')} IS NULL AND ${act.column('kind')} IN (${placeholders(USAGE_KINDS)})`,
+      [after, last, ...USAGE_KINDS],
     )
     return rows.map((row) => act.decode(row))
   }

@@ -13,7 +13,7 @@ import { Retention } from './retention.js'
 import { UsageTotals } from './usage-totals.js'
 
 const EVERY_MS = 5_000
-const MAX_PAUSE_MS = 1_000
+const MAX_PAUSE_MS = 10_000
 /** An instance that says nothing for so long keeps house no more. */
 const LEASE_MS = 60_000
 /** Between two steps: so many times what the step took, so that requests have the store to themselves. */

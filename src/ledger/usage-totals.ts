@@ -6,10 +6,10 @@ import type { QuotaRow } from './quota.entity.js'
 import type { LedgerStore } from './store.js'
 import { summed, TotalsStore } from './totals-store.js'
 
-/** Acts that one step adds up, so that it is done in a moment. */
-const STEP = 1_000
-/** How far the totals may lag behind where there is nothing to add. */
-const IDLE_MS = 300_000
+/** Acts that one step adds up: the more at once, the more of them are of one quota, and add up to one row. */
+const STEP = { mysql: 50_000, sqlite: 1_000 } as const
+/** How far the totals may lag behind where there is less than a step to add. */
+export const LAZY_MS = 300_000
 
 /**
  * Adds up acts by hour and day, each exactly once: a step adds the acts that follow an id to the totals and moves that
@@ -43,16 +43,17 @@ export class UsageTotals<Q extends QuotaRow> {
       // After the lock: whoever had it may have kept it for long.
       const target = firstIdAt(this.clock.now() - FOLD_LAG_MS)
       if (foldedTo >= target) return false
-      const acts = await this.rows.actsBetween(transaction, foldedTo, target, STEP)
-      // Nothing is written again and again while nothing happens.
-      if (acts.length === 0 && instantOfId(target) - instantOfId(foldedTo) < IDLE_MS) return false
-      await this.rows.add(transaction, summed(await this.rows.postings(transaction, acts)))
-      const full = acts.length === STEP
+      const last = await this.rows.nthAct(transaction, foldedTo, target, STEP[transaction.dialect])
+      if (last === undefined && instantOfId(target) - instantOfId(foldedTo) < LAZY_MS) return false
+      const end = last ?? target
+      await this.rows.addPlain(transaction, foldedTo, end)
+      const others = await this.rows.othersBetween(transaction, foldedTo, end)
+      await this.rows.add(transaction, summed(await this.rows.postings(transaction, others)))
       await transaction.later(
         `UPDATE ${state.table} SET ${state.column('foldedTo')} = ? WHERE ${state.column('id')} = 1`,
-        [full ? (acts.at(-1)?.id ?? target) : target],
+        [end],
       )
-      return full
+      return last !== undefined
     })
   }
 }
