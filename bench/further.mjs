@@ -118,7 +118,7 @@ export async function upkeep({ quick, seconds, pairs }) {
     instance = await service(mariadb.url('upkeep'))
     await grow(admin, { quotas: 20_000, acts })
     await instance.stop()
-    const set = (values) => admin.query(`UPDATE mail_ledger_state SET ${values}, holder = NULL`)
+    const set = (values) => admin.query(`UPDATE mail_ledger_state SET ${values}, holder = NULL, held_until = NULL`)
     const at = async () => (await admin.query('SELECT folded_to, removed_to FROM mail_ledger_state'))[0][0]
     const left = async () => Number((await admin.query("SELECT COUNT(*) AS n FROM mail_act WHERE id < '0194'"))[0][0].n)
     const figures = { rest: [], folding: [], removing: [] }

@@ -105,6 +105,10 @@ export class Upkeep<Q extends QuotaRow> implements OnApplicationBootstrap, OnMod
     this.stop.abort()
     clearInterval(this.timer)
     await this.running
+    if (this.known?.holder === this.id && this.work.reach === 'all') {
+      // The next one need not wait until it is over.
+      await this.hold(this.id, null).catch((error: unknown) => this.tell(error))
+    }
   }
 
   /** Looks how far upkeep has come, and keeps this instance's ids ahead of it. */
@@ -193,17 +197,24 @@ export class Upkeep<Q extends QuotaRow> implements OnApplicationBootstrap, OnMod
     const left = (heldUntil ?? now) - now
     if (holder === this.id && left > LEASE_MS / 2) return true
     // One that lasts for longer was left by an instance whose clock is ahead.
-    if (holder !== this.id && left > 0 && left <= 2 * LEASE_MS) return false
+    if (holder !== null && holder !== this.id && left > 0 && left <= 2 * LEASE_MS) return false
+    return this.hold(holder, this.id)
+  }
+
+  /** @returns did it have the holder that was expected, and has it this one now? */
+  private async hold(expected: string | null, holder: string | null): Promise<boolean> {
     const { state } = this.ledger.store
-    return this.work.write(async (transaction) => {
-      const locked = await this.totals.rows.lockState(transaction)
-      if (locked.holder !== holder) return false
+    const heldUntil = holder === null ? null : state.bind('heldUntil', this.clock.now() + LEASE_MS)
+    const held = await this.work.write(async (transaction) => {
+      if ((await this.totals.rows.lockState(transaction)).holder !== expected) return false
       await transaction.later(
         `UPDATE ${state.table} SET ${state.column('holder')} = ?, ${state.column('heldUntil')} = ? WHERE ${state.column('id')} = 1`,
-        [this.id, state.bind('heldUntil', now + LEASE_MS)],
+        [holder, heldUntil],
       )
       return true
     })
+    if (held && this.known !== undefined) this.known.holder = holder
+    return held
   }
 
   private async mark(property: 'beginsAt' | 'removedTo', instant: Instant): Promise<void> {
