@@ -45,7 +45,8 @@ export class Upkeep<Q extends QuotaRow> implements OnApplicationBootstrap, OnMod
   readonly totals: UsageTotals<Q>
   readonly retention: Retention<Q>
   private readonly logger: Logger
-  private readonly id = randomUUID()
+  /** This instance's name where the lease is written down. */
+  readonly id = randomUUID()
   private timer: NodeJS.Timeout | undefined
   private running: Promise<void> | undefined
   private readonly stop = new AbortController()
