@@ -213,7 +213,11 @@ onEveryStore('upkeep', (kind) => {
     expect(await contradictions()).toEqual([
       expect.stringContaining(`totals: quota ${quotas[0]!.id} of owner ${owner}`),
     ])
-    await raise(-1)
+    const mending = new Verifier(MAIL, app.app.get(DataSource), app.app.get(UnitOfWork), app.clock)
+    for await (const { findings } of mending.pages()) {
+      if (findings.length > 0) expect([...(await mending.repair(findings, 'repair')).values()]).toEqual(['mended'])
+    }
+    expect(await contradictions()).toEqual([])
   })
 
   it('lists every step up to now, and takes no other', async () => {

@@ -7,6 +7,7 @@ import { UnitOfWork } from '../src/database/unit-of-work.js'
 import { DriftWatch } from '../src/ledger/drift-watch.js'
 import type { Finding } from '../src/ledger/verify-check.js'
 import { findingLine, type Repaired, type Verification, Verifier } from '../src/ledger/verifier.js'
+import { Upkeep } from '../src/ledger/upkeep.js'
 import { MAIL } from '../src/mail-quota/mail.channel.js'
 import { SMS } from '../src/sms-quota/sms.channel.js'
 import { TestApp } from './support/app.js'
@@ -68,6 +69,8 @@ onEveryStore('verify', (kind) => {
     store = await kind.open()
     app = await TestApp.start(store)
     await stopSweepers(app)
+    // What is added up while a row is damaged would stay so.
+    for (const channel of [MAIL, SMS]) await app.app.get<Upkeep<never>>(partOf(channel, Upkeep)).onModuleDestroy()
     dataSource = app.app.get(DataSource)
     work = app.app.get(UnitOfWork)
   }, 60_000)

@@ -4,10 +4,13 @@ import { placeholders } from '../database/row-codec.js'
 import type { Transaction } from '../database/unit-of-work.js'
 import { formatInstant, type Instant } from '../quota/instant.js'
 import { CYCLE_QUOTA, MAX_AMOUNT, STATUSES, TOTAL_QUOTA } from '../quota/quota.js'
+import { instantOfId } from './act-age.js'
 import { LedgerSums, type LedgerSum } from './ledger-sums.js'
 import type { QuotaRow } from './quota.entity.js'
 import { LIVE_OF_OWNER, type LedgerStore } from './store.js'
-import { type Check, type Finding, idsAfter, type Mend, rowsBy, type Subject } from './verify-check.js'
+import { beginningOf, TotalsStore } from './totals-store.js'
+import { SERIES_STEPS } from './usage-total.entity.js'
+import { type Check, type Finding, idsAfter, type Mend, type Mended, rowsBy, type Subject } from './verify-check.js'
 
 const PARTS = [
   'id',
@@ -55,6 +58,7 @@ export class QuotaCheck<Q extends QuotaRow> implements Check {
   constructor(
     private readonly store: LedgerStore<Q>,
     private readonly sums = new LedgerSums(store),
+    private readonly totals = new TotalsStore(store),
   ) {}
 
   async next(transaction: Transaction, after: Subject | undefined): Promise<number[]> {
@@ -109,7 +113,10 @@ export class QuotaCheck<Q extends QuotaRow> implements Check {
     const findings: Finding[] = []
     // Where the counter is off as well, something else is named that both follow from.
     if (quota.used === used && totalled !== undefined && totalled !== used) {
-      findings.push(told(quota, 'totals', `${used} used, as the ledger says`, `${totalled} added up`))
+      findings.push({
+        ...told(quota, 'totals', `${used} used, as the ledger says`, `${totalled} added up`),
+        mend: this.correctTotals(quota, totalled, used),
+      })
     }
     if (quota.used !== used || quota.reserved !== reserved) {
       findings.push({
@@ -133,6 +140,21 @@ export class QuotaCheck<Q extends QuotaRow> implements Check {
       })
     }
     return findings
+  }
+
+  /** Adds what is missing, or takes away what is too much, where the totals have got to: nobody knows of which day. */
+  private correctTotals({ id: quotaId, ownerId, cycleSeq }: KnownQuota, totalled: number, used: number): Mend {
+    return async (transaction) => {
+      const { foldedTo } = await this.totals.state(transaction)
+      const units = { charged: Math.max(0, used - totalled), refunded: Math.max(0, totalled - used) }
+      const rows = SERIES_STEPS.map((step) => {
+        const beganAt = beginningOf(step, instantOfId(foldedTo))
+        return { ownerId, step, beganAt, quotaId, cycleSeq, ...units, refusals: 0, refused: 0 }
+      })
+      await this.totals.add(transaction, rows)
+      const told = (sum: number): Mended['before'] => ({ mended: `totals: ${sum} used` })
+      return [{ quotaId, ownerId, before: told(totalled), after: told(used) }]
+    }
   }
 
   private setTo(
