@@ -161,7 +161,7 @@ async function chart(series, unit, { width, height }) {
   const values = series.flatMap(({ points }) => points)
   const specification = {
     width: width - 110,
-    height: height - 96,
+    height: height - 124,
     padding: 6,
     autosize: { type: 'pad' },
     data: [{ name: 'points', values }],
