@@ -42,7 +42,7 @@ function UsageChart({ days }: { days: Series['items'] }): ReactNode {
         }))}
       />
       <p className="muted">
-        {amount(charged)} used, {amount(refunded)} given back: the narrow bars.
+        {amount(charged)} used, {amount(refunded)} given back{refunded > 0 ? ': the narrow bars.' : '.'}
       </p>
       <details>
         <summary>As a table</summary>
