@@ -10,7 +10,7 @@ import {
 } from '../http/field.decorator.js'
 import { oldest } from '../ledger/refusal-reader.js'
 import { SERIES_STEPS, type SeriesStep } from '../ledger/usage-total.entity.js'
-import { beginningOf, STEP_MS } from '../ledger/totals-store.js'
+import { beginningOf, STEP_MS } from '../ledger/utc-step.js'
 import { type Instant, MIN_INSTANT } from '../quota/instant.js'
 import { periodOf, periodViolations } from './period.js'
 

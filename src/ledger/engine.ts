@@ -11,6 +11,7 @@ import { WorkingSet } from './working-set.js'
 import type { Channel } from './channel.js'
 import type { Outcome, Request } from './command.js'
 import { firstIdAt, MAX_REQUEST_AGE_MS } from './act-age.js'
+import { grouped } from './grouped.js'
 import { loadHolds, expireDueHolds } from './holds.js'
 import { Judge, type Verdict } from './judge.js'
 import { Lane, type Waiting } from './lane.js'
@@ -236,11 +237,7 @@ export class Engine<Q extends QuotaRow> {
    * the others' lane.
    */
   private async separate(batch: readonly Waiting[], lockedOut: boolean): Promise<StoreUnavailable | undefined> {
-    const byOwner = new Map<number, Waiting[]>()
-    for (const waiting of batch) {
-      const { ownerId } = waiting.request
-      byOwner.set(ownerId, [...(byOwner.get(ownerId) ?? []), waiting])
-    }
+    const byOwner = grouped(batch, ({ request }) => request.ownerId)
     if (!lockedOut || byOwner.size === 1) {
       for (const waiting of batch) this.putAside(waiting)
       return undefined

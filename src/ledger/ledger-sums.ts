@@ -5,6 +5,7 @@ import type { Transaction } from '../database/unit-of-work.js'
 import { type Allocation, cut } from '../quota/draw-down.js'
 import type { Instant } from '../quota/instant.js'
 import { instantOfId } from './act-age.js'
+import { grouped } from './grouped.js'
 import type { QuotaRow } from './quota.entity.js'
 import type { LedgerStore } from './store.js'
 import { TotalsStore } from './totals-store.js'
@@ -84,7 +85,7 @@ export class LedgerSums<Q extends QuotaRow> {
   ): Promise<void> {
     for (;;) {
       const { foldedTo, beginsAt } = await this.totals.state(transaction)
-      const [newest] = await this.totals.newestActs(transaction, 1)
+      const newest = await this.totals.newestAct(transaction)
       const behind = newest === undefined ? 0 : instantOfId(newest) - instantOfId(foldedTo)
       if (beginsAt === null && behind > MAX_BEHIND_MS) return
       const totals = await this.totals.used(transaction, ownerIds)
@@ -146,12 +147,7 @@ export class LedgerSums<Q extends QuotaRow> {
           `LEFT JOIN ${allocation.readByKey(dialect, 'a')} ON a.${allocation.column('operationId')} = o.id`,
         values,
       )
-      const byId = new Map<unknown, RawRow[]>()
-      for (const row of rows) {
-        const parts = byId.get(row['id'])
-        if (parts === undefined) byId.set(row['id'], [row])
-        else parts.push(row)
-      }
+      const byId = grouped(rows, (row) => row['id'])
       for (const parts of byId.values()) {
         if (slice.spent) await slice.next()
         addOperation(parts, sumOf)

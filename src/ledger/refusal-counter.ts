@@ -2,10 +2,10 @@ import { Logger } from '@nestjs/common'
 import type { Clock } from '../clock/clock.js'
 import { placeholders, type Scalar } from '../database/row-codec.js'
 import type { Transaction, UnitOfWork } from '../database/unit-of-work.js'
-import type { Instant } from '../quota/instant.js'
 import type { QuotaRow } from './quota.entity.js'
 import { REFUSAL_CODES, type RefusalCode, type RefusalRow } from './refusal.entity.js'
 import type { LedgerStore } from './store.js'
+import { beginningOf } from './utc-step.js'
 
 /**
  * Counts are written this often, well within the five seconds for which an instance may keep them to itself (contract,
@@ -16,8 +16,6 @@ const FLUSH_EVERY_MS = 2_000
 const MAX_COUNTS = 20_000
 /** Counts that one transaction writes. */
 const STEP = 500
-
-export const HOUR_MS = 3_600_000
 
 /** Told of what is not counted one by one. */
 export interface RefusalObserver {
@@ -52,7 +50,7 @@ export class RefusalCounter<Q extends QuotaRow> {
   /** Counts one attempt. */
   count(ownerId: number, code: RefusalCode, amount: number): void {
     const now = this.clock.now()
-    const hour = hourOf(now)
+    const hour = beginningOf('hour', now)
     const name = `${hour} ${ownerId} ${code}`
     const known = this.counts.get(name)
     if (known !== undefined) {
@@ -165,11 +163,6 @@ export class RefusalCounter<Q extends QuotaRow> {
 /** Is this a refusal that is counted? */
 export function isCounted(code: string): code is RefusalCode {
   return (REFUSAL_CODES as readonly string[]).includes(code)
-}
-
-/** The beginning of the UTC hour that holds an instant. */
-export function hourOf(instant: Instant): Instant {
-  return Math.floor(instant / HOUR_MS) * HOUR_MS
 }
 
 /** Attempts have no limit, so their sum stays where a JSON number ends to be exact. */

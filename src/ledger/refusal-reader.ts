@@ -6,9 +6,9 @@ import { formatInstant, type Instant } from '../quota/instant.js'
 import type { Channel } from './channel.js'
 import { isEmpty, type Period } from './period.js'
 import type { QuotaRow } from './quota.entity.js'
-import { HOUR_MS, hourOf } from './refusal-counter.js'
 import type { RefusalCode } from './refusal.entity.js'
 import { LedgerStore } from './store.js'
+import { beginningOf, HOUR_MS } from './utc-step.js'
 
 /** Counts are kept for so long. */
 export const KEPT_MS = 31 * 24 * HOUR_MS
@@ -48,7 +48,7 @@ export class RefusalReader<Q extends QuotaRow> {
     const { refusal } = this.store
     const column = (property: 'hour' | 'ownerId' | 'code' | 'count' | 'requested' | 'lastAt'): string =>
       refusal.column(property)
-    const end = hourOf(this.clock.now()) + HOUR_MS
+    const end = beginningOf('hour', this.clock.now()) + HOUR_MS
     const rows = await this.work.read((transaction) =>
       transaction.rows(
         `SELECT ${column('ownerId')} AS owner, ${column('code')} AS reason, SUM(${column('count')}) AS attempts, ` +

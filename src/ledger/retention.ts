@@ -2,11 +2,11 @@ import type { Clock } from '../clock/clock.js'
 import { placeholders } from '../database/row-codec.js'
 import type { Transaction, UnitOfWork } from '../database/unit-of-work.js'
 import type { Instant } from '../quota/instant.js'
-import { firstIdAt } from './act-age.js'
+import { firstIdAt, instantOfId } from './act-age.js'
 import { OPERATION_ACTS, type ActRow } from './act.entity.js'
 import type { QuotaRow } from './quota.entity.js'
 import type { LedgerStore } from './store.js'
-import { beginningOf, STEP_MS } from './totals-store.js'
+import { beginningOf, STEP_MS } from './utc-step.js'
 
 /** Rows that one step looks at: their owners are locked for as long as it takes to remove them. */
 const STEP = 200
@@ -30,13 +30,13 @@ export class Retention<Q extends QuotaRow> {
   }
 
   /** When the oldest act came in, by its id's time; undefined where there is none. */
-  async oldestId(): Promise<string | undefined> {
+  async oldestActAt(): Promise<Instant | undefined> {
     const { act } = this.store
     const id = act.column('id')
     const [row] = await this.work.read((transaction) =>
       transaction.rows(`SELECT ${id} AS id FROM ${act.readByKey(transaction.dialect)} ORDER BY ${id} LIMIT 1`),
     )
-    return row === undefined ? undefined : String(row['id'])
+    return row === undefined ? undefined : instantOfId(String(row['id']))
   }
 
   /**

@@ -11,7 +11,7 @@ import { SharedReads } from './shared-reads.js'
 import { LedgerStore } from './store.js'
 import type { LedgerOf } from './usage-reader.js'
 import type { SeriesStep } from './usage-total.entity.js'
-import { beginningOf, STEP_MS } from './totals-store.js'
+import { beginningOf, STEP_MS } from './utc-step.js'
 import { UsageTotals } from './usage-totals.js'
 
 /** What was used within one hour or day, as it is answered. */
@@ -41,6 +41,15 @@ interface Sums {
   refunded: number
   refused: number
   refusals: number
+}
+
+/** Whose usage is added up: an owner's, or that of one of its quotas, in steps that begin in `[from, end)`. */
+interface Question {
+  readonly ownerId: number
+  readonly quotaId: number | undefined
+  readonly step: SeriesStep
+  readonly from: Instant
+  readonly end: Instant
 }
 
 /**
@@ -80,9 +89,8 @@ export class SeriesReader<Q extends QuotaRow> {
     if (ownerId !== undefined && sums.size > 0) {
       await this.caughtUp.get('', async () => this.catchUp())
       const after = first + sums.size * STEP_MS[step]
-      const found = await this.found.get(`${ownerId} ${quotaId} ${step} ${first} ${after}`, async () =>
-        this.sums(ownerId, quotaId, step, first, after),
-      )
+      const question = { ownerId, quotaId, step, from: first, end: after }
+      const found = await this.found.get(JSON.stringify(question), async () => this.sums(question))
       for (const [beganAt, more] of found) {
         const sum = sums.get(beganAt)
         if (sum !== undefined) for (const name of NAMES) sum[name] = Math.min(sum[name] + more[name], MAX)
@@ -114,18 +122,13 @@ export class SeriesReader<Q extends QuotaRow> {
     }
   }
 
-  private async sums(
-    ownerId: number,
-    quotaId: number | undefined,
-    step: SeriesStep,
-    from: Instant,
-    end: Instant,
-  ): Promise<[Instant, Sums][]> {
+  private async sums(question: Question): Promise<[Instant, Sums][]> {
+    const { ownerId, quotaId, step } = question
     for (let tries = 1; ; tries += 1) {
       const found = await this.work.read(async (transaction) => {
         const { foldedTo } = await this.totals.rows.state(transaction)
         const rest = await this.totals.rows.rest(transaction, foldedTo, [ownerId])
-        const stored = await this.stored(transaction, ownerId, quotaId, step, from, end)
+        const stored = await this.stored(transaction, question)
         const { foldedTo: now } = await this.totals.rows.state(transaction)
         if (now !== foldedTo) return undefined
         const since = rest
@@ -144,11 +147,7 @@ export class SeriesReader<Q extends QuotaRow> {
   /** The totals, and the refusals that still have rows of their own: one statement, since the one become the other. */
   private async stored(
     transaction: Transaction,
-    ownerId: number,
-    quotaId: number | undefined,
-    step: SeriesStep,
-    from: Instant,
-    end: Instant,
+    { ownerId, quotaId, step, from, end }: Question,
   ): Promise<[Instant, Sums][]> {
     const { usageTotal, refusal } = this.store
     const column = (property: 'ownerId' | 'step' | 'beganAt' | 'quotaId' | keyof Sums): string =>

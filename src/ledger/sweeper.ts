@@ -7,9 +7,9 @@ import { MAX_EXPIRED_AT_ONCE } from './holds.js'
 import type { Ledger } from './ledger.js'
 import type { QuotaReader } from './quota-reader.js'
 import type { QuotaRow } from './quota.entity.js'
-import { hourOf } from './refusal-counter.js'
 import { oldest } from './refusal-reader.js'
 import { refusalTotals, TotalsStore } from './totals-store.js'
+import { beginningOf } from './utc-step.js'
 
 const EVERY_MS = 2_000
 /** Quotas that one step takes, so that a step never holds locks for long. */
@@ -104,7 +104,7 @@ export class Sweeper<Q extends QuotaRow> implements OnApplicationBootstrap, OnMo
   private async dropRefusals(): Promise<number> {
     const { refusal } = this.ledger.store
     const [hour, ownerId] = [refusal.column('hour'), refusal.column('ownerId')]
-    const past = hourOf(oldest(this.clock.now()))
+    const past = beginningOf('hour', oldest(this.clock.now()))
     const rows = await this.work.read((transaction) =>
       transaction.rows(
         `SELECT ${hour} AS hour, ${ownerId} AS owner_id FROM ${refusal.table} WHERE ${hour} = (SELECT MIN(${hour}) FROM ${refusal.table}) ` +

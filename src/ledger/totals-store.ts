@@ -3,22 +3,14 @@ import { instantFromStore } from '../database/column.js'
 import { type Dialect, placeholders } from '../database/row-codec.js'
 import type { Transaction } from '../database/unit-of-work.js'
 import type { Allocation } from '../quota/draw-down.js'
-import type { Instant } from '../quota/instant.js'
+import { grouped } from './grouped.js'
 import type { LedgerStateRow } from './ledger-state.entity.js'
 import { type PaidOperation, type Posting, postingsOf, USAGE_KINDS, type UsageAct } from './posting.js'
 import type { QuotaRow } from './quota.entity.js'
-import { HOUR_MS } from './refusal-counter.js'
 import type { RefusalRow } from './refusal.entity.js'
 import type { LedgerStore } from './store.js'
-import { SERIES_STEPS, type SeriesStep, type UsageTotalRow } from './usage-total.entity.js'
-
-/** How long a stretch of each kind is. */
-export const STEP_MS: Readonly<Record<SeriesStep, number>> = { hour: HOUR_MS, day: 24 * HOUR_MS }
-
-/** The beginning of the UTC hour or day that holds an instant. */
-export function beginningOf(step: SeriesStep, instant: Instant): Instant {
-  return Math.floor(instant / STEP_MS[step]) * STEP_MS[step]
-}
+import { SERIES_STEPS, type UsageTotalRow } from './usage-total.entity.js'
+import { beginningOf } from './utc-step.js'
 
 /** What tells plain consumes apart that are added up together. */
 const OF_PLAIN = ['plainOwnerId', 'plainQuotaId', 'cycleSeq'] as const
@@ -37,13 +29,8 @@ const TOTAL_COLUMNS = [
 ] as const satisfies readonly (keyof UsageTotalRow)[]
 
 /** Nothing is done yet. */
-const FIRST_STATE: LedgerStateRow = {
-  id: 1,
-  foldedTo: '',
-  beginsAt: null,
-  removedTo: null,
-  holder: null,
-  heldUntil: null,
+function firstState(): LedgerStateRow {
+  return { id: 1, foldedTo: '', beginsAt: null, removedTo: null, holder: null, heldUntil: null }
 }
 
 /** The statements of the totals, and of how far they reach. */
@@ -52,15 +39,16 @@ export class TotalsStore<Q extends QuotaRow> {
 
   /** How far upkeep has come. */
   async state(transaction: Transaction): Promise<LedgerStateRow> {
-    return (await this.stored(transaction)) ?? FIRST_STATE
+    return (await this.stored(transaction)) ?? firstState()
   }
 
   /** The same, and nobody else changes it until the transaction ends; its row is made where it is missing. */
   async lockState(transaction: Transaction): Promise<LedgerStateRow> {
     const found = await this.stored(transaction, transaction.dialect === 'mysql' ? 'FOR UPDATE' : '')
     if (found !== undefined) return found
-    for (const { sql, values } of this.store.state.inserts([FIRST_STATE])) await transaction.execute(sql, values)
-    return FIRST_STATE
+    const first = firstState()
+    for (const { sql, values } of this.store.state.inserts([first])) await transaction.execute(sql, values)
+    return first
   }
 
   private async stored(transaction: Transaction, lock = ''): Promise<LedgerStateRow | undefined> {
@@ -118,14 +106,14 @@ export class TotalsStore<Q extends QuotaRow> {
     ]
   }
 
-  /** The ids of the latest acts. */
-  async newestActs(transaction: Transaction, limit: number): Promise<string[]> {
+  /** The id of the latest act; undefined where there is none. */
+  async newestAct(transaction: Transaction): Promise<string | undefined> {
     const { act } = this.store
     const id = act.column('id')
-    const rows = await transaction.rows(
-      `SELECT ${id} AS id FROM ${act.readByKey(transaction.dialect)} ORDER BY ${id} DESC LIMIT ${limit}`,
+    const [row] = await transaction.rows(
+      `SELECT ${id} AS id FROM ${act.readByKey(transaction.dialect)} ORDER BY ${id} DESC LIMIT 1`,
     )
-    return rows.map((row) => String(row['id']))
+    return row === undefined ? undefined : String(row['id'])
   }
 
   /** The id of act number `n` after one id and before another; undefined where there are fewer. */
@@ -216,12 +204,7 @@ export class TotalsStore<Q extends QuotaRow> {
     }
     if (ids.size === 0) return new Map()
     const entries = await this.store.operationsById(transaction, [...ids])
-    const refunds = new Map<string, UsageAct[]>()
-    for (const refund of await this.store.refundsOf(transaction, [...refunded])) {
-      const known = refunds.get(refund.operationId ?? '')
-      if (known === undefined) refunds.set(refund.operationId ?? '', [refund])
-      else known.push(refund)
-    }
+    const refunds = grouped(await this.store.refundsOf(transaction, [...refunded]), ({ operationId }) => operationId)
     return new Map(
       entries.map(({ row, allocations }) => [
         row.id,
@@ -276,7 +259,7 @@ export function refusalTotals(rows: readonly RefusalRow[]): UsageTotalRow[] {
 }
 
 /** How a total is added to one that is there. */
-export function addition(dialect: Dialect, column: (property: keyof UsageTotalRow) => string): string {
+function addition(dialect: Dialect, column: (property: keyof UsageTotalRow) => string): string {
   const sums = (['charged', 'refunded', 'refusals', 'refused'] as const).map((property) => {
     const name = column(property)
     return `${name} = ${name} + ${dialect === 'mysql' ? `VALUES(${name})` : `excluded.${name}`}`

@@ -132,11 +132,10 @@ export class Upkeep<Q extends QuotaRow> implements OnApplicationBootstrap, OnMod
   async round(): Promise<void> {
     if (!(await this.lease(await this.look()))) return
     await this.paced(async () => this.totals.fold())
-    await this.removeOld()
-    await this.look()
+    await this.removeOld(await this.look())
   }
 
-  private async removeOld(): Promise<void> {
+  private async removeOld(state: LedgerStateRow): Promise<void> {
     await this.paced(async () => (await this.retention.removeHours(oldest(this.clock.now()))) > 0)
     const { days, changesDays } = this.options
     if (changesDays !== undefined) {
@@ -148,11 +147,10 @@ export class Upkeep<Q extends QuotaRow> implements OnApplicationBootstrap, OnMod
     }
     if (days === undefined) return
     const cutoff = this.retention.cutoff(days)
-    const { removedTo, foldedTo } = await this.totals.state()
+    const { removedTo, foldedTo } = state
     // Once a day, and never before it is added up.
     if ((removedTo !== null && removedTo >= cutoff) || instantOfId(foldedTo) < cutoff) return
-    const oldestId = await this.retention.oldestId()
-    this.oldestActAt = oldestId === undefined ? undefined : instantOfId(oldestId)
+    this.oldestActAt = await this.retention.oldestActAt()
     if (this.oldestActAt !== undefined && this.oldestActAt < cutoff) {
       await this.mark('beginsAt', cutoff)
       let after = ''

@@ -2,6 +2,7 @@ import type { DataSource } from 'typeorm'
 import type { Clock } from '../clock/clock.js'
 import { StoreUnavailable, type Transaction, type UnitOfWork } from '../database/unit-of-work.js'
 import type { Channel } from './channel.js'
+import { grouped } from './grouped.js'
 import type { QuotaRow } from './quota.entity.js'
 import { LedgerStore } from './store.js'
 import { storedJson } from './stored-json.js'
@@ -115,12 +116,9 @@ export class Verifier<Q extends QuotaRow> implements Verification {
 
   async repair(findings: readonly Finding[], requestId: string): Promise<Map<Finding, Repaired>> {
     const repaired = new Map<Finding, Repaired>()
-    const bySubject = new Map<Subject, Finding[]>()
-    for (const finding of findings) {
-      if (finding.mend === undefined) repaired.set(finding, 'left')
-      else bySubject.set(finding.subject, [...(bySubject.get(finding.subject) ?? []), finding])
-    }
-    for (const [subject, own] of bySubject) {
+    for (const finding of findings) if (finding.mend === undefined) repaired.set(finding, 'left')
+    const mendable = findings.filter(({ mend }) => mend !== undefined)
+    for (const [subject, own] of grouped(mendable, (finding) => finding.subject)) {
       const after = await this.repairSubject(subject, own, requestId)
       for (const finding of own) repaired.set(finding, after.get(nameOf(finding)) ?? 'gone')
     }

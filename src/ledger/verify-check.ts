@@ -108,17 +108,6 @@ export async function insert<T extends object>(
   for (const { sql, values } of codec.inserts(rows)) await transaction.execute(sql, values)
 }
 
-/** Values by a property; those of one value in the order they come. */
-export function grouped<T, K>(values: readonly T[], key: (value: T) => K): Map<K, T[]> {
-  const groups = new Map<K, T[]>()
-  for (const value of values) {
-    const group = groups.get(key(value))
-    if (group === undefined) groups.set(key(value), [value])
-    else group.push(value)
-  }
-  return groups
-}
-
 /** A quota as far as others refer to it. */
 export interface KnownQuota {
   readonly ownerId: number

@@ -3,6 +3,7 @@ import { placeholders } from '../database/row-codec.js'
 import { formatInstant } from '../quota/instant.js'
 import type { ActRow } from './act.entity.js'
 import type { AllocationRow } from './allocation.entity.js'
+import { grouped } from './grouped.js'
 import type { HoldRow } from './hold.entity.js'
 import type { OperationRow, OperationState } from './operation.entity.js'
 import { PLAIN_PARTS, plainOperation } from './plain-consume.js'
@@ -11,7 +12,6 @@ import type { LedgerStore } from './store.js'
 import {
   type Check,
   type Finding,
-  grouped,
   idsAfter,
   insert,
   type KnownQuota,

@@ -8,8 +8,9 @@ import { instantOfId } from './act-age.js'
 import { LedgerSums, type LedgerSum } from './ledger-sums.js'
 import type { QuotaRow } from './quota.entity.js'
 import { LIVE_OF_OWNER, type LedgerStore } from './store.js'
-import { beginningOf, TotalsStore } from './totals-store.js'
+import { TotalsStore } from './totals-store.js'
 import { SERIES_STEPS } from './usage-total.entity.js'
+import { beginningOf } from './utc-step.js'
 import { type Check, type Finding, idsAfter, type Mend, type Mended, rowsBy, type Subject } from './verify-check.js'
 
 const PARTS = [
