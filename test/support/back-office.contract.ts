@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals'
+import { beforeAll, describe, expect, it } from '@jest/globals'
 import { DataSource } from 'typeorm'
 import type { Sent, TestApp } from './app.js'
 import type { ChannelApi } from './channel-api.js'
@@ -1001,6 +1001,9 @@ export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
 
   describe('the refusals', () => {
     const counter = () => ledgerOf(app(), api).refusals
+    // Counts are written when a test says so, and not in the middle of one; what writes them by itself is tried by
+    // test/shutdown and test/console.
+    beforeAll(() => counter().close())
     const refused = async (route: string, owner: number, amount: number, key = `refused ${fresh()}`): Promise<void> => {
       expect((await app().post(route, { [api.owner]: owner, amount }, { key })).status).toBe(409)
     }
