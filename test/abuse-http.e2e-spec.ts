@@ -340,6 +340,22 @@ describe('abuse of HTTP', () => {
       expect(await metric('http_connections_shed_total{how="evicted"}')).toBeGreaterThanOrEqual(2 * MAX_CONNECTIONS)
     })
 
+    it('that are idle make room by whoever has most of them', async () => {
+      const call = request('GET', `${MAIL.quotas}?account_id=1`, AUTHORIZED)
+      const known = await raw(call)
+      await known.heard()
+      // It is older than all of these, and none of them is known.
+      for (const _round of times(3)) {
+        await Promise.all(times(MAX_CONNECTIONS).map(async () => raw()))
+        known.write(call)
+        expect((await known.heard(known.answers.length + 1)).at(-1)!.status).toBe(200)
+      }
+      // Nor does who is known lock others out.
+      const own = await Promise.all(times(2 * MAX_CONNECTIONS).map(async () => raw(call)))
+      await Promise.all(own.map(async (one) => one.heardOrEnded(1)))
+      expect((await (await raw(request('GET', '/health/ready'))).heard())[0]!.status).toBe(200)
+    })
+
     it('that are busy keep their place, and others are refused', async () => {
       const little = `${JSON_TYPE}Content-Length: 9\r\nExpect: 100-continue\r\n`
       const waiting = request('POST', MAIL.quotas, AUTHORIZED + little)

@@ -21,8 +21,7 @@ const LOOK_EVERY_MS = 1_000
 export type Unfit = 'not_http' | 'too_large' | 'late' | 'connect' | 'ahead'
 
 /**
- * What became of a connection when there were too many: it was not taken, or closed for another as the one that was
- * idle longest.
+ * What became of a connection when there were too many: it was not taken, or closed for another while it was idle.
  */
 export type Shed = 'refused' | 'evicted'
 
@@ -93,14 +92,59 @@ interface Line {
   readonly finish: () => void
 }
 
+/** Lines by their parties. While a line is in here its party must stay what it is. */
+class Parties {
+  private readonly parties = new Map<string, Set<Line>>()
+
+  get size(): number {
+    let size = 0
+    for (const party of this.parties.values()) size += party.size
+    return size
+  }
+
+  /** Behind the others of its party. */
+  add(line: Line): void {
+    const party = this.parties.get(line.party)
+    if (party === undefined) this.parties.set(line.party, new Set([line]))
+    else party.add(line)
+  }
+
+  delete(line: Line): void {
+    const party = this.parties.get(line.party)
+    if (party?.delete(line) !== true) return
+    if (party.size === 0) this.parties.delete(line.party)
+  }
+
+  /** Takes the first line of the first party, whose others then stand behind all parties. */
+  next(): Line | undefined {
+    for (const [name, party] of this.parties) {
+      this.parties.delete(name)
+      for (const line of party) {
+        party.delete(line)
+        if (party.size > 0) this.parties.set(name, party)
+        return line
+      }
+    }
+    return undefined
+  }
+
+  /** The lines of the party that has most of them. */
+  largest(): Iterable<Line> {
+    let largest = new Set<Line>()
+    for (const party of this.parties.values()) if (party.size > largest.size) largest = party
+    return largest
+  }
+}
+
 /**
  * The connections of callers: how many there are, and what each may ask for at a time.
  *
  * The requests of one connection are worked one after the other; what was sent ahead (pipelining) waits, unread where
  * it is much. Where more want to be begun than can be at once, principals take turns, and the connections of each among
  * themselves; those that nobody known has used count as one principal, so that a flood without a token leaves the
- * others their part. Where there are as many connections as may be, the one that has been idle longest makes room, so
- * that nobody can lock others out by holding connections. Only where all are busy is a new one refused.
+ * others their part. Where there are as many connections as may be, an idle one makes room: the one that has been so
+ * for longest among those of whoever has most of them, so that nobody can lock others out by holding connections, nor
+ * have theirs closed by opening ever more. Only where all are busy is a new one refused.
  */
 @Injectable()
 export class Connections {
@@ -110,9 +154,9 @@ export class Connections {
   /** Have something to answer. */
   private readonly busyLines = new Set<Line>()
   /** Longest idle first. A connection that has sent nothing yet is one, and so is one that is being closed. */
-  private readonly idleLines = new Set<Line>()
-  /** Want to have a request begun, by party; the next party first, and in it the next line. */
-  private readonly ready = new Map<string, Set<Line>>()
+  private readonly idleLines = new Parties()
+  /** Want to have a request begun; the next party first, and in it the next line. */
+  private readonly ready = new Parties()
   /** Have had everything answered that was read ahead; the next to be read from first. */
   private readonly paused = new Set<Line>()
   /** Requests behind the first one of their connection. */
@@ -221,8 +265,7 @@ export class Connections {
   private leave(line: Line): void {
     this.lines.delete(line.socket)
     this.forget(line)
-    for (const lines of [this.busyLines, this.idleLines, this.paused]) lines.delete(line)
-    this.unqueue(line)
+    for (const lines of [this.busyLines, this.idleLines, this.paused, this.ready]) lines.delete(line)
   }
 
   private forget({ asked }: Line): void {
@@ -233,7 +276,7 @@ export class Connections {
   /** Keeps a place free for the next to come, as long as any connection is idle. */
   private makeRoom(): void {
     if (this.lines.size < this.limit) return
-    const [longest] = this.idleLines
+    const [longest] = this.idleLines.largest()
     if (longest === undefined) return
     this.leave(longest)
     longest.socket.destroy()
@@ -255,18 +298,7 @@ export class Connections {
     this.busyLines.add(line)
     this.nextTurn()
     if (this.begunInTurn < this.most && this.ready.size === 0) this.begin(line, exchange)
-    else this.queue(line)
-  }
-
-  private queue(line: Line): void {
-    const party = this.ready.get(line.party)
-    if (party === undefined) this.ready.set(line.party, new Set([line]))
-    else party.add(line)
-  }
-
-  private unqueue(line: Line): void {
-    const party = this.ready.get(line.party)
-    if (party?.delete(line) === true && party.size === 0) this.ready.delete(line.party)
+    else this.ready.add(line)
   }
 
   /** Sees to it that there is one. */
@@ -288,17 +320,9 @@ export class Connections {
   }
 
   private beginNext(): void {
-    for (const [name, party] of this.ready) {
-      this.ready.delete(name)
-      for (const line of party) {
-        party.delete(line)
-        // Behind all others.
-        if (party.size > 0) this.ready.set(name, party)
-        const [exchange] = line.asked
-        if (exchange !== undefined) this.begin(line, exchange)
-        return
-      }
-    }
+    const line = this.ready.next()
+    const [exchange] = line?.asked ?? []
+    if (line !== undefined && exchange !== undefined) this.begin(line, exchange)
   }
 
   private begin(line: Line, [request, response]: Exchange): void {
@@ -320,7 +344,7 @@ export class Connections {
     const readAhead = socket.isPaused()
     if (socket.writable && asked.length > 0) {
       // Not at once: all others have their turn first.
-      this.queue(line)
+      this.ready.add(line)
     } else this.rest(line)
     if (readAhead && asked.length <= 1) this.paused.add(line)
     if (this.ready.size > 0 || this.paused.size > 0) this.nextTurn()
@@ -330,7 +354,7 @@ export class Connections {
   private rest(line: Line): void {
     // What was sent behind a last answer is thrown away with whatever follows.
     this.forget(line)
-    this.unqueue(line)
+    this.ready.delete(line)
     this.busyLines.delete(line)
     if (line.farewell !== undefined && line.socket.writable) this.part(line, line.farewell)
     this.idleLines.add(line)
