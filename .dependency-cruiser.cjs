@@ -56,8 +56,27 @@ module.exports = {
     ),
     below('http', ['auth', 'role', 'config', 'error', 'clock', 'random', 'quota'], 'What every route shares.'),
     below(
+      'tracing',
+      ['ledger', 'database', 'http', 'config', 'clock'],
+      'Follows requests through what they pass, which knows nothing of it.',
+    ),
+    {
+      name: 'open-telemetry-when-asked-for',
+      comment:
+        'Its packages are loaded where traces are sent, and nowhere else: one file knows them, which nobody loads with itself.',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/tracing/open-telemetry\\.ts$' },
+      to: { path: '(^|/)node_modules/@opentelemetry/' },
+    },
+    {
+      name: 'open-telemetry-not-at-start',
+      severity: 'error',
+      from: { path: '^src/' },
+      to: { path: '^src/tracing/open-telemetry\\.ts$', dependencyTypesNot: ['dynamic-import'] },
+    },
+    below(
       'channel-api',
-      ['ledger', 'database', 'http', 'auth', 'metrics', 'config', 'error', 'clock', 'random', 'quota'],
+      ['ledger', 'database', 'http', 'auth', 'metrics', 'tracing', 'config', 'error', 'clock', 'random', 'quota'],
       'What both features share. What runs the service stands beside the features, above it.',
     ),
     below('me', ['http', 'auth', 'role']),

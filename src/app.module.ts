@@ -16,6 +16,7 @@ import { MeModule } from './me/me.module.js'
 import { MetricsModule } from './metrics/metrics.module.js'
 import { OperationsModule } from './operations/operations.module.js'
 import { SmsQuotaModule } from './sms-quota/sms-quota.module.js'
+import { TracingModule } from './tracing/tracing.module.js'
 
 /** What every request passes, whatever its route. */
 export const FRAME = [
@@ -38,6 +39,7 @@ export class AppModule {
         HttpModule,
         AuthModule,
         MetricsModule,
+        TracingModule,
         DatabaseModule.for(ENTITIES),
         MeModule,
         MailQuotaModule,

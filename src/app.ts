@@ -16,6 +16,7 @@ import { Metrics } from './metrics/metrics.js'
 import { isMetrics, MetricsServer } from './operations/metrics-server.js'
 import { type RequestLog, requestLog } from './operations/request-log.js'
 import { Shutdown } from './operations/shutdown.js'
+import { Tracing } from './tracing/tracing.js'
 
 /** What Nest is told when it makes the application. */
 export const APP_OPTIONS: NestApplicationOptions = {
@@ -36,11 +37,13 @@ export function configureApp(app: NestExpressApplication, log?: RequestLog): voi
   if (config.trustProxy !== undefined) app.set('trust proxy', config.trustProxy)
   app.set('query parser', parseQuery)
   const consoleFolder = servedConsole(config)
+  const adapter = app.getHttpAdapter() as unknown as NativeExpressAdapter
   const pipeline = app.get(RequestPipeline)
   const connections = app.get(Connections)
   const all = app.get(RouteTable)
+  const { tracer } = app.get(Tracing)
   const logged = (routes: RouteTable): Gate =>
-    requestLog(app.get(Metrics), routes, { log, clients: config.trustProxy !== undefined })
+    requestLog(app.get(Metrics), routes, { log, tracer, clients: config.trustProxy !== undefined })
   const { gate } = app.get(Shutdown)
   const routes = config.metricsPort === undefined ? all : all.only((route) => !isMetrics(route))
   const gates = [
@@ -51,11 +54,11 @@ export function configureApp(app: NestExpressApplication, log?: RequestLog): voi
     soundHead,
     ...(consoleFolder === undefined ? [] : [consoleGate(consoleFolder)]),
   ]
-  pipeline.open(gates, routes)
+  const listener = pipeline.listener(gates, routes)
+  adapter.listenWith(tracer?.following(listener) ?? listener)
   connections.guard(app.getHttpServer(), config)
   if (config.metricsPort === undefined) return
   const apart = all.only(isMetrics)
-  const adapter = app.getHttpAdapter() as unknown as NativeExpressAdapter
   const server = adapter.serverFor(pipeline.listener([requestId, logged(apart), gate, soundHead], apart))
   app.get(MetricsServer).prepare(server, config, connections.observer)
 }

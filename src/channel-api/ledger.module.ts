@@ -22,6 +22,7 @@ import { UsageReader } from '../ledger/usage-reader.js'
 import { Verifier } from '../ledger/verifier.js'
 import { ItemChecker } from '../http/dto.pipe.js'
 import { METRICS_REGISTRY } from '../metrics/metrics.js'
+import { Tracing } from '../tracing/tracing.js'
 import { measureDrift, measureLedger } from './ledger.metrics.js'
 import { measureUpkeep } from './upkeep.metrics.js'
 import { OfficeService } from './office.service.js'
@@ -59,7 +60,7 @@ function engineOf<Q extends QuotaRow>(channel: Channel<Q>): FactoryProvider[] {
   return [
     {
       provide: partOf(channel, Ledger),
-      inject: [DataSource, UnitOfWork, Clock, Config, partOf(channel, UsageReader), METRICS_REGISTRY],
+      inject: [DataSource, UnitOfWork, Clock, Config, partOf(channel, UsageReader), METRICS_REGISTRY, Tracing],
       useFactory: async (
         dataSource: DataSource,
         work: UnitOfWork,
@@ -67,6 +68,7 @@ function engineOf<Q extends QuotaRow>(channel: Channel<Q>): FactoryProvider[] {
         config: Config,
         usage: UsageReader<Q>,
         registry: Registry,
+        { tracer }: Tracing,
       ) => {
         const ledger = new Ledger(channel, dataSource, work, clock, {
           lanes: config.database.kind === 'sqlite' ? 1 : LANES,
@@ -75,6 +77,7 @@ function engineOf<Q extends QuotaRow>(channel: Channel<Q>): FactoryProvider[] {
           plainConsumes: await hasRun(dataSource, WritePlainConsumes1795400000001),
         })
         measureLedger(registry, ledger, usage)
+        ledger.engine.tracer = tracer?.batchesOf(channel.name)
         return ledger
       },
     },

@@ -169,6 +169,53 @@ describe('loadConfig', () => {
     expect(mistakes({ METRICS_HOST: '::1' })).toEqual(['METRICS_HOST needs METRICS_PORT'])
   })
 
+  it('sends traces where a collector is named, and looks at the rest of it then alone', () => {
+    expect(loadConfig({}).traces).toBeUndefined()
+    expect(loadConfig({ OTEL_TRACES_SAMPLER: 'jaeger_remote', OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }).traces).toBe(
+      undefined,
+    )
+    const OTEL_EXPORTER_OTLP_ENDPOINT = 'http://collector:4318/'
+    expect(loadConfig({ OTEL_EXPORTER_OTLP_ENDPOINT }).traces).toEqual({
+      url: 'http://collector:4318/v1/traces',
+      headers: '',
+      serviceName: 'quota-service',
+      resource: '',
+      sampler: 'parentbased_always_on',
+      ratio: 1,
+    })
+    const all = {
+      OTEL_EXPORTER_OTLP_ENDPOINT,
+      OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'https://traces.example/here',
+      OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Bearer%20x',
+      OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
+      OTEL_SERVICE_NAME: 'quotas',
+      OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=test',
+      OTEL_TRACES_SAMPLER: 'parentbased_traceidratio',
+      OTEL_TRACES_SAMPLER_ARG: '0.01',
+    }
+    expect(loadConfig(all).traces).toEqual({
+      url: 'https://traces.example/here',
+      headers: 'authorization=Bearer%20x',
+      serviceName: 'quotas',
+      resource: 'deployment.environment.name=test',
+      sampler: 'parentbased_traceidratio',
+      ratio: 0.01,
+    })
+    expect(
+      mistakes({
+        OTEL_EXPORTER_OTLP_ENDPOINT: 'collector:4318',
+        OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc',
+        OTEL_TRACES_SAMPLER: 'some',
+        OTEL_TRACES_SAMPLER_ARG: '1.5',
+      }),
+    ).toEqual([
+      'OTEL_EXPORTER_OTLP_ENDPOINT must be the URL of a collector, like http://collector:4318',
+      'OTEL_EXPORTER_OTLP_PROTOCOL must be one of http/json',
+      expect.stringContaining('OTEL_TRACES_SAMPLER must be one of always_on'),
+      'OTEL_TRACES_SAMPLER_ARG must be a number from 0 to 1',
+    ])
+  })
+
   it('wants the delay within the grace time', () => {
     expect(mistakes({ SHUTDOWN_DELAY_SECONDS: '5', SHUTDOWN_GRACE_SECONDS: '5' })).toEqual([
       expect.stringContaining('SHUTDOWN_DELAY_SECONDS'),

@@ -36,6 +36,29 @@ export interface ServerTls {
  */
 export type TrustProxy = number | readonly string[]
 
+const SAMPLERS = [
+  'always_on',
+  'always_off',
+  'traceidratio',
+  'parentbased_always_on',
+  'parentbased_always_off',
+  'parentbased_traceidratio',
+] as const
+
+/** Where spans go, and of which requests. The names of the settings and samplers are OpenTelemetry's. */
+export interface TracesConfig {
+  /** Takes OTLP over HTTP. */
+  readonly url: string
+  /** Sent with every export, `name=value,name=value`, percent-encoded; may hold a secret. */
+  readonly headers: string
+  readonly serviceName: string
+  /** What else is said of this instance, written likewise. */
+  readonly resource: string
+  readonly sampler: (typeof SAMPLERS)[number]
+  /** Of the requests that a ratio decides about, 0 … 1. */
+  readonly ratio: number
+}
+
 /** The whole configuration: read once from the environment, checked, frozen. */
 export abstract class Config {
   /** Is this NODE_ENV=production? Then nothing is made up: tokens and database must be named. */
@@ -85,6 +108,8 @@ export abstract class Config {
   abstract readonly retentionDays: number | undefined
   /** Days for which changes of settings are kept, 30 … 36500; undefined: for ever. */
   abstract readonly changesRetentionDays: number | undefined
+  /** Undefined: requests are not traced. */
+  abstract readonly traces: TracesConfig | undefined
   /** Undefined: callers' addresses are logged with 401 alone, as those of their connections. */
   abstract readonly trustProxy: TrustProxy | undefined
 }
@@ -124,6 +149,15 @@ class Reader {
   /** How long something is kept; undefined: for ever. */
   days(name: string): number | undefined {
     return this.text(name) === undefined ? undefined : this.integer(name, 0, MIN_RETENTION_DAYS, MAX_RETENTION_DAYS)
+  }
+
+  ratio(name: string, fallback: number): number {
+    const text = this.text(name)
+    if (text === undefined) return fallback
+    const value = /^[01](?:\.\d{1,9})?$/.test(text) ? Number(text) : NaN
+    if (value <= 1) return value
+    this.mistakes.push(`${name} must be a number from 0 to 1`)
+    return fallback
   }
 
   flag(name: string, fallback = false): boolean {
@@ -313,6 +347,37 @@ function isOrigin(text: string): boolean {
   }
 }
 
+/** What of OTEL_EXPORTER_OTLP_ENDPOINT takes traces, as OpenTelemetry says. */
+const TRACES_PATH = 'v1/traces'
+
+function readTraces(read: Reader): TracesConfig | undefined {
+  const before = read.mistakes.length
+  const common = read.text('OTEL_EXPORTER_OTLP_ENDPOINT')
+  const own = read.text('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT')
+  const url = own ?? (common === undefined ? undefined : `${common.replace(/\/$/, '')}/${TRACES_PATH}`)
+  if (url !== undefined && !isHttpUrl(url)) {
+    const name = own === undefined ? 'OTEL_EXPORTER_OTLP_ENDPOINT' : 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'
+    read.mistakes.push(`${name} must be the URL of a collector, like http://collector:4318`)
+  }
+  read.choice('OTEL_EXPORTER_OTLP_PROTOCOL', 'http/json', ['http/json'])
+  const found = Object.freeze({
+    url: url ?? '',
+    headers: read.text('OTEL_EXPORTER_OTLP_HEADERS') ?? '',
+    serviceName: read.text('OTEL_SERVICE_NAME') ?? 'quota-service',
+    resource: read.text('OTEL_RESOURCE_ATTRIBUTES') ?? '',
+    sampler: read.choice('OTEL_TRACES_SAMPLER', 'parentbased_always_on', SAMPLERS),
+    ratio: read.ratio('OTEL_TRACES_SAMPLER_ARG', 1),
+  })
+  if (url !== undefined) return found
+  // A platform may set for all that runs there what nobody here asks for.
+  read.mistakes.splice(before)
+  return undefined
+}
+
+function isHttpUrl(text: string): boolean {
+  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)
+}
+
 /** Names that Express knows for the networks that are nobody's on the Internet. */
 const NETWORKS = ['loopback', 'linklocal', 'uniquelocal']
 
@@ -377,6 +442,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
     requestTimeoutSeconds: read.integer('REQUEST_TIMEOUT_SECONDS', 20, 1, 30),
     retentionDays: read.days('RETENTION_DAYS'),
     changesRetentionDays: read.days('CHANGES_RETENTION_DAYS'),
+    traces: readTraces(read),
     trustProxy: readTrustProxy(read),
   }
   if (config.shutdownDelaySeconds >= config.shutdownGraceSeconds) {

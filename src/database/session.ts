@@ -67,6 +67,25 @@ export interface Session extends Transaction {
 /** Told how long the store took to answer, in seconds; a packet of several statements is one. */
 export type OnAnswer = (seconds: number) => void
 
+/** Told how statements ended: without an error, or with which. */
+export type EndOfStatements = (error?: unknown) => void
+
+/** Follows statements for whoever traces requests. */
+export interface StatementTracer {
+  /**
+   * Statements are about to be sent.
+   * @param sql with placeholders; the several of a packet are parted by `;` and the end of a line
+   * @returns is told how they ended; undefined where nobody follows them
+   */
+  sending(sql: string): EndOfStatements | undefined
+}
+
+/** Who watches statements. */
+export interface StatementWatchers {
+  readonly onAnswer?: OnAnswer | undefined
+  readonly tracer?: StatementTracer | undefined
+}
+
 const log = new StatementLog()
 
 /**
@@ -85,7 +104,7 @@ export class ServerSession implements Session {
   constructor(
     private readonly connection: PoolConnection,
     readonly afterLockTimeout: boolean,
-    private readonly onAnswer?: OnAnswer,
+    private readonly watchers: StatementWatchers = {},
   ) {
     ;({ clustered: this.clustered, idStep: this.idStep } = factsOf(connection))
   }
@@ -156,13 +175,16 @@ export class ServerSession implements Session {
   }
 
   private async query(sql: string, values: Scalar[] | undefined): Promise<unknown> {
+    const { onAnswer, tracer } = this.watchers
+    const ended = tracer?.sending(sql)
     const began = performance.now()
     return new Promise((resolve, reject) => {
       this.connection.query(
         { sql, values, timeout: STATEMENT_TIMEOUT_MS },
         (error: QueryError | null, results: unknown) => {
           const took = performance.now() - began
-          this.onAnswer?.(took / 1000)
+          onAnswer?.(took / 1000)
+          ended?.(error ?? undefined)
           if (took > STATEMENT_TIMEOUT_MS) log.logQuerySlow(took, sql)
           if (error === null) resolve(results)
           else reject(error)
@@ -181,7 +203,7 @@ export class FileSession implements Session {
 
   constructor(
     private readonly runner: QueryRunner,
-    private readonly onAnswer?: OnAnswer,
+    private readonly watchers: StatementWatchers = {},
   ) {}
 
   async begin(): Promise<void> {
@@ -189,7 +211,7 @@ export class FileSession implements Session {
   }
 
   async rows(sql: string, values: readonly Scalar[] = []): Promise<RawRow[]> {
-    return this.timed(async () => (await this.runner.query(sql, values as Scalar[])) as RawRow[])
+    return this.watched(sql, async () => (await this.runner.query(sql, values as Scalar[])) as RawRow[])
   }
 
   async all(statements: readonly Statement[]): Promise<RawRow[][]> {
@@ -199,7 +221,7 @@ export class FileSession implements Session {
   }
 
   async execute(sql: string, values: readonly Scalar[] = []): Promise<WriteResult> {
-    const result = await this.timed(async () => this.runner.query(sql, values as Scalar[], true))
+    const result = await this.watched(sql, async () => this.runner.query(sql, values as Scalar[], true))
     const { affected = 0 } = result
     const raw: unknown = result.raw
     // The driver gives the id of the last row of an INSERT.
@@ -233,15 +255,22 @@ export class FileSession implements Session {
    */
   async command(sql: string): Promise<void> {
     const database = (await this.runner.connect()) as Database.Database
-    await this.timed(async () => database.exec(sql))
+    await this.watched(sql, async () => database.exec(sql))
   }
 
-  private async timed<T>(work: () => Promise<T>): Promise<T> {
+  private async watched<T>(sql: string, work: () => Promise<T>): Promise<T> {
+    const { onAnswer, tracer } = this.watchers
+    const ended = tracer?.sending(sql)
     const began = performance.now()
     try {
-      return await work()
+      const result = await work()
+      ended?.()
+      return result
+    } catch (error) {
+      ended?.(error)
+      throw error
     } finally {
-      this.onAnswer?.((performance.now() - began) / 1000)
+      onAnswer?.((performance.now() - began) / 1000)
     }
   }
 }

@@ -8,7 +8,14 @@ import { type ConnectionCounts, Pools } from './pools.js'
 import type { Dialect } from './row-codec.js'
 import { serverOf } from './server.js'
 import { probeServer } from './server-probe.js'
-import { FileSession, type OnAnswer, ServerSession, type Session, type Transaction } from './session.js'
+import {
+  FileSession,
+  type OnAnswer,
+  ServerSession,
+  type Session,
+  type StatementTracer,
+  type Transaction,
+} from './session.js'
 import { FileSnapshots } from './file-snapshots.js'
 import { type Fault, faultName, faultOf, isLockTimeout, leavesUnusable, StoreUnavailable } from './store-error.js'
 import { type Found, foundBy, type Reach, StoreWatch, type Use } from './store-watch.js'
@@ -70,6 +77,8 @@ export class UnitOfWork implements OnApplicationShutdown {
   private turn: Promise<unknown> = Promise.resolve()
   /** Set by whoever wants to count; at most one. */
   storeObserver: StoreObserver | undefined
+  /** Set by whoever traces requests; at most one. */
+  tracer: StatementTracer | undefined
 
   constructor(
     private readonly dataSource: DataSource,
@@ -237,8 +246,9 @@ export class UnitOfWork implements OnApplicationShutdown {
   }
 
   private async open(use: Use, { deadline, afterLockTimeout }: Try): Promise<Session> {
-    const { storeObserver: observer } = this
-    if (this.pools === undefined) return new FileSession(this.dataSource.createQueryRunner(), observer?.answered)
+    const { storeObserver: observer, tracer } = this
+    const watchers = { onAnswer: observer?.answered, tracer }
+    if (this.pools === undefined) return new FileSession(this.dataSource.createQueryRunner(), watchers)
     const began = performance.now()
     const connecting = this.pools.take(use)
     const connection = await before(deadline, connecting)
@@ -251,7 +261,7 @@ export class UnitOfWork implements OnApplicationShutdown {
       throw new StoreUnavailable('busy', new Error('every connection was in use all the time'))
     }
     observer?.waited(use, (performance.now() - began) / 1000)
-    return new ServerSession(connection, afterLockTimeout, observer?.answered)
+    return new ServerSession(connection, afterLockTimeout, watchers)
   }
 
   private async probe(): Promise<Found> {

@@ -17,6 +17,7 @@ import { loadConfig } from '../config/config.js'
 import { ConfigModule } from '../config/config.module.js'
 import { Metrics } from '../metrics/metrics.js'
 import { Shutdown } from '../operations/shutdown.js'
+import { Tracing } from '../tracing/tracing.js'
 import { BodyLimit } from './body-limit.decorator.js'
 import { NativeExpressAdapter } from './express.adapter.js'
 import { AmountField, ChoiceField, IdField } from './field.decorator.js'
@@ -134,7 +135,7 @@ const config = loadConfig({
 @Module({
   imports: [ConfigModule.with(config), ClockModule, HttpModule, AuthModule],
   controllers: [ThingController, DoorController],
-  providers: [...FRAME, Metrics, Shutdown],
+  providers: [...FRAME, Metrics, Shutdown, { provide: Tracing, useValue: new Tracing(undefined) }],
 })
 class PipelineModule {}
 

@@ -49,15 +49,10 @@ export class RequestPipeline implements OnModuleInit {
   }
 
   /**
-   * Takes all requests of the application's own socket from now on.
+   * Takes the requests of a socket.
    * @param gates in order, before anything else is looked at
-   * @param routes that are served there
+   * @param routes that are served there; any other is as if it were none
    */
-  open(gates: readonly Gate[], routes: RouteTable = this.routes): void {
-    this.host.httpAdapter.listenWith(this.listener(gates, routes))
-  }
-
-  /** Takes the requests of a socket. @param routes that are served there; any other is as if it were none */
   listener(gates: readonly Gate[], routes: RouteTable): Listener {
     return (request, response) => {
       void this.serve(gates, routes, request, response)

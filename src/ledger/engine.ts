@@ -26,6 +26,23 @@ export interface EngineObserver extends UnitOfWorkObserver {
   answered(kind: string, result: 'done' | 'replayed' | ServiceError['code']): void
 }
 
+/** A request of a batch, as it is traced. */
+export interface TracedRequest {
+  readonly request: Request
+  /** When it came, on the clock of `performance.now()`. */
+  readonly since: number
+  /** What `BatchTracer.current` gave when it came. */
+  readonly traced: object | undefined
+}
+
+/** Follows requests into the batches that answer them. */
+export interface BatchTracer {
+  /** What the request that is being worked on here is known by; undefined where it is not followed. */
+  current(): object | undefined
+  /** Runs a batch's work. */
+  run<T>(batch: readonly TracedRequest[], work: () => Promise<T>): Promise<T>
+}
+
 /** How the engine is set up. */
 export interface EngineOptions {
   /** Batches at the database at the same time, at most; one on SQLite. */
@@ -86,6 +103,8 @@ export class Engine<Q extends QuotaRow> {
   private closed = false
   /** Set by whoever wants to count; at most one. */
   observer: EngineObserver | undefined
+  /** Set by whoever traces requests; at most one. */
+  tracer: BatchTracer | undefined
 
   constructor(
     private readonly channel: Channel<Q>,
@@ -138,6 +157,7 @@ export class Engine<Q extends QuotaRow> {
       const waiting: Waiting = {
         request,
         since: performance.now(),
+        traced: this.tracer?.current(),
         lockedOutUntil: undefined,
         inLane: false,
         resolve,
@@ -189,7 +209,8 @@ export class Engine<Q extends QuotaRow> {
       return !old
     })
     if (young.length === 0) return
-    const unreachable = await this.answerBatch(young, lane === this.lockedOut)
+    const answer = async (): Promise<StoreUnavailable | undefined> => this.answerBatch(young, lane === this.lockedOut)
+    const unreachable = await (this.tracer === undefined ? answer() : this.tracer.run(young, answer))
     // Who waited behind a batch that found no database would only wait as long again.
     if (unreachable !== undefined) for (const waiting of lane.clear()) this.refuse(waiting, unreachable)
     const waited = start - (batch[0]?.since ?? start)

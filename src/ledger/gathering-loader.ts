@@ -1,3 +1,4 @@
+import { AsyncResource } from 'node:async_hooks'
 import DataLoader from 'dataloader'
 import { ServiceError } from '../error/service-error.js'
 
@@ -61,7 +62,8 @@ export function gatheringLoader<K, V>(
       batchScheduleFn: (begin) => {
         // One turn of the event loop, so that what came in together goes together.
         setImmediate(() => {
-          waiting.push(begin)
+          // It may be another read's end that begins it: it is still the work of who asked first.
+          waiting.push(AsyncResource.bind(begin))
           beginReady()
         })
       },

@@ -7,6 +7,8 @@ export interface Waiting {
   readonly request: Request
   /** When it came, on the clock of `performance.now()`. */
   readonly since: number
+  /** What whoever traces requests knows it by; undefined where nobody follows it. */
+  readonly traced: object | undefined
   /** Until when it is tried again while somebody else keeps its owner locked; undefined as long as nobody does. */
   lockedOutUntil: number | undefined
   /** Is it in the lane of its owner's other requests, or at the database from there? */

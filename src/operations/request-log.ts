@@ -3,6 +3,7 @@ import type { Request, Response } from 'express'
 import type { Gate } from '../http/request-pipeline.js'
 import type { RouteTable } from '../http/route-table.js'
 import type { Metrics } from '../metrics/metrics.js'
+import type { RequestTracer } from '../tracing/tracing.js'
 
 /** What is told of a request. Never its token, query, body or idempotency key, nor the path's identifiers. */
 export interface RequestLine {
@@ -21,6 +22,8 @@ export interface RequestLine {
   readonly requestId: string
   /** The connection broke before the answer was out: the caller may not know what became of the request. */
   readonly aborted: boolean
+  /** Under which the request's trace is found; undefined where it is not traced. */
+  readonly traceId: string | undefined
   /** The caller's address: with 401, and with every line where TRUST_PROXY says who is believed about it. */
   readonly client: string | undefined
 }
@@ -28,6 +31,13 @@ export interface RequestLine {
 /** Takes what is told of each request. */
 export interface RequestLog {
   request(line: RequestLine): void
+}
+
+/** Who hears of requests beside the metrics. */
+interface RequestLogOptions {
+  readonly log?: RequestLog | undefined
+  readonly tracer?: Pick<RequestTracer, 'current'> | undefined
+  readonly clients?: boolean
 }
 
 /** What proxies write for a caller who hung up. */
@@ -40,15 +50,17 @@ const UNAVAILABLE = 503
  * Tells of each request once it is over, and measures it. Wants to be the first gate after the one that sets
  * `requestId`.
  * @param options.log without it, requests are measured alone
+ * @param options.tracer is told of the end of each request that it follows
  * @param options.clients tell each caller's address, and not only those of callers who are not known
  */
 export function requestLog(
   metrics: Metrics,
   routes: Pick<RouteTable, 'find'>,
-  { log, clients = false }: { log?: RequestLog | undefined; clients?: boolean } = {},
+  { log, tracer, clients = false }: RequestLogOptions = {},
 ): Gate {
   return (request: Request, response: Response): void => {
     const began = performance.now()
+    const followed = tracer?.current()
     // `close` comes after `finish`, and without it where the connection broke.
     response.once('close', () => {
       const duration = performance.now() - began
@@ -60,10 +72,12 @@ export function requestLog(
       if (response.repliedAt !== undefined) {
         metrics.observeFirstByte(method, route, (response.repliedAt - began) / 1000)
       }
+      const principal = request.principal?.name
+      followed?.end({ method, route, status, principal, requestId, aborted })
       if (log === undefined) return
       const ms = Math.round(duration * 10) / 10
       const client = clients || status === UNAUTHENTICATED ? addressOf(request) : undefined
-      log.request({ method, route, status, ms, principal: request.principal?.name, requestId, aborted, client })
+      log.request({ method, route, status, ms, principal, requestId, aborted, traceId: followed?.traceId, client })
     })
   }
 }

@@ -13,6 +13,7 @@ const LINE: RequestLine = {
   principal: 'mta',
   requestId: 'r-1',
   aborted: false,
+  traceId: undefined,
   client: undefined,
 }
 

@@ -75,10 +75,10 @@ export class ServiceLogger implements LoggerService, RequestLog {
   }
 
   /** One line for a request; faults of the service are told at a level that LOG_LEVEL=warn still shows. */
-  request({ method, route, status, ms, principal, requestId, client, aborted }: RequestLine): void {
+  request({ method, route, status, ms, principal, requestId, traceId, client, aborted }: RequestLine): void {
     const level = status < 500 ? 'info' : status === 503 ? 'warn' : 'error'
     if (this.json) {
-      const request = { method, route, status, ms, principal, request_id: requestId, client }
+      const request = { method, route, status, ms, principal, request_id: requestId, trace_id: traceId, client }
       this.pino[level]({ context: REQUEST, ...request, aborted: aborted || undefined })
     } else if (this.pino.isLevelEnabled(level)) {
       // Not by way of pino's JSON, as the others: these lines are many.

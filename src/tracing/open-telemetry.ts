@@ -1,0 +1,288 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { Logger } from '@nestjs/common'
+import type { Request } from 'express'
+import {
+  type Attributes,
+  defaultTextMapGetter,
+  type Link,
+  ROOT_CONTEXT,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+  type Tracer,
+} from '@opentelemetry/api'
+import {
+  type ExportResult,
+  ExportResultCode,
+  parseKeyPairsIntoRecord,
+  W3CTraceContextPropagator,
+} from '@opentelemetry/core'
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
+import {
+  defaultResource,
+  detectResources,
+  resourceFromAttributes,
+  serviceInstanceIdDetector,
+} from '@opentelemetry/resources'
+import {
+  AlwaysOffSampler,
+  AlwaysOnSampler,
+  BatchSpanProcessor,
+  ParentBasedSampler,
+  type ReadableSpan,
+  type Sampler,
+  type SpanExporter,
+  TraceIdRatioBasedSampler,
+  TracerProvider,
+} from '@opentelemetry/sdk-trace'
+import { type Clock, SystemClock } from '../clock/clock.js'
+import type { DatabaseConfig, TracesConfig } from '../config/config.js'
+import type { EndOfStatements } from '../database/session.js'
+import type { Listener } from '../http/express.adapter.js'
+import type { BatchTracer, TracedRequest } from '../ledger/engine.js'
+import type { FollowedRequest, RequestEnd, RequestTracer } from './tracing.js'
+
+/** What is followed: work. Whoever watches the service asks often, and for nothing. */
+const FOLLOWED_PATHS = '/api/'
+/** Of a statement, as much as is told, in characters; one of a large batch is mostly placeholders. */
+const MAX_STATEMENT_CHARACTERS = 2_000
+/** Statements of a packet that its name tells. */
+const MAX_NAMED_STATEMENTS = 8
+/** Requests of a batch that its span links to. */
+const MAX_LINKS = 128
+/** What is left of the spans may take so long when the process ends, in milliseconds. */
+const CLOSE_MS = 2_000
+/** How far the times of spans may be from the time of day, in milliseconds. */
+const MAX_APART_MS = 20
+/** How long a collector may take to answer, in milliseconds. */
+const EXPORT_MS = 5_000
+
+/** What a request to no known route has for its route. */
+const UNMATCHED = 'unmatched'
+
+/**
+ * Traces in OpenTelemetry's terms and with its SDK. A request is a span of kind `server`, a write's stay in the engine
+ * one in it, and each packet of statements a span of kind `client`. A batch is the work of many requests: it is a child
+ * of the first one that is followed, and the stays of the others link to it.
+ *
+ * Told are the names that the log tells: never a token, an identifier, a key, an amount or a value of a statement.
+ */
+export class OpenTelemetryTracer implements RequestTracer {
+  /** The span that what runs here belongs to. */
+  private readonly active = new AsyncLocalStorage<Span | undefined>()
+  private readonly propagator = new W3CTraceContextPropagator()
+  private readonly provider: TracerProvider
+  private readonly tracer: Tracer
+
+  /** @param database its kind, which spans of statements tell */
+  constructor(
+    config: TracesConfig,
+    private readonly database: DatabaseConfig['kind'],
+  ) {
+    const { url, serviceName } = config
+    const headers = parseKeyPairsIntoRecord(config.headers)
+    const exporter = new TellingExporter(new OTLPTraceExporter({ url, headers, timeoutMillis: EXPORT_MS }))
+    const resource = { ...parseKeyPairsIntoRecord(config.resource), 'service.name': serviceName }
+    this.provider = new TracerProvider({
+      resource: defaultResource()
+        .merge(detectResources({ detectors: [serviceInstanceIdDetector] }))
+        .merge(resourceFromAttributes(resource)),
+      sampler: samplerOf(config),
+      spanProcessors: [new BatchSpanProcessor({ exporter, exportTimeoutMillis: EXPORT_MS })],
+    })
+    this.tracer = this.provider.getTracer('quota-service')
+  }
+
+  following(listener: Listener): Listener {
+    return (request, response) => {
+      const span = request.url.startsWith(FOLLOWED_PATHS) ? this.begin(request) : undefined
+      // What is not followed must not be taken for a part of whatever the connection brought before.
+      this.active.run(span, listener, request, response)
+    }
+  }
+
+  current(): FollowedRequest | undefined {
+    const span = this.active.getStore()
+    if (span === undefined) return undefined
+    return { traceId: span.spanContext().traceId, end: (end) => endRequest(span, end) }
+  }
+
+  batchesOf(channel: string): BatchTracer {
+    return {
+      current: () => this.active.getStore(),
+      run: async (batch, work) => this.batch(channel, batch, work),
+    }
+  }
+
+  sending(sql: string): EndOfStatements | undefined {
+    const parent = this.active.getStore()
+    if (parent === undefined) return undefined
+    const statements = sql.split(';\n')
+    const name = summaryOf(statements)
+    const span = this.child(parent, name, SpanKind.CLIENT, {
+      'db.system.name': this.database,
+      'db.query.summary': name,
+      'db.query.text': sql.length > MAX_STATEMENT_CHARACTERS ? `${sql.slice(0, MAX_STATEMENT_CHARACTERS)}…` : sql,
+      ...(statements.length > 1 ? { 'db.operation.batch.size': statements.length } : {}),
+    })
+    return (error) => {
+      // Its text may hold values.
+      if (error !== undefined) fail(span, codeOf(error))
+      end(span)
+    }
+  }
+
+  async close(): Promise<void> {
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, CLOSE_MS)
+    })
+    await Promise.race([this.provider.shutdown().catch(() => undefined), late])
+    clearTimeout(timer)
+  }
+
+  private begin(request: Request): Span | undefined {
+    const parent = this.propagator.extract(ROOT_CONTEXT, request.headers, defaultTextMapGetter)
+    timeOfDay.adjust()
+    const options = { kind: SpanKind.SERVER, startTime: timeOfDay.at(performance.now()) }
+    const span = this.tracer.startSpan(request.method, options, parent)
+    return span.isRecording() ? span : undefined
+  }
+
+  private child(parent: Span, name: string, kind: SpanKind, attributes: Attributes): Span {
+    const options = { kind, attributes, startTime: timeOfDay.at(performance.now()) }
+    return this.tracer.startSpan(name, options, trace.setSpan(ROOT_CONTEXT, parent))
+  }
+
+  private async batch<T>(channel: string, batch: readonly TracedRequest[], work: () => Promise<T>): Promise<T> {
+    const spans = batch.map(({ traced }) => traced as Span | undefined)
+    const followed = spans.filter((span) => span !== undefined)
+    const [first, ...others] = followed
+    // Not the context of whoever woke the lane up.
+    if (first === undefined) return this.active.run(undefined, work)
+    const began = performance.now()
+    const span = this.child(first, `${channel} batch`, SpanKind.INTERNAL, { 'quota.batch.size': batch.length })
+    span.addLinks(others.slice(0, MAX_LINKS).map(linkTo))
+    try {
+      return await this.active.run(span, work)
+    } finally {
+      end(span)
+      const link = linkTo(span)
+      for (const [place, { request, since }] of batch.entries()) {
+        const parent = spans[place]
+        if (parent === undefined) continue
+        const attributes = { 'quota.batch.size': batch.length, 'quota.queue.seconds': (began - since) / 1000 }
+        const options = { startTime: timeOfDay.at(since), attributes, links: [link] }
+        end(this.tracer.startSpan(`${channel} ${request.command.kind}`, options, trace.setSpan(ROOT_CONTEXT, parent)))
+      }
+    }
+  }
+}
+
+/** Tells the log when spans begin to be lost, and when they no longer are; spans are given up rather than kept. */
+class TellingExporter implements SpanExporter {
+  private readonly logger = new Logger('Traces')
+  private failing = false
+
+  constructor(private readonly exporter: SpanExporter) {}
+
+  export(spans: ReadableSpan[], done: (result: ExportResult) => void): void {
+    this.exporter.export(spans, (result) => {
+      const { code, error } = result
+      const failed = code !== ExportResultCode.SUCCESS
+      if (failed && !this.failing)
+        this.logger.warn(`spans are lost, the collector does not take them: ${error?.message}`)
+      if (!failed && this.failing) this.logger.log('the collector takes spans again')
+      this.failing = failed
+      done(result)
+    })
+  }
+
+  async forceFlush(): Promise<void> {
+    await this.exporter.forceFlush?.()
+  }
+
+  async shutdown(): Promise<void> {
+    await this.exporter.shutdown()
+  }
+}
+
+function samplerOf({ sampler, ratio }: TracesConfig): Sampler {
+  const parentBased = sampler.startsWith('parentbased_')
+  const root = rootSampler(parentBased ? sampler.slice('parentbased_'.length) : sampler, ratio)
+  return parentBased ? new ParentBasedSampler({ root }) : root
+}
+
+function rootSampler(name: string, ratio: number): Sampler {
+  if (name === 'always_on') return new AlwaysOnSampler()
+  return name === 'always_off' ? new AlwaysOffSampler() : new TraceIdRatioBasedSampler(ratio)
+}
+
+function endRequest(span: Span, { method, route, status, principal, requestId, aborted }: RequestEnd): void {
+  // A span that does not end is never sent: who is not known fills no collector.
+  if (principal === undefined) return
+  if (route !== UNMATCHED) span.updateName(`${method} ${route}`)
+  span.setAttributes({
+    'http.request.method': method,
+    ...(route === UNMATCHED ? {} : { 'http.route': route }),
+    'http.response.status_code': status,
+    'quota.principal': principal,
+    'quota.request_id': requestId,
+    ...(aborted ? { 'quota.aborted': true } : {}),
+  })
+  if (status >= 500) fail(span, String(status))
+  end(span)
+}
+
+/**
+ * When something was by the clock of `performance.now()`, as a time of day. The SDK asks the time of day for each span
+ * anew, in whole milliseconds, so that children would end after their parents.
+ */
+class TimeOfDay {
+  private origin = performance.timeOrigin
+
+  constructor(private readonly clock: Clock) {}
+
+  /** Follows a clock that was set, or that runs at another pace. */
+  adjust(): void {
+    const apart = this.clock.now() - this.at(performance.now())
+    if (Math.abs(apart) > MAX_APART_MS) this.origin += apart
+  }
+
+  at(instant: number): number {
+    return this.origin + instant
+  }
+}
+
+// That of the machine, whatever the service's: spans are put beside those of others.
+const timeOfDay = new TimeOfDay(new SystemClock())
+
+function end(span: Span): void {
+  span.end(timeOfDay.at(performance.now()))
+}
+
+function fail(span: Span, type: string): void {
+  span.setAttribute('error.type', type)
+  span.setStatus({ code: SpanStatusCode.ERROR })
+}
+
+function linkTo(span: Span): Link {
+  return { context: span.spanContext() }
+}
+
+/** What the statements of a packet do to which tables: `START TRANSACTION; SELECT mail_owner; COMMIT`. */
+function summaryOf(statements: readonly string[]): string {
+  const named = statements.slice(0, MAX_NAMED_STATEMENTS).map((statement) => {
+    const head = statement.slice(0, MAX_STATEMENT_CHARACTERS)
+    const [, verb = ''] = /^\W*([A-Z]+(?: TRANSACTION)?)/.exec(head) ?? []
+    const [, table] = /\b(?:FROM|INTO|UPDATE) `?(\w+)/.exec(head) ?? []
+    return table === undefined ? verb : `${verb} ${table}`
+  })
+  return [...named, ...(statements.length > named.length ? ['…'] : [])].join('; ')
+}
+
+function codeOf(error: unknown): string {
+  const { code, name } = error as NodeJS.ErrnoException
+  return code ?? name
+}

@@ -1,0 +1,117 @@
+import { once } from 'node:events'
+import { createServer, type IncomingHttpHeaders, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+/** A span as it is sent, with its attributes as one object. */
+export interface SentSpan {
+  readonly traceId: string
+  readonly spanId: string
+  readonly parentSpanId: string | undefined
+  readonly name: string
+  /** 1 internal, 2 server, 3 client. */
+  readonly kind: number
+  readonly attributes: Record<string, string | number | boolean>
+  readonly links: readonly { traceId: string; spanId: string }[]
+  /** Nanoseconds. */
+  readonly began: bigint
+  readonly ended: bigint
+  /** 2 where it failed. */
+  readonly status: number
+}
+
+interface Attribute {
+  key: string
+  value: { stringValue?: string; intValue?: number; doubleValue?: number; boolValue?: boolean }
+}
+interface Span {
+  traceId: string
+  spanId: string
+  parentSpanId?: string
+  name: string
+  kind: number
+  attributes: Attribute[]
+  links: { traceId: string; spanId: string }[]
+  startTimeUnixNano: string
+  endTimeUnixNano: string
+  status: { code: number }
+}
+interface Export {
+  resourceSpans: { resource: { attributes: Attribute[] }; scopeSpans: { spans: Span[] }[] }[]
+}
+
+/** Takes traces as a collector of OpenTelemetry's does, over HTTP and as JSON, and keeps them. */
+export class Collector {
+  readonly spans: SentSpan[] = []
+  /** What the sender says of itself. */
+  resource: SentSpan['attributes'] = {}
+  headers: IncomingHttpHeaders = {}
+  /** All that was sent, as it was sent. */
+  text = ''
+  /** What it answers. */
+  status = 200
+
+  private constructor(
+    private readonly server: Server,
+    readonly url: string,
+  ) {}
+
+  static async start(): Promise<Collector> {
+    const server = createServer((request, response) => {
+      let text = ''
+      request.setEncoding('utf8')
+      request.on('data', (chunk: string) => (text += chunk))
+      request.on('end', () => {
+        if (request.url === '/v1/traces' && collector.status === 200) collector.take(text, request.headers)
+        response.writeHead(collector.status, { 'Content-Type': 'application/json' }).end('{}')
+      })
+    })
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const collector = new Collector(server, `http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+    return collector
+  }
+
+  async stop(): Promise<void> {
+    this.server.closeAllConnections()
+    this.server.close()
+    await once(this.server, 'close')
+  }
+
+  /** Those of a trace, in the order in which they began. */
+  of(traceId: string): SentSpan[] {
+    return this.spans
+      .filter((span) => span.traceId === traceId)
+      .sort((a, b) => (a.began < b.began ? -1 : a.began > b.began ? 1 : 0))
+  }
+
+  private take(text: string, headers: IncomingHttpHeaders): void {
+    this.text += text
+    this.headers = headers
+    for (const { resource, scopeSpans } of (JSON.parse(text) as Export).resourceSpans) {
+      this.resource = attributesOf(resource.attributes)
+      for (const span of scopeSpans.flatMap(({ spans }) => spans)) {
+        this.spans.push({
+          traceId: span.traceId,
+          spanId: span.spanId,
+          parentSpanId: span.parentSpanId,
+          name: span.name,
+          kind: span.kind,
+          attributes: attributesOf(span.attributes),
+          links: span.links.map(({ traceId, spanId }) => ({ traceId, spanId })),
+          began: BigInt(span.startTimeUnixNano),
+          ended: BigInt(span.endTimeUnixNano),
+          status: span.status.code,
+        })
+      }
+    }
+  }
+}
+
+function attributesOf(attributes: readonly Attribute[]): SentSpan['attributes'] {
+  return Object.fromEntries(
+    attributes.map(({ key, value }) => [
+      key,
+      value.stringValue ?? value.intValue ?? value.doubleValue ?? value.boolValue ?? '',
+    ]),
+  )
+}

@@ -1,0 +1,313 @@
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect } from '@jest/globals'
+import { Tracing } from '../src/tracing/tracing.js'
+import { UnitOfWork } from '../src/database/unit-of-work.js'
+import { freePort } from '../scripts/mariadb.mjs'
+import { TestApp, TOKENS } from './support/app.js'
+import { type ChannelApi, MAIL_API, SMS_API } from './support/channel-api.js'
+import { Collector, type SentSpan } from './support/collector.js'
+import { HttpClient } from './support/http-client.js'
+import { Instance } from './support/instance.js'
+import { bodyOf, fresh, ledgerOf, refusal } from './support/quota-api.js'
+import { it } from './support/scoped.js'
+import { onEveryStore, type Store } from './support/store.js'
+
+const INTERNAL = 1
+const SERVER = 2
+const CLIENT = 3
+const FAILED = 2
+
+onEveryStore('traces', (kind) => {
+  let store: Store
+  let collector: Collector
+
+  beforeAll(async () => {
+    collector = await Collector.start()
+    store = await kind.open()
+  })
+
+  afterAll(async () => {
+    await store.drop()
+    await collector.stop()
+  })
+
+  /** Serves, and ends: then everything has been sent. */
+  async function traced(
+    env: Record<string, string>,
+    use: (app: TestApp, call: Call) => Promise<unknown>,
+  ): Promise<void> {
+    const app = await TestApp.start(store, {
+      env: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, ...env },
+    })
+    const call: Call = async (method, path, { body, key, as = 'admin', sampled = true } = {}) => {
+      const traceId = randomBytes(16).toString('hex')
+      const headers = { traceparent: `00-${traceId}-${CALLER}-0${Number(sampled)}` }
+      const sent = { as, headers, ...(key === undefined ? {} : { key }), ...(body === undefined ? {} : { body }) }
+      return { traceId, answer: await app.send(method, path, sent) }
+    }
+    try {
+      await use(app, call)
+    } finally {
+      await app.stop()
+    }
+  }
+
+  describe.each([MAIL_API, SMS_API])('of the channel $name', (api: ChannelApi) => {
+    const channel = api.name.toLowerCase()
+    const quotaOf = (owner: number, app: TestApp) => ({
+      [api.owner]: owner,
+      quota_type: 1,
+      total: 1_234_567,
+      expire_at: app.clock.after(86_400),
+    })
+
+    it('lead from the caller to the statements', async () => {
+      const owner = fresh()
+      const key = `secret-key-${fresh()}`
+      let consume: { traceId: string } = { traceId: '' }
+      await traced({}, async (app, call) => {
+        bodyOf(201, (await call('POST', api.quotas, { body: quotaOf(owner, app) })).answer)
+        consume = await call('POST', api.consume, { body: { [api.owner]: owner, amount: 98_765 }, key, as: 'usage' })
+      })
+      const [request, ...inside] = collector.of(consume.traceId)
+      expect(request).toMatchObject({
+        name: `POST ${api.consume}`,
+        kind: SERVER,
+        parentSpanId: CALLER,
+        attributes: {
+          'http.request.method': 'POST',
+          'http.route': api.consume,
+          'http.response.status_code': 200,
+          'quota.principal': 'usage',
+          'quota.request_id': expect.any(String),
+        },
+      })
+      const of = (name: string): SentSpan => inside.find((span) => span.name === name) ?? missing(name)
+      const [stay, batch] = [of(`${channel} consume`), of(`${channel} batch`)]
+      expect(stay).toMatchObject({ kind: INTERNAL, parentSpanId: request?.spanId, links: [idsOf(batch)] })
+      expect(stay.attributes).toMatchObject({ 'quota.batch.size': 1, 'quota.queue.seconds': expect.any(Number) })
+      expect(batch).toMatchObject({ kind: INTERNAL, parentSpanId: request?.spanId, links: [] })
+      const statements = inside.filter((span) => span.kind === CLIENT)
+      expect(statements.length).toBeGreaterThan(1)
+      for (const { parentSpanId, attributes, began, ended } of statements) {
+        expect(parentSpanId).toBe(batch.spanId)
+        expect(attributes['db.system.name']).toBe(store.config.kind)
+        expect([began >= batch.began, ended <= batch.ended]).toEqual([true, true])
+      }
+      const texts = statements.map(({ attributes }) => String(attributes['db.query.text'])).join('\n')
+      for (const part of [/\bBEGIN|\bSTART TRANSACTION/, `${channel}_quota`, `INSERT INTO \`${channel}_`, 'COMMIT']) {
+        expect(texts).toMatch(part)
+      }
+      expect(stay.began).toBeLessThanOrEqual(batch.began)
+      expect(collector.resource).toMatchObject({ 'service.name': 'quota-service' })
+      // Values stay where they are.
+      for (const value of [key, '98765', '1234567', String(owner), TOKENS.usage]) {
+        expect(collector.text).not.toContain(value)
+      }
+    })
+
+    it('show a batch once, in the trace of the first of its requests, and link the others to it', async () => {
+      const owner = fresh()
+      let calls: { traceId: string }[] = []
+      await traced({}, async (app, call) => {
+        bodyOf(201, (await call('POST', api.quotas, { body: quotaOf(owner, app) })).answer)
+        const { engine, store: tables } = ledgerOf(app, api)
+        const sending: Promise<{ traceId: string }>[] = []
+        // What comes while the store is held gathers: SQLite takes one unit at a time, a server waits for the lock.
+        await app.app.get(UnitOfWork).write(async (transaction) => {
+          const lock = transaction.dialect === 'mysql' ? ' FOR UPDATE' : ''
+          const { table, column } = { table: tables.owner.table, column: tables.owner.column('ownerId') }
+          await transaction.rows(`SELECT * FROM ${table} WHERE ${column} = ?${lock}`, [owner])
+          for (let n = 0; n < 12; n += 1) {
+            const body = { [api.owner]: owner, amount: 1 }
+            sending.push(call('POST', api.consume, { body, key: `k${n}`, sampled: n !== 5 }))
+          }
+          while (engine.depth < 12) await new Promise(setImmediate)
+        })
+        calls = await Promise.all(sending)
+      })
+      const spans = calls.flatMap(({ traceId }) => collector.of(traceId))
+      const stays = spans.filter(({ name }) => name === `${channel} consume`)
+      const batches = spans.filter(({ name }) => name === `${channel} batch`)
+      // All but the one that its caller does not want to be followed.
+      expect(stays).toHaveLength(11)
+      expect(batches.length).toBeLessThan(11)
+      expect(batches.map(({ attributes }) => Number(attributes['quota.batch.size'])).reduce((a, b) => a + b)).toBe(12)
+      for (const stay of stays) {
+        const batch = batches.find(({ spanId }) => spanId === stay.links[0]?.spanId)
+        expect(batch?.attributes['quota.batch.size']).toBe(stay.attributes['quota.batch.size'])
+      }
+      const linked = batches.reduce((sum, { links }) => sum + links.length, 0)
+      expect(linked + batches.length).toBe(11)
+    })
+
+    it('show the statements of reads', async () => {
+      const owner = fresh()
+      let calls: { traceId: string }[] = []
+      await traced({}, async (app, call) => {
+        const { id } = bodyOf(201, (await call('POST', api.quotas, { body: quotaOf(owner, app) })).answer)
+        calls = []
+        for (const path of [`${api.quotas}/${id}`, api.summary(owner), `${api.quotas}/changes`]) {
+          calls.push(await call('GET', path))
+        }
+      })
+      const seen = calls.map(({ traceId }) => collector.of(traceId).map((span) => [span.kind, span.name]))
+      for (const [place, route] of ['/:id', '/summary', '/changes'].entries()) {
+        const [first, ...statements] = seen[place] ?? []
+        expect(first).toEqual([SERVER, expect.stringContaining(`GET ${api.quotas}${route}`)])
+        expect(statements.length).toBeGreaterThan(0)
+        for (const statement of statements) expect(statement).toEqual([CLIENT, expect.stringMatching(/^SELECT /)])
+      }
+    })
+  })
+
+  it('tell of refusals, and of faults as such', async () => {
+    const sent: { traceId: string }[] = []
+    await traced({}, async (app, call) => {
+      const consume = { body: { account_id: fresh(), amount: 1 }, key: 'x' }
+      sent.push(await call('POST', MAIL_API.consume, consume))
+      sent.push(await call('GET', '/api/v1/nowhere'))
+      app.app.get(UnitOfWork).requireWrites = () => {
+        throw new Error('broken on purpose')
+      }
+      sent.push(await call('POST', MAIL_API.consume, { ...consume, key: 'y' }))
+    })
+    const ends = sent.map(({ traceId }) => collector.of(traceId)[0])
+    expect(ends.map((span) => [span?.name, span?.attributes['http.response.status_code'], span?.status])).toEqual([
+      [`POST ${MAIL_API.consume}`, 409, 0],
+      ['GET', 404, 0],
+      [`POST ${MAIL_API.consume}`, 500, FAILED],
+    ])
+    expect(ends[2]?.attributes['error.type']).toBe('500')
+    expect(ends[1]?.attributes).not.toHaveProperty('http.route')
+  })
+
+  it('are of work alone, and of callers who are known', async () => {
+    const sent: { traceId: string }[] = []
+    await traced({}, async (_, call) => {
+      for (const path of ['/health/live', '/health/ready', '/metrics', '/docs']) sent.push(await call('GET', path))
+      const stranger = await call('GET', '/api/v1/me', { as: undefined as never })
+      sent.push(stranger)
+    })
+    expect(sent.map(({ traceId }) => collector.of(traceId).length)).toEqual([0, 0, 0, 0, 1])
+    await traced({}, async (app) => {
+      const traceparent = `00-${'ab'.repeat(16)}-${CALLER}-01`
+      expect(refusal(await app.get('/api/v1/me', { as: undefined, headers: { traceparent } }))[0]).toBe(401)
+    })
+    expect(collector.of('ab'.repeat(16))).toEqual([])
+  })
+
+  it.each([
+    ['parentbased_always_on', '1', [true, false, true]],
+    ['parentbased_always_off', '1', [true, false, false]],
+    ['always_on', '1', [true, true, true]],
+    ['always_off', '1', [false, false, false]],
+    ['traceidratio', '0', [false, false, false]],
+    ['parentbased_traceidratio', '0', [true, false, false]],
+    ['parentbased_traceidratio', '1', [true, false, true]],
+  ])('are of those requests that %s (%s) chooses', async (sampler, ratio, [asked, declined, own]) => {
+    const env = { OTEL_TRACES_SAMPLER: sampler, OTEL_TRACES_SAMPLER_ARG: ratio, OTEL_SERVICE_NAME: `of-${sampler}` }
+    const before = collector.spans.length
+    const sent: string[] = []
+    await traced(env, async (app, call) => {
+      for (const sampled of [true, false]) sent.push((await call('GET', '/api/v1/me', { sampled })).traceId)
+      await app.get('/api/v1/me')
+    })
+    const found = collector.spans.slice(before)
+    expect(found.filter(({ traceId }) => traceId === sent[0])).toHaveLength(Number(asked))
+    expect(found.filter(({ traceId }) => traceId === sent[1])).toHaveLength(Number(declined))
+    const begun = found.filter(({ traceId }) => !sent.includes(traceId))
+    expect(begun.map(({ parentSpanId }) => parentSpanId)).toEqual(own === true ? [undefined] : [])
+    if (found.length > 0) expect(collector.resource['service.name']).toBe(`of-${sampler}`)
+  })
+
+  it('are none where no collector is named', async () => {
+    const app = await TestApp.start(store)
+    const before = collector.spans.length
+    expect(app.app.get(Tracing).tracer).toBeUndefined()
+    expect(app.app.get(UnitOfWork).tracer).toBeUndefined()
+    bodyOf(200, await app.get('/api/v1/me', { headers: { traceparent: `00-${'cd'.repeat(16)}-${CALLER}-01` } }))
+    await app.stop()
+    expect(collector.spans).toHaveLength(before)
+  })
+
+  describe('of a process', () => {
+    let client: HttpClient
+
+    beforeAll(() => {
+      client = new HttpClient()
+    })
+
+    afterAll(() => {
+      client.close()
+      collector.status = 200
+    })
+
+    /** Has one answer one request, and ends it. @returns its log, as objects */
+    async function logOf(env: Record<string, string>): Promise<Record<string, unknown>[]> {
+      const instance = await Instance.start(store.url, client, { LOG_LEVEL: 'info', ...env })
+      expect((await instance.get('/api/v1/me')).status).toBe(200)
+      expect(await instance.terminate()).toBe(0)
+      const lines = instance.log.split('\n').filter((line) => line.startsWith('{'))
+      return lines.map((line) => JSON.parse(line) as Record<string, unknown>)
+    }
+
+    const request = (line: Record<string, unknown>): boolean => line['route'] === '/api/v1/me'
+
+    it('are found by what the log says, and tell whose they are', async () => {
+      const line = (
+        await logOf({
+          OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+          OTEL_EXPORTER_OTLP_HEADERS: 'x-key=of%20mine',
+          OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=here',
+        })
+      ).find(request)
+      expect(collector.of(String(line?.['trace_id']))).toMatchObject([
+        { name: 'GET /api/v1/me', attributes: { 'quota.request_id': line?.['request_id'] } },
+      ])
+      expect(collector.headers['x-key']).toBe('of mine')
+      expect(collector.resource).toMatchObject({
+        'service.name': 'quota-service',
+        'deployment.environment.name': 'here',
+        'service.instance.id': expect.any(String),
+      })
+    })
+
+    it('are lost where the collector takes none; that is said, and nothing else is lost', async () => {
+      collector.status = 400
+      const lines = await logOf({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url })
+      collector.status = 200
+      expect(lines.filter(({ context }) => context === 'Traces')).toMatchObject([
+        { level: 'warn', message: expect.stringMatching(/^spans are lost, the collector does not take them: /) },
+      ])
+    })
+
+    it('hold up nobody where there is no collector', async () => {
+      const lines = await logOf({ OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${await freePort()}` })
+      expect(lines.at(-1)).toMatchObject({ message: 'shut down' })
+    })
+
+    it('leave the log as it is where they are not asked for', async () => {
+      expect((await logOf({})).find(request)).not.toHaveProperty('trace_id')
+    })
+  })
+})
+
+/** The span of the caller's that every traced request is a part of. */
+const CALLER = '00f067aa0ba902b7'
+
+interface Call {
+  (
+    method: string,
+    path: string,
+    sent?: { body?: unknown; key?: string; as?: 'usage' | 'admin'; sampled?: boolean },
+  ): Promise<{ traceId: string; answer: Awaited<ReturnType<TestApp['send']>> }>
+}
+
+function idsOf({ traceId, spanId }: SentSpan): { traceId: string; spanId: string } {
+  return { traceId, spanId }
+}
+
+function missing(name: string): never {
+  throw new Error(`there is no span ${name}`)
+}
