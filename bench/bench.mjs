@@ -14,7 +14,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'
 import { startMariaDb } from '../scripts/mariadb.mjs'
-import { CURVE, curve, grown, memory, startToReady, twoInstances, upkeep } from './further.mjs'
+import { CURVE, curve, grown, memory, startToReady, tracing, twoInstances, upkeep } from './further.mjs'
 import { median } from './median.mjs'
 import { cpuOf, endAll, healthOf, load, reference, service } from './processes.mjs'
 import { audit, bytesOf, connect, DRY, fill, OWNERS } from './store.mjs'
@@ -253,6 +253,10 @@ try {
   if (wants(CURVE)) {
     more.curve = await curve(further)
     acknowledged += more.curve.acknowledged
+  }
+  if (wants('tracing')) {
+    more.tracing = await tracing(further)
+    acknowledged += more.tracing.acknowledged
   }
   if (wants('memory')) {
     more.memory = await memory(further)

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { startMariaDb } from '../scripts/mariadb.mjs'
 import { FEW, grow, MANY, SERVER } from './growth.mjs'
 import { median } from './median.mjs'
-import { healthOf, load, reference, service } from './processes.mjs'
+import { cpuOf, healthOf, load, reference, service } from './processes.mjs'
 import { connect, OWNERS } from './store.mjs'
 
 const API = '/api/v1/quotas'
@@ -85,6 +85,47 @@ export async function memory({ instance, quick }) {
   return { residentMb, everySeconds: seconds, acknowledged }
 }
 
+/** What a consume costs where none, one in a hundred, or all of them are traced. */
+export async function tracing({ url, seconds, pairs }) {
+  const collector = await reference('collector.mjs')
+  const ratios = { none: undefined, 'one in 100': '0.01', all: '1' }
+  const instances = {}
+  for (const [name, ratio] of Object.entries(ratios)) {
+    const traced = {
+      OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${collector.port}`,
+      OTEL_TRACES_SAMPLER: 'traceidratio',
+      OTEL_TRACES_SAMPLER_ARG: ratio,
+    }
+    instances[name] = { instance: await service(url, ratio === undefined ? {} : traced), perSecond: [], cpu: [] }
+  }
+  let acknowledged = 0
+  for (const { instance } of Object.values(instances)) {
+    acknowledged += (await consuming(instance, 64, { count: WARM_UP })).answered
+  }
+  for (let pair = 0; pair < pairs; pair += 1) {
+    for (const { instance, perSecond, cpu } of Object.values(instances)) {
+      const before = cpuOf(instance.pids)
+      const figure = await consuming(instance, 64, { seconds })
+      acknowledged += figure.answered
+      perSecond.push(figure.perSecond)
+      cpu.push((cpuOf(instance.pids) - before) / figure.answered)
+    }
+  }
+  console.log('\n| traced | consumes/s | CPU µs | against none |\n|---|---|---|---|')
+  const figures = Object.entries(instances).map(([name, { perSecond, cpu }]) => ({
+    name,
+    perSecond: median(perSecond),
+    cpu: median(cpu),
+  }))
+  for (const { name, perSecond, cpu } of figures) {
+    const times = [perSecond / figures[0].perSecond, cpu / figures[0].cpu].map((one) => one.toFixed(2))
+    console.log(`| ${name} | ${perSecond.toFixed(0)} | ${cpu.toFixed(0)} | ${times[0]} ×, CPU ${times[1]} × |`)
+  }
+  for (const { instance } of Object.values(instances)) await instance.stop()
+  await collector.stop()
+  return { figures, acknowledged }
+}
+
 /** From the start of the process to its first ready answer, and an empty Nest application's to its first answer. */
 export async function startToReady({ url }) {
   const [own, empty] = [[], []]
@@ -108,8 +149,7 @@ export async function startToReady({ url }) {
 /**
  * What consumes lose while an old ledger is added up, and while it is removed, and how fast that goes. Each is looked at in turn with a ledger at rest.
  */
-export async function upkeep({ quick, seconds, pairs }) {
-  const acts = quick ? 100_000 : 3_000_000
+export async function upkeep({ quick, seconds, pairs, acts = quick ? 100_000 : 3_000_000 }) {
   const mariadb = await startMariaDb({ args: SERVER })
   let instance
   try {

@@ -8,6 +8,9 @@ import { OWNERS } from './store.mjs'
 export const FEW = { owner: 50_000_001, quotas: 2 }
 export const MANY = { owner: 50_000_002, quotas: 200 }
 
+/** 2024-12-07, as the ids of that day begin. */
+const BEGIN = 0x0193_9f3e_0000
+
 /** What servers of these sets are started with: room for the indexes. The durability of a commit stays as it is. */
 export const SERVER = [
   '--innodb-flush-log-at-trx-commit=1',
@@ -19,8 +22,12 @@ export const SERVER = [
  * @param admin on an empty database that the service has migrated
  * @param quotas how many; two for each owner: an active one, and one that may be disabled or expired
  * @param acts how many plain consumes, as many of each of the first OWNERS: a multiple of their number
+ * @param from when they begin, in milliseconds since 1970
+ * @param every milliseconds from one to the next
  */
-export async function grow(admin, { quotas, acts }) {
+export async function grow(admin, { quotas, acts, from = BEGIN, every = 1 / 65_536 }) {
+  const ms = `${from} + FLOOR(seq * ${every})`
+  const key = `CONCAT('0193a1b2-5c00-7000-8000-', LPAD(seq, 12, '0'))`
   const owners = Math.max(OWNERS, Math.ceil(quotas / 2))
   await withoutIndexes(admin, 'mail_quota', async () => {
     await admin.query(
@@ -42,8 +49,8 @@ export async function grow(admin, { quotas, acts }) {
     admin.query(
       `INSERT INTO mail_act (id, kind, owner_id, caller, idempotency_key, once, request, amount, answer, request_id, at,
          plain_owner_id, plain_quota_id, cycle_seq, owner_remaining)
-       SELECT CONCAT('01939f3e-', LPAD(HEX(seq DIV 65536), 4, '0'), '-7000-8000-', LPAD(HEX(seq), 12, '0')), 'consume', 1 + seq MOD ${OWNERS}, 'bench',
-         CONCAT('0193a1b2-5c00-7000-8000-', LPAD(seq, 12, '0')), MD5(seq), '', 1, '', CONCAT('01939f3e-5c00-7000-8000-', LPAD(seq, 12, '0')), '2024-12-07',
+       SELECT LOWER(INSERT(CONCAT(LPAD(HEX(${ms}), 12, '0'), '-7000-8000-', LPAD(HEX(seq), 12, '0')), 9, 0, '-')), 'consume', 1 + seq MOD ${OWNERS}, 'bench',
+         ${key}, LEFT(SHA2(CONCAT('["key","bench","', ${key}, '"]'), 256), 32), LEFT(SHA2(CONCAT('["consume",', 1 + seq MOD ${OWNERS}, ']'), 256), 32), 1, '', CONCAT('01939f3e-5c00-7000-8000-', LPAD(seq, 12, '0')), DATE_ADD('1970-01-01', INTERVAL (${ms}) * 1000 MICROSECOND),
          1 + seq MOD ${OWNERS}, 1 + seq MOD ${OWNERS}, 0, 1 FROM seq_1_to_${acts}`,
     ),
   )
