@@ -14,10 +14,12 @@ COPY scripts/build.mjs ./scripts/
 COPY src ./src
 COPY client/src ./client/src
 COPY console ./console
-# npm takes TypeScript for a part of @nestjs/swagger, whose compiler plugin alone uses it. The last line starts what is left.
+# npm takes TypeScript for a part of @nestjs/swagger, whose compiler plugin alone uses it. Declarations and maps are for whoever develops, and half of
+# what packages bring. The last line starts what is left.
 RUN npm run build -- service console \
   && npm prune --omit=dev --ignore-scripts --no-audit --no-fund \
   && rm -rf node_modules/@libsql/*-musl* node_modules/typescript node_modules/@quota-service node_modules/.bin \
+  && find node_modules -type f \( -name '*.map' -o -name '*.d.ts' -o -name '*.d.mts' -o -name '*.d.cts' \) -delete \
   && DATABASE_URL=sqlite:/tmp/build/quota.db node dist/src/migrate.js
 
 FROM ${BASE}
