@@ -1,16 +1,13 @@
-import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect } from '@jest/globals'
 import { Tracing } from '../src/tracing/tracing.js'
 import { UnitOfWork } from '../src/database/unit-of-work.js'
-import { freePort } from '../scripts/mariadb.mjs'
 import { TestApp, TOKENS } from './support/app.js'
 import { type ChannelApi, MAIL_API, SMS_API } from './support/channel-api.js'
 import { Collector, type SentSpan } from './support/collector.js'
-import { HttpClient } from './support/http-client.js'
-import { Instance } from './support/instance.js'
 import { bodyOf, fresh, ledgerOf, refusal } from './support/quota-api.js'
 import { it } from './support/scoped.js'
 import { onEveryStore, type Store } from './support/store.js'
+import { CALLER, servedTraced, type Use } from './support/traced.js'
 
 const INTERNAL = 1
 const SERVER = 2
@@ -31,43 +28,29 @@ onEveryStore('traces', (kind) => {
     await collector.stop()
   })
 
-  /** Serves, and ends: then everything has been sent. */
-  async function traced(
-    env: Record<string, string>,
-    use: (app: TestApp, call: Call) => Promise<unknown>,
-  ): Promise<void> {
-    const app = await TestApp.start(store, {
-      env: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, ...env },
-    })
-    const call: Call = async (method, path, { body, key, as = 'admin', sampled = true } = {}) => {
-      const traceId = randomBytes(16).toString('hex')
-      const headers = { traceparent: `00-${traceId}-${CALLER}-0${Number(sampled)}` }
-      const sent = { as, headers, ...(key === undefined ? {} : { key }), ...(body === undefined ? {} : { body }) }
-      return { traceId, answer: await app.send(method, path, sent) }
-    }
-    try {
-      await use(app, call)
-    } finally {
-      await app.stop()
-    }
-  }
+  const traced = async (use: Use): Promise<void> => servedTraced(store, collector, {}, use)
 
   describe.each([MAIL_API, SMS_API])('of the channel $name', (api: ChannelApi) => {
     const channel = api.name.toLowerCase()
     const quotaOf = (owner: number, app: TestApp) => ({
       [api.owner]: owner,
       quota_type: 1,
-      total: 1_234_567,
+      total: 999_876_543_210,
       expire_at: app.clock.after(86_400),
     })
 
     it('lead from the caller to the statements', async () => {
-      const owner = fresh()
+      // Values that no time and no id holds by chance.
+      const owner = 8_765_432_109_000 + fresh()
       const key = `secret-key-${fresh()}`
       let consume: { traceId: string } = { traceId: '' }
-      await traced({}, async (app, call) => {
+      await traced(async (app, call) => {
         bodyOf(201, (await call('POST', api.quotas, { body: quotaOf(owner, app) })).answer)
-        consume = await call('POST', api.consume, { body: { [api.owner]: owner, amount: 98_765 }, key, as: 'usage' })
+        consume = await call('POST', api.consume, {
+          body: { [api.owner]: owner, amount: 98_765_432_101 },
+          key,
+          as: 'usage',
+        })
       })
       const [request, ...inside] = collector.of(consume.traceId)
       expect(request).toMatchObject({
@@ -101,7 +84,7 @@ onEveryStore('traces', (kind) => {
       expect(stay.began).toBeLessThanOrEqual(batch.began)
       expect(collector.resource).toMatchObject({ 'service.name': 'quota-service' })
       // Values stay where they are.
-      for (const value of [key, '98765', '1234567', String(owner), TOKENS.usage]) {
+      for (const value of [key, '98765432101', '999876543210', String(owner), TOKENS.usage]) {
         expect(collector.text).not.toContain(value)
       }
     })
@@ -109,7 +92,7 @@ onEveryStore('traces', (kind) => {
     it('show a batch once, in the trace of the first of its requests, and link the others to it', async () => {
       const owner = fresh()
       let calls: { traceId: string }[] = []
-      await traced({}, async (app, call) => {
+      await traced(async (app, call) => {
         bodyOf(201, (await call('POST', api.quotas, { body: quotaOf(owner, app) })).answer)
         const { engine, store: tables } = ledgerOf(app, api)
         const sending: Promise<{ traceId: string }>[] = []
@@ -144,7 +127,7 @@ onEveryStore('traces', (kind) => {
     it('show the statements of reads', async () => {
       const owner = fresh()
       let calls: { traceId: string }[] = []
-      await traced({}, async (app, call) => {
+      await traced(async (app, call) => {
         const { id } = bodyOf(201, (await call('POST', api.quotas, { body: quotaOf(owner, app) })).answer)
         calls = []
         for (const path of [`${api.quotas}/${id}`, api.summary(owner), `${api.quotas}/changes`]) {
@@ -163,7 +146,7 @@ onEveryStore('traces', (kind) => {
 
   it('tell of refusals, and of faults as such', async () => {
     const sent: { traceId: string }[] = []
-    await traced({}, async (app, call) => {
+    await traced(async (app, call) => {
       const consume = { body: { account_id: fresh(), amount: 1 }, key: 'x' }
       sent.push(await call('POST', MAIL_API.consume, consume))
       sent.push(await call('GET', '/api/v1/nowhere'))
@@ -184,41 +167,17 @@ onEveryStore('traces', (kind) => {
 
   it('are of work alone, and of callers who are known', async () => {
     const sent: { traceId: string }[] = []
-    await traced({}, async (_, call) => {
+    await traced(async (_, call) => {
       for (const path of ['/health/live', '/health/ready', '/metrics', '/docs']) sent.push(await call('GET', path))
       const stranger = await call('GET', '/api/v1/me', { as: undefined as never })
       sent.push(stranger)
     })
     expect(sent.map(({ traceId }) => collector.of(traceId).length)).toEqual([0, 0, 0, 0, 1])
-    await traced({}, async (app) => {
+    await traced(async (app) => {
       const traceparent = `00-${'ab'.repeat(16)}-${CALLER}-01`
       expect(refusal(await app.get('/api/v1/me', { as: undefined, headers: { traceparent } }))[0]).toBe(401)
     })
     expect(collector.of('ab'.repeat(16))).toEqual([])
-  })
-
-  it.each([
-    ['parentbased_always_on', '1', [true, false, true]],
-    ['parentbased_always_off', '1', [true, false, false]],
-    ['always_on', '1', [true, true, true]],
-    ['always_off', '1', [false, false, false]],
-    ['traceidratio', '0', [false, false, false]],
-    ['parentbased_traceidratio', '0', [true, false, false]],
-    ['parentbased_traceidratio', '1', [true, false, true]],
-  ])('are of those requests that %s (%s) chooses', async (sampler, ratio, [asked, declined, own]) => {
-    const env = { OTEL_TRACES_SAMPLER: sampler, OTEL_TRACES_SAMPLER_ARG: ratio, OTEL_SERVICE_NAME: `of-${sampler}` }
-    const before = collector.spans.length
-    const sent: string[] = []
-    await traced(env, async (app, call) => {
-      for (const sampled of [true, false]) sent.push((await call('GET', '/api/v1/me', { sampled })).traceId)
-      await app.get('/api/v1/me')
-    })
-    const found = collector.spans.slice(before)
-    expect(found.filter(({ traceId }) => traceId === sent[0])).toHaveLength(Number(asked))
-    expect(found.filter(({ traceId }) => traceId === sent[1])).toHaveLength(Number(declined))
-    const begun = found.filter(({ traceId }) => !sent.includes(traceId))
-    expect(begun.map(({ parentSpanId }) => parentSpanId)).toEqual(own === true ? [undefined] : [])
-    if (found.length > 0) expect(collector.resource['service.name']).toBe(`of-${sampler}`)
   })
 
   it('are none where no collector is named', async () => {
@@ -230,79 +189,7 @@ onEveryStore('traces', (kind) => {
     await app.stop()
     expect(collector.spans).toHaveLength(before)
   })
-
-  describe('of a process', () => {
-    let client: HttpClient
-
-    beforeAll(() => {
-      client = new HttpClient()
-    })
-
-    afterAll(() => {
-      client.close()
-      collector.status = 200
-    })
-
-    /** Has one answer one request, and ends it. @returns its log, as objects */
-    async function logOf(env: Record<string, string>): Promise<Record<string, unknown>[]> {
-      const instance = await Instance.start(store.url, client, { LOG_LEVEL: 'info', ...env })
-      expect((await instance.get('/api/v1/me')).status).toBe(200)
-      expect(await instance.terminate()).toBe(0)
-      const lines = instance.log.split('\n').filter((line) => line.startsWith('{'))
-      return lines.map((line) => JSON.parse(line) as Record<string, unknown>)
-    }
-
-    const request = (line: Record<string, unknown>): boolean => line['route'] === '/api/v1/me'
-
-    it('are found by what the log says, and tell whose they are', async () => {
-      const line = (
-        await logOf({
-          OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
-          OTEL_EXPORTER_OTLP_HEADERS: 'x-key=of%20mine',
-          OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=here',
-        })
-      ).find(request)
-      expect(collector.of(String(line?.['trace_id']))).toMatchObject([
-        { name: 'GET /api/v1/me', attributes: { 'quota.request_id': line?.['request_id'] } },
-      ])
-      expect(collector.headers['x-key']).toBe('of mine')
-      expect(collector.resource).toMatchObject({
-        'service.name': 'quota-service',
-        'deployment.environment.name': 'here',
-        'service.instance.id': expect.any(String),
-      })
-    })
-
-    it('are lost where the collector takes none; that is said, and nothing else is lost', async () => {
-      collector.status = 400
-      const lines = await logOf({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url })
-      collector.status = 200
-      expect(lines.filter(({ context }) => context === 'Traces')).toMatchObject([
-        { level: 'warn', message: expect.stringMatching(/^spans are lost, the collector does not take them: /) },
-      ])
-    })
-
-    it('hold up nobody where there is no collector', async () => {
-      const lines = await logOf({ OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${await freePort()}` })
-      expect(lines.at(-1)).toMatchObject({ message: 'shut down' })
-    })
-
-    it('leave the log as it is where they are not asked for', async () => {
-      expect((await logOf({})).find(request)).not.toHaveProperty('trace_id')
-    })
-  })
 })
-
-/** The span of the caller's that every traced request is a part of. */
-const CALLER = '00f067aa0ba902b7'
-
-interface Call {
-  (
-    method: string,
-    path: string,
-    sent?: { body?: unknown; key?: string; as?: 'usage' | 'admin'; sampled?: boolean },
-  ): Promise<{ traceId: string; answer: Awaited<ReturnType<TestApp['send']>> }>
-}
 
 function idsOf({ traceId, spanId }: SentSpan): { traceId: string; spanId: string } {
   return { traceId, spanId }
