@@ -15,6 +15,8 @@ const onOwnServer = CAN_START_SERVER ? describe : describe.skip
 const PATIENCE_MS = 120_000
 /** Much more than an answer takes that waits for nothing, and much less than any wait for the database. */
 const AT_ONCE_MS = 1_000
+/** What an idle connection is kept at most, and the look that gives it up. */
+const IDLE_KEPT_MS = 2_600
 
 onOwnServer('the database away', () => {
   let database: TestDatabase
@@ -308,7 +310,8 @@ onOwnServer('the database away', () => {
         ])
         expect(refused.every(({ answer }) => (answer.retryAfter ?? 0) >= 1)).toBe(true)
         expect(metrics.text).toContain('database_available{use="write"} 1')
-        expect(returned).toBeLessThan(inTime(2 * AT_ONCE_MS))
+        // What goes on in the background may get the one connection first, and keeps it for as long as idle ones are kept.
+        expect(returned).toBeLessThan(inTime(2 * AT_ONCE_MS + IDLE_KEPT_MS))
         await inParallel(10, times(40), async () => {
           // With one connection for all, whoever gets none tries again.
           expect((await spend()).status).toBe(200)

@@ -7,7 +7,7 @@ import { TcpProxy } from './tcp-proxy.js'
 
 /**
  * A suite that has opened half of what it needs when its beforeAll fails, so that its own afterAll fails as well. Run
- * by harness.e2e-spec.ts alone.
+ * by harness.slow-spec.ts alone.
  */
 describe('half open', () => {
   let database: TestDatabase

@@ -3,7 +3,7 @@ import { describe, expect } from '@jest/globals'
 import { TestClock } from './clock.js'
 import { it } from './scoped.js'
 
-/** Two tests on one clock, the first of which takes longer than it may. Run by harness.e2e-spec.ts alone. */
+/** Two tests on one clock, the first of which takes longer than it may. Run by harness.slow-spec.ts alone. */
 describe('late', () => {
   const clock = new TestClock()
 
