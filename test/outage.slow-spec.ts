@@ -310,7 +310,8 @@ onOwnServer('the database away', () => {
         ])
         expect(refused.every(({ answer }) => (answer.retryAfter ?? 0) >= 1)).toBe(true)
         expect(metrics.text).toContain('database_available{use="write"} 1')
-        // What goes on in the background may get the one connection first, and keeps it for as long as idle ones are kept.
+        // What goes on in the background may get the one connection first, and keeps it for as long as idle ones
+        // are kept.
         expect(returned).toBeLessThan(inTime(2 * AT_ONCE_MS + IDLE_KEPT_MS))
         await inParallel(10, times(40), async () => {
           // With one connection for all, whoever gets none tries again.
