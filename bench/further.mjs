@@ -149,7 +149,8 @@ export async function startToReady({ url }) {
 /**
  * What consumes lose while an old ledger is added up, and while it is removed, and how fast that goes. Each is looked at in turn with a ledger at rest.
  */
-export async function upkeep({ quick, seconds, pairs, acts = quick ? 100_000 : 3_000_000 }) {
+export async function upkeep({ quick, seconds, pairs }) {
+  const acts = quick ? 100_000 : 3_000_000
   const mariadb = await startMariaDb({ args: SERVER })
   let instance
   try {

@@ -9,6 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { startMariaDb } from '../scripts/mariadb.mjs'
 import { grow, SERVER } from './growth.mjs'
+import { median } from './median.mjs'
 import { endAll, load, service } from './processes.mjs'
 import { connect, OWNERS } from './store.mjs'
 
@@ -69,8 +70,8 @@ try {
     Number(options.minutes),
   )
   await instance.stop()
-  for (const [what, { median }] of Object.entries({ 'added up': adding, removed: removing })) {
-    console.log(`consumes while it is ${what}: ${(median / rest).toFixed(2)} × ${rest.toFixed(0)}/s at rest`)
+  for (const [what, perSecond] of Object.entries({ 'added up': adding, removed: removing })) {
+    console.log(`consumes while it is ${what}: ${(perSecond / rest).toFixed(2)} × ${rest.toFixed(0)}/s at rest`)
   }
   await admin.end()
 } finally {
@@ -96,8 +97,7 @@ async function watched(instance, what, done, most) {
   }
   const seconds = (performance.now() - began) / 1000
   console.log(`${what}: ${((part * ACTS) / seconds).toFixed(0)} acts/s over ${minutes(seconds * 1000)} min`)
-  figures.sort((a, b) => a - b)
-  return { median: figures[Math.floor(figures.length / 2)] }
+  return median(figures)
 }
 
 async function consuming({ port, token }) {
