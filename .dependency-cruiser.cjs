@@ -1,13 +1,13 @@
 /**
  * The architecture as rules: features -> channel-api -> (ledger, http, auth); ledger -> (quota, database); quota -> nothing. Each folder of src that does not
  * stand on top says what it may import, in this order, so there is no circle of folders, and a new one is out of reach until a rule names it. Imports of types count like any other.
- * The client and the console stand apart from all of them.
+ * The client, the console and the connectors stand apart from all of them.
  */
 const SPEC = '\\.spec\\.ts$'
 /** A folder whose name ends so is a feature. */
 const FEATURE = '^src/[^/]+-quota/'
 /** All that is not a package. */
-const OURS = '^(src|client|console|test|bench|scripts|ormconfig)'
+const OURS = '^(src|client|console|connectors|test|bench|scripts|ormconfig)'
 
 /** A folder of src, and the others that it may import; its own files, packages and Node's modules are not counted. */
 function below(folder, others, comment) {
@@ -40,6 +40,7 @@ module.exports = {
     below('error', [], 'Errors of the domain know neither HTTP nor anything else.'),
     below('role', [], 'A name for what a token may do: configuration and access both speak of it.'),
     below('random', []),
+    below('version', [], 'Which release this is.'),
     below('metrics', [], 'The registry. Who measures something comes here, whatever it is.'),
     below('clock', ['quota']),
     below(
@@ -79,7 +80,7 @@ module.exports = {
       ['ledger', 'database', 'http', 'auth', 'metrics', 'tracing', 'config', 'error', 'clock', 'random', 'quota'],
       'What both features share. What runs the service stands beside the features, above it.',
     ),
-    below('me', ['http', 'auth', 'role']),
+    below('me', ['http', 'auth', 'role', 'config', 'quota']),
     {
       name: 'features-import-what-is-below',
       comment:
@@ -130,7 +131,7 @@ module.exports = {
       comment: 'It answers whoever calls, and calls nobody.',
       severity: 'error',
       from: { path: '^(src/|ormconfig)' },
-      to: { path: '^(client|console)/|@quota-service' },
+      to: { path: '^(client|console|connectors)/|@quota-service' },
     },
     {
       name: 'console-knows-the-client-alone',
@@ -140,10 +141,17 @@ module.exports = {
       to: { path: '^(src|test|bench|scripts|ormconfig)|^client/(?!dist/)' },
     },
     {
-      name: 'client-without-console',
+      name: 'connectors-know-the-client-alone',
+      comment: 'They stand where a sender stands, and get the client by its name.',
+      severity: 'error',
+      from: { path: '^connectors/' },
+      to: { path: '^(src|console|test|bench|scripts|ormconfig)|^client/(?!dist/)' },
+    },
+    {
+      name: 'client-without-its-users',
       severity: 'error',
       from: { path: '^client/' },
-      to: { path: '^console/' },
+      to: { path: '^(console|connectors)/' },
     },
     {
       name: 'no-circular',

@@ -7,6 +7,7 @@ COPY package.json package-lock.json ./
 # The lock file names the packages beside the service, too.
 COPY client/package.json ./client/
 COPY console/package.json ./console/
+COPY connectors/postfix/package.json ./connectors/postfix/
 # What comes from the registry runs nothing here; no package needs to.
 RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY nest-cli.json tsconfig.json tsconfig.build.json ormconfig.ts ./
@@ -14,11 +15,13 @@ COPY scripts/build.mjs ./scripts/
 COPY src ./src
 COPY client/src ./client/src
 COPY console ./console
-# npm takes TypeScript for a part of @nestjs/swagger, whose compiler plugin alone uses it. Declarations and maps are for whoever develops, and half of
+# npm takes TypeScript for a part of @nestjs/swagger, whose compiler plugin alone uses it; RE2 is the connector's. Declarations and maps are for whoever develops, and half of
 # what packages bring. The last line starts what is left.
-RUN npm run build -- service console \
+# Told by the metric build_info: docker build --build-arg COMMIT=$(git rev-parse HEAD) …
+ARG COMMIT=
+RUN COMMIT=${COMMIT} npm run build -- service console \
   && npm prune --omit=dev --ignore-scripts --no-audit --no-fund \
-  && rm -rf node_modules/@libsql/*-musl* node_modules/typescript node_modules/@quota-service node_modules/.bin \
+  && rm -rf node_modules/@libsql/*-musl* node_modules/typescript node_modules/re2js node_modules/@quota-service node_modules/.bin \
   && find node_modules -type f \( -name '*.map' -o -name '*.d.ts' -o -name '*.d.mts' -o -name '*.d.cts' \) -delete \
   && DATABASE_URL=sqlite:/tmp/build/quota.db node dist/src/migrate.js
 

@@ -136,10 +136,11 @@ export default defineConfig(
     },
   },
   {
-    files: ['src/**/*.ts'],
+    files: ['src/**/*.ts', 'connectors/*/src/**/*.ts'],
     // What a caller sends is matched in time that grows with its length alone.
     extends: [regexp.configs['flat/recommended']],
     rules: {
+      'no-console': 'error',
       'regexp/no-super-linear-backtracking': ['error', { report: 'potential' }],
       'regexp/no-super-linear-move': ['error', { report: 'potential' }],
       // What ASCII can print, with and without the blank.
@@ -150,9 +151,11 @@ export default defineConfig(
       'regexp/prefer-d': 'off',
       'regexp/prefer-w': 'off',
       'regexp/use-ignore-case': 'off',
-      'no-console': 'error',
-      'no-restricted-syntax': ['error', ...OWN_CLOCK, ...OWN_TRANSACTIONS, ...OWN_ENVIRONMENT],
     },
+  },
+  {
+    files: ['src/**/*.ts'],
+    rules: { 'no-restricted-syntax': ['error', ...OWN_CLOCK, ...OWN_TRANSACTIONS, ...OWN_ENVIRONMENT] },
   },
   {
     // Their docstrings are the text of openapi.json, where a line's end would show.

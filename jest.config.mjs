@@ -1,29 +1,48 @@
 import { findGalera } from './scripts/galera.mjs'
 import { findGroupReplication } from './scripts/group-replication.mjs'
 import { findChromium } from './scripts/chromium.mjs'
+import { findPostfix } from './scripts/postfix.mjs'
 
 /** ESM under Jest: ts-jest emits modules, and Node runs them (--experimental-vm-modules). */
 export default {
   testEnvironment: 'node',
   rootDir: '.',
-  roots: ['<rootDir>/src', '<rootDir>/client/src', '<rootDir>/test'],
+  roots: [
+    '<rootDir>/src',
+    '<rootDir>/client/src',
+    '<rootDir>/console/src',
+    '<rootDir>/connectors/postfix/src',
+    '<rootDir>/test',
+  ],
   testMatch: testMatch(process.env.QUOTA_SUITES),
   testPathIgnorePatterns: [
     '/node_modules/',
     // A cluster is tried where one can be started.
     ...(findGalera() === undefined ? ['/galera\\.'] : []),
     ...(findGroupReplication() === undefined ? ['/group-replication\\.'] : []),
+    // The connector is tried with a real Postfix, where one can be run.
+    ...(findPostfix() === undefined ? ['/postfix\\.'] : []),
     // The console is tried in a browser, where there is one.
-    ...(findChromium() === undefined ? ['/console(-list|-states)?\\.'] : []),
+    ...(findChromium() === undefined ? ['/console(-list|-states|-sign-in|-work)?\\.'] : []),
   ],
   extensionsToTreatAsEsm: ['.ts'],
-  moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
+  moduleNameMapper: {
+    '^(\\.{1,2}/.*)\\.js$': '$1',
+    // Its sources, so that specs need no build.
+    '^@quota-service/client$': '<rootDir>/client/src/index.ts',
+  },
   transform: { '^.+\\.ts$': ['ts-jest', { useESM: true, diagnostics: false }] },
   // Suites that start processes and databases would starve each other on more.
   maxWorkers: 2,
   restoreMocks: true,
   errorOnDeprecated: true,
-  collectCoverageFrom: ['src/**/*.ts', 'client/src/**/*.ts', '!src/main.ts', '!**/*.spec.ts'],
+  collectCoverageFrom: [
+    'src/**/*.ts',
+    'client/src/**/*.ts',
+    'connectors/postfix/src/**/*.ts',
+    '!**/main.ts',
+    '!**/*.spec.ts',
+  ],
   coverageDirectory: 'coverage',
   coverageProvider: 'v8',
   // To end what hangs, not to measure: with other work on the machine a test takes ten times as long.

@@ -1,11 +1,12 @@
 /**
- * `npm run build`: compiles the service into dist, the client into client/dist, and the console into console/dist, all at the same time.
+ * `npm run build`: compiles the service into dist, the client into client/dist, the console into console/dist, and the connector for Postfix into
+ * connectors/postfix/dist, all at the same time.
  * `npm run build -- service` only the one. With `--if-changed` only what is missing, or was built from other sources.
  *
  * The compiler writes into a folder of its own, which takes the old one's place when it is whole. So who runs from dist, or starts meanwhile, never meets half
  * a build, and a build that fails leaves the last one as it was.
  */
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
@@ -26,6 +27,7 @@ const PARTS = {
   service: {
     target: at('dist'),
     sources: () => [
+      'package.json',
       'package-lock.json',
       'nest-cli.json',
       'tsconfig.json',
@@ -57,6 +59,11 @@ const PARTS = {
       ...modulesIn('client/src'),
     ],
     fill: buildConsole,
+  },
+  postfix: {
+    target: at('connectors/postfix/dist'),
+    sources: () => ['package-lock.json', ...modulesIn('connectors/postfix/src')],
+    fill: buildPostfix,
   },
 }
 
@@ -100,10 +107,25 @@ async function buildService(next) {
       settings,
       JSON.stringify({ extends: './tsconfig.build.json', compilerOptions: { outDir: basename(next) } }),
     )
-    return await run(at('node_modules/@nestjs/cli/bin/nest.js'), 'build', '--path', basename(settings))
+    if (!(await run(at('node_modules/@nestjs/cli/bin/nest.js'), 'build', '--path', basename(settings)))) return false
+    const { version } = JSON.parse(readFileSync(at('package.json'), 'utf8'))
+    writeFileSync(join(next, 'build.json'), `${JSON.stringify({ version, commit: commit() })}\n`)
+    return true
   } finally {
     rmSync(settings, { force: true })
   }
+}
+
+/** What is built, where git or COMMIT knows it: a build needs neither. */
+function commit() {
+  const { COMMIT } = process.env
+  if (COMMIT !== undefined && COMMIT !== '') return COMMIT
+  const { status, stdout } = spawnSync('git', ['describe', '--always', '--dirty', '--abbrev=12', '--exclude=*'], {
+    cwd: root,
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+  return status === 0 ? stdout.trim() : ''
 }
 
 /** Comments are for whoever reads the types; the code goes to browsers without them. */
@@ -116,6 +138,18 @@ async function buildClient(next) {
     next,
   )
   if (!checked) return false
+  await transpile('client/src', next)
+  return true
+}
+
+/** Types are looked at by `npm run typecheck` alone: those of the client may not be built yet. */
+async function buildPostfix(next) {
+  await transpile('connectors/postfix/src', next)
+  return true
+}
+
+/** Writes the modules of a folder as JavaScript. */
+async function transpile(folder, next) {
   const { default: ts } = await import('typescript')
   const compilerOptions = {
     target: ts.ScriptTarget.ES2022,
@@ -123,13 +157,12 @@ async function buildClient(next) {
     verbatimModuleSyntax: true,
     removeComments: true,
   }
-  for (const file of modulesIn('client/src')) {
+  for (const file of modulesIn(folder)) {
     const { outputText } = ts.transpileModule(readFileSync(at(file), 'utf8'), { compilerOptions, fileName: file })
     // Types alone: nobody imports it.
     if (outputText.trim() === 'export {};') continue
-    writeFileSync(join(next, relative('client/src', file).replace(/\.ts$/, '.js')), outputText)
+    writeFileSync(join(next, relative(folder, file).replace(/\.ts$/, '.js')), outputText)
   }
-  return true
 }
 
 /** Types are looked at by `npm run typecheck` alone. */

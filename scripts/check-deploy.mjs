@@ -32,6 +32,11 @@ const read = (path) => readFileSync(at(path), 'utf8')
 const RULES = 'deploy/prometheus/rules.yaml'
 const TESTS = 'deploy/prometheus/rules.test.yaml'
 const DASHBOARD = 'deploy/grafana/quota-service.json'
+/** Between what an instance may take to end and its being killed: the runtime's own time, and a last send of spans. */
+const STOP_MARGIN_SECONDS = 10
+/** A policy of its own, so that an overlay names addresses without repeating others. */
+const DATABASE_POLICY = 'quota-service-database'
+const ENTRY = `check:admin:${'0'.repeat(64)}`
 const MANIFESTS = 'deploy/kubernetes/base'
 /** What Prometheus adds by itself. */
 const OF_PROMETHEUS = { metrics: ['up'], labels: ['job', 'instance'] }
@@ -126,19 +131,22 @@ async function checkManifests() {
   for (const [name, value] of Object.entries(data)) {
     if (typeof value !== 'string') wrong(`${MANIFESTS}/configmap.yaml: ${name} must be in quotes`)
   }
+  checkSecrets(pod, container)
+  checkEgress([...byFile.values()].filter(({ kind }) => kind === 'NetworkPolicy'))
   const config = accepted(loadConfig, MANIFESTS, {
     ...imageEnvironment(),
     ...data,
     DATABASE_URL: 'mariadb://quota:secret@database:3306/quota',
-    AUTH_TOKENS: `check:admin:${'0'.repeat(64)}`,
+    AUTH_TOKENS: ENTRY,
   })
   if (config !== undefined) {
     const { containerPort } = container.ports[0]
     if (config.port !== containerPort)
       wrong(`${MANIFESTS}: the service listens on ${config.port}, not ${containerPort}`)
-    if (pod.terminationGracePeriodSeconds <= config.shutdownGraceSeconds) {
-      wrong(`${MANIFESTS}: terminationGracePeriodSeconds must be more than SHUTDOWN_GRACE_SECONDS`)
-    }
+    if (config.host !== '::')
+      wrong(`${MANIFESTS}: the service must listen on ::, since a pod may have IPv6 addresses alone`)
+    if (pod.terminationGracePeriodSeconds < endOf(config))
+      wrong(`${MANIFESTS}: terminationGracePeriodSeconds must be at least ${endOf(config)}`)
     if (container.readinessProbe.periodSeconds >= config.shutdownDelaySeconds) {
       wrong(`${MANIFESTS}: SHUTDOWN_DELAY_SECONDS must be more than the period of the readiness probe`)
     }
@@ -159,14 +167,61 @@ async function checkManifests() {
     if (!fixed && !(name in service.environment)) wrong(`compose.yaml does not hand ${name} to the service`)
     if (!read('.env.example').includes(`${name}=`)) wrong(`.env.example does not name ${name}`)
   }
-  const grace = config?.shutdownGraceSeconds ?? 0
-  if (parseInt(service.stop_grace_period, 10) <= grace)
-    wrong('compose.yaml: stop_grace_period must be more than SHUTDOWN_GRACE_SECONDS')
+  const ofImage = accepted(loadConfig, 'Dockerfile', {
+    ...imageEnvironment(),
+    DATABASE_URL: 'sqlite:data/quota.db',
+    AUTH_TOKENS: ENTRY,
+  })
+  if (ofImage !== undefined && parseInt(service.stop_grace_period, 10) < endOf(ofImage))
+    wrong(`compose.yaml: stop_grace_period must be at least ${endOf(ofImage)}s`)
+  if (!/:\d+\.\d+\.\d+(?:@|$)/.test(compose.services.database.image))
+    wrong('compose.yaml: the image of the database must be a whole version, lest it change by itself')
   for (const [name, { logging, deploy }] of Object.entries(compose.services)) {
     if (logging?.options?.['max-size'] === undefined) wrong(`compose.yaml: the log of ${name} grows for ever`)
     if (deploy?.resources?.limits?.memory === undefined) wrong(`compose.yaml: ${name} has no limit of memory`)
   }
   console.log(`${byFile.size} manifests and compose.yaml: read, against ${known.size} settings`)
+}
+
+/** How long whoever stops an instance waits at least before it kills it: what it may take to end, and a margin. */
+function endOf({ shutdownDelaySeconds, shutdownGraceSeconds }) {
+  return Math.max(shutdownDelaySeconds, shutdownGraceSeconds) + STOP_MARGIN_SECONDS
+}
+
+/** What is secret comes in files, not in the environment, which children and dumps of the process have as well. */
+function checkSecrets(pod, container) {
+  for (const { name, value, valueFrom } of container.env) {
+    if (valueFrom?.secretKeyRef !== undefined) wrong(`${MANIFESTS}: ${name} is in the environment, not in a file`)
+    if (!name.endsWith('_FILE')) continue
+    const mount = container.volumeMounts.find(({ mountPath }) => value?.startsWith(`${mountPath}/`))
+    const { secret } = pod.volumes.find((volume) => volume.name === mount?.name) ?? {}
+    const path = value?.slice((mount?.mountPath.length ?? 0) + 1)
+    if (!secret?.items.some((item) => item.path === path)) wrong(`${MANIFESTS}: no secret is mounted at ${name}`)
+  }
+  for (const name of ['DATABASE_URL_FILE', 'AUTH_TOKENS_FILE']) {
+    if (!container.env.some((one) => one.name === name)) wrong(`${MANIFESTS}: ${name} is not set`)
+  }
+}
+
+/** Nothing is let out to everywhere; and the example names addresses of its own, where `kubectl` is here to say so. */
+function checkEgress(policies) {
+  for (const { metadata, spec } of policies) {
+    for (const { to, ports } of spec.egress ?? []) {
+      if (to === undefined || ports === undefined || to.some(({ ipBlock }) => ipBlock?.cidr.endsWith('/0')))
+        wrong(`${MANIFESTS}: ${metadata.name} lets out to everywhere, or to every port`)
+    }
+  }
+  const database = policies.find(({ metadata }) => metadata.name === DATABASE_POLICY)
+  const cidr = database?.spec.egress[0].to[0].ipBlock.cidr
+  if (cidr === undefined) return wrong(`${MANIFESTS}: there is no policy ${DATABASE_POLICY}`)
+  try {
+    const made = execFileSync('kubectl', ['kustomize', 'deploy/kubernetes/example'], { cwd: root, encoding: 'utf8' })
+    if (made.includes(cidr)) wrong(`deploy/kubernetes/example leaves the database at ${cidr}`)
+    console.log('kubectl kustomize deploy/kubernetes/example: fine')
+  } catch (error) {
+    if (error.code === 'ENOENT') console.log('kubectl is not installed, so this did not run: kubectl kustomize')
+    else wrong(`kubectl kustomize deploy/kubernetes/example:\n${error.stderr}`)
+  }
 }
 
 /** Every variable that the configuration asks for. */

@@ -44,10 +44,12 @@ process.exitCode = mistakes.length === 0 ? 0 : 1
 
 function checkTable() {
   const direct = new Map()
-  for (const folder of ['', 'client', 'console']) {
+  for (const folder of ['', ...packages[''].workspaces]) {
     const { dependencies, devDependencies } = packages[folder]
-    for (const name of Object.keys({ ...dependencies, ...devDependencies }))
-      direct.set(name, resolve(packages, name, folder))
+    for (const name of Object.keys({ ...dependencies, ...devDependencies })) {
+      const place = resolve(packages, name, folder)
+      if (packages[place].link !== true) direct.set(name, place)
+    }
   }
   const rows = new Map()
   for (const [, names, licence, reason] of read(TABLE).matchAll(/^\| (`[^|]*`) \| ([^|]*) \| ([^|]*) \|$/gm)) {

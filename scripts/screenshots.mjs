@@ -30,8 +30,12 @@ const SCREENS = {
   owner: ['/mail/owners/7'],
   'top-up': ['/mail/owners/7', async (page) => page.getByRole('button', { name: 'Top up' }).click()],
   changes: ['/mail/changes'],
+  found: ['/mail/search?q=newslet'],
+  'found-key': ['/mail/search?q=hold-7'],
   operations: ['/mail/operations'],
   operation: ['/mail/owners/7', async (page) => page.locator('[data-row-link][href*="/operations/"]').first().click()],
+  undo: ['/mail/owners/7', async (page) => page.getByRole('button', { name: 'Undo' }).first().click()],
+  done: ['/mail/owners/4', topUp],
   keys: ['/mail/quotas', async (page) => page.keyboard.press('?')],
   sms: ['/sms/owners/3'],
   missing: ['/mail/quotas/999999'],
@@ -110,4 +114,12 @@ async function conflict(page) {
   await boris.mail.quotas.update(12, { total: now.total + 1, label: 'Business, agreed by phone' })
   await page.getByRole('button', { name: 'Save' }).click()
   await page.getByRole('button', { name: 'Save mine on top' }).waitFor()
+}
+
+/** Something that was done is told. */
+async function topUp(page) {
+  await page.getByRole('button', { name: 'Top up' }).click()
+  await page.getByLabel('Units', { exact: true }).fill('1.500')
+  await page.getByRole('button', { name: /^Give/ }).click()
+  await page.locator('.announcement').getByText('units are given').waitFor()
 }

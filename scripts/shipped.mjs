@@ -1,4 +1,6 @@
-/** What reaches those who run the service, by package-lock.json: the packages of the image, and those of which the console's files are made. */
+/**
+ * What reaches those who run the service, by package-lock.json: the packages of its image and of the connector's, and those of which the console's files are made.
+ */
 
 /** Packages of the console that only help to build it. */
 const TOOLS = /^(?:@types\/|@vitejs\/|vite$)/

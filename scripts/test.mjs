@@ -17,6 +17,7 @@ import { findGalera } from './galera.mjs'
 import { findChromium } from './chromium.mjs'
 import { findGroupReplication } from './group-replication.mjs'
 import { ask, findMariaDb, startMariaDb } from './mariadb.mjs'
+import { findPostfix } from './postfix.mjs'
 import { missingRelease, RELEASE } from './release.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -109,6 +110,11 @@ async function main() {
       findGroupReplication() === undefined
         ? 'Group Replication: no MySQL server with the plug-in, not tried (MYSQLD names one)'
         : 'Group Replication: two of three nodes written to, one and two of them killed',
+    )
+    console.log(
+      findPostfix() === undefined
+        ? 'Postfix: not installed, or not run as root; the connector was not tried with it'
+        : 'Postfix: in front of the service, by way of the connector',
     )
     const missing = missingRelease()
     console.log(

@@ -1,7 +1,6 @@
 import { type DynamicModule, Module } from '@nestjs/common'
 import { APP_FILTER, APP_PIPE } from '@nestjs/core'
 import { AuthModule } from './auth/auth.module.js'
-import { ClockModule } from './clock/clock.module.js'
 import type { Config } from './config/config.js'
 import { ConfigModule } from './config/config.module.js'
 import { DatabaseModule } from './database/database.module.js'
@@ -35,7 +34,6 @@ export class AppModule {
       module: AppModule,
       imports: [
         ConfigModule.with(config),
-        ClockModule,
         HttpModule,
         AuthModule,
         MetricsModule,

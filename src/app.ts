@@ -2,6 +2,7 @@ import type { LoggerService, NestApplicationOptions } from '@nestjs/common'
 import { NestFactory } from '@nestjs/core'
 import type { NestExpressApplication } from '@nestjs/platform-express'
 import { AppModule } from './app.module.js'
+import { ProviderKeys } from './auth/provider-keys.js'
 import { Config } from './config/config.js'
 import { Connections } from './http/connections.js'
 import { NativeExpressAdapter } from './http/express.adapter.js'
@@ -11,9 +12,10 @@ import { parseQuery } from './http/query.js'
 import { requestId } from './http/request-id.js'
 import { RouteTable } from './http/route-table.js'
 import { crossOrigin } from './http/security.js'
-import { consoleGate, servedConsole } from './operations/console.js'
+import { consoleGate, servedConsole, signInOf } from './operations/console.js'
 import { Metrics } from './metrics/metrics.js'
 import { isMetrics, MetricsServer } from './operations/metrics-server.js'
+import { RefusalMetrics } from './operations/refusal.metrics.js'
 import { type RequestLog, requestLog } from './operations/request-log.js'
 import { Shutdown } from './operations/shutdown.js'
 import { Tracing } from './tracing/tracing.js'
@@ -43,7 +45,12 @@ export function configureApp(app: NestExpressApplication, log?: RequestLog): voi
   const all = app.get(RouteTable)
   const { tracer } = app.get(Tracing)
   const logged = (routes: RouteTable): Gate =>
-    requestLog(app.get(Metrics), routes, { log, tracer, clients: config.trustProxy !== undefined })
+    requestLog(app.get(Metrics), routes, {
+      log,
+      tracer,
+      clients: config.trustProxy !== undefined,
+      refusals: app.get(RefusalMetrics),
+    })
   const { gate } = app.get(Shutdown)
   const routes = config.metricsPort === undefined ? all : all.only((route) => !isMetrics(route))
   const gates = [
@@ -52,7 +59,7 @@ export function configureApp(app: NestExpressApplication, log?: RequestLog): voi
     ...(config.corsOrigins.length > 0 ? [crossOrigin(config.corsOrigins)] : []),
     gate,
     soundHead,
-    ...(consoleFolder === undefined ? [] : [consoleGate(consoleFolder)]),
+    ...(consoleFolder === undefined ? [] : [consoleGate(consoleFolder, signInOf(config, app.get(ProviderKeys)))]),
   ]
   const listener = pipeline.listener(gates, routes)
   adapter.listenWith(tracer?.following(listener) ?? listener)

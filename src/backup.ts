@@ -15,7 +15,7 @@ await command(USAGE, (args) => {
   const database = configured(() => loadDatabaseConfig(readEnvironment()))
   if (database.kind !== 'sqlite') {
     throw new StartError(
-      `${databaseName(database)} is on a server: use mariadb-dump or mysqldump with --single-transaction`,
+      `${databaseName(database)} is on a server: use mariadb-dump or mysqldump, as docs/operations.md says`,
     )
   }
   const copy = resolve(file)

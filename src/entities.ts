@@ -1,5 +1,6 @@
+import { InstanceRow } from './database/instance.entity.js'
 import { MAIL_ENTITIES } from './mail-quota/mail.channel.js'
 import { SMS_ENTITIES } from './sms-quota/sms.channel.js'
 
 /** Every entity of the service. */
-export const ENTITIES = [...MAIL_ENTITIES, ...SMS_ENTITIES]
+export const ENTITIES = [...MAIL_ENTITIES, ...SMS_ENTITIES, InstanceRow]

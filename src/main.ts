@@ -9,11 +9,13 @@ import { loadConfig } from './config/config.js'
 import { readEnvironment } from './config/environment.js'
 import { migrate, unfinished, unknownHere } from './database/migrate.js'
 import { ENTITIES } from './entities.js'
+import { buildName, readBuild } from './operations/build-info.js'
 import { CONSOLE_PATH, servedConsole } from './operations/console.js'
 import { MetricsServer } from './operations/metrics-server.js'
 import { ServiceLogger } from './operations/service-logger.js'
 import { Shutdown } from './operations/shutdown.js'
-import { openStdout } from './operations/stdout.js'
+import { LogMetrics } from './operations/log.metrics.js'
+import { Stdout } from './operations/stdout.js'
 import { welcome } from './operations/welcome.js'
 import { configured, newerSchema, reasonOf, StartError, using } from './startup.js'
 
@@ -25,11 +27,14 @@ const BACKLOG = 4_096
 
 async function start(): Promise<void> {
   const config = configured(() => loadConfig(readEnvironment()))
-  const stdout = openStdout()
+  const stdout = Stdout.open()
   const logger = new ServiceLogger(config, stdout)
+  logger.log(`quota-service ${buildName(readBuild())} on Node ${process.versions.node}`, 'Main')
+  process.on('SIGUSR2', () => logger.toggleDebug())
   const ran = await using(config.database, async () => migrate(config.database, ENTITIES))
   if (ran.length > 0) logger.log(`the schema is up to date, these ran: ${ran.join(', ')}`, 'Main')
   const app = await createApp(config, { logger })
+  app.get(LogMetrics).watch(stdout)
   app.get(TokensFile).obey()
   await app.init()
   const unknown = await using(config.database, async () => unknownHere(app.get(DataSource)))
@@ -63,7 +68,11 @@ async function start(): Promise<void> {
     config.host,
     `port ${config.port}`,
   )
-  app.get(Shutdown).install(app, server, config)
+  app.get(Shutdown).install(app, server, config, {
+    on: (signal, listener) => process.on(signal, listener),
+    // The last lines tell how it ended.
+    exit: (code) => void stdout.end().finally(() => process.exit(code)),
+  })
   if (apart !== undefined) logger.log(`/metrics alone on ${nameOf(apart)}`, 'Main')
   const { address, family, port } = server.address() as AddressInfo
   logger.log(`listening on ${nameOf({ address, family, port })}`, 'Main')

@@ -2,39 +2,86 @@ import { parseArgs } from 'node:util'
 import { ArgumentError, command, EXIT, tell } from './command.js'
 import { type DatabaseConfig, loadDatabaseConfig } from './config/config.js'
 import { readEnvironment } from './config/environment.js'
-import { migrate, migrationStates, rehearse } from './database/migrate.js'
+import { compareVersions, type Instance, instancesHere } from './database/instances.js'
+import { migrate, migrateBack, migrationStates, rehearse } from './database/migrate.js'
 import { ENTITIES } from './entities.js'
-import { configured, databaseName, newerSchema, using } from './startup.js'
+import { configured, databaseName, newerSchema, StartError, using } from './startup.js'
+import { VERSION } from './version/version.js'
 
-const USAGE = `usage: node dist/src/migrate.js [--status | [--dry-run] [--finish]]
-  Brings the schema of DATABASE_URL up to date, as every instance does at its start. --status says what has run, and changes nothing.
-  --dry-run prints the SQL that would run now, and changes nothing.
-  --finish runs also what instances of the version before could not stand: once none of them is left, and none is to come back.
-  Exit code: 0 the schema is up to date, or would be made so by what --dry-run printed; 1 the database cannot be used, 2 wrong arguments,
-  3 --status found what has not run.`
+const USAGE = `usage: node dist/src/migrate.js [--status | [--dry-run] [--finish] | --back]
+  Brings the schema of DATABASE_URL up to date, as every instance does at its start. --status says what has run and which instances are there,
+  and changes nothing. --dry-run prints the SQL that would run now, and changes nothing.
+  --finish runs also what instances of the version before could not stand: once none of them is left, and none is to come back. It refuses
+  while one has been there within the last minute.
+  --back takes back the migration that ran last, with the data in what it made, for the version before. It refuses while an instance of this
+  version, or of a newer one, has been there within the last minute; each of them brings the schema up to date again at its start.
+  Exit code: 0 the schema is up to date, or would be made so by what --dry-run printed, or was taken back; 1 the database cannot be used, or
+  --finish or --back refused; 2 wrong arguments; 3 --status found what has not run.`
 
 const FINISH =
   'What is to run later waits until no instance of the version before is left: then run this with --finish, and restart.'
 
 await command(USAGE, async (args) => {
-  const options = { status: { type: 'boolean' }, 'dry-run': { type: 'boolean' }, finish: { type: 'boolean' } } as const
-  const { status = false, 'dry-run': dryRun = false, finish = false } = parseArgs({ args, options }).values
-  if (status && (dryRun || finish)) throw new ArgumentError('--status goes alone')
+  const options = {
+    status: { type: 'boolean' },
+    'dry-run': { type: 'boolean' },
+    finish: { type: 'boolean' },
+    back: { type: 'boolean' },
+  } as const
+  const {
+    status = false,
+    'dry-run': dryRun = false,
+    finish = false,
+    back = false,
+  } = parseArgs({ args, options }).values
+  if (status && (dryRun || finish || back)) throw new ArgumentError('--status goes alone')
+  if (back && (dryRun || finish)) throw new ArgumentError('--back goes alone')
   const database = configured(() => loadDatabaseConfig(readEnvironment()))
   // Told first: whoever waits, or only reads that all went well, knows for which database.
   tell(`${dryRun ? '-- ' : ''}Database ${databaseName(database)}`)
   if (status) return tellStatus(database)
+  if (back) return takeBack(database)
   if (dryRun) {
     const script = await using(database, async () => rehearse(database, ENTITIES, { finish }))
     tell(...script)
     if (script.length === 0) tell('-- The schema is up to date: nothing would run.')
     return EXIT.done
   }
+  if (finish) await ensureNobodyOlder(database)
   const ran = await using(database, async () => migrate(database, ENTITIES, { finish }))
   tell(...ran.map((name) => `ran      ${name}`))
   tell(ran.length === 0 ? 'The schema was up to date: nothing to do.' : `The schema is up to date: ${ran.length} ran.`)
   return EXIT.done
 })
+
+/** @throws StartError an instance is there that could not stand what is to be finished */
+async function ensureNobodyOlder(database: DatabaseConfig): Promise<void> {
+  const states = await using(database, async () => migrationStates(database, ENTITIES))
+  if (!states.some(({ ran, finishing }) => !ran && finishing)) return
+  const here = await using(database, async () => instancesHere(database, ENTITIES))
+  const older = here.filter(({ version }) => compareVersions(version, VERSION) < 0)
+  if (older.length > 0) throw new StartError(refusal('--finish', `older than ${VERSION}`, older))
+}
+
+async function takeBack(database: DatabaseConfig): Promise<number> {
+  const here = await using(database, async () => instancesHere(database, ENTITIES))
+  const users = here.filter(({ version }) => compareVersions(version, VERSION) >= 0)
+  if (users.length > 0) throw new StartError(refusal('--back', `of ${VERSION} or newer`, users))
+  const name = await using(database, async () => migrateBack(database, ENTITIES))
+  tell(name === undefined ? 'No migration has run: nothing to take back.' : `taken back ${name}`)
+  return EXIT.done
+}
+
+function refusal(option: string, which: string, instances: readonly Instance[]): string {
+  const lines = instances.map((instance) => `  ${inWords(instance)}`)
+  return [`${option} changes nothing: instances ${which} have been there within the last minute.`, ...lines]
+    .concat('Stop them, wait for a minute, and run this again.')
+    .join('\n')
+}
+
+function inWords({ name, version, secondsAgo }: Instance): string {
+  return `${version}  ${name}, ${secondsAgo} s ago`
+}
 
 async function tellStatus(database: DatabaseConfig): Promise<number> {
   const states = await using(database, async () => migrationStates(database, ENTITIES))
@@ -43,6 +90,8 @@ async function tellStatus(database: DatabaseConfig): Promise<number> {
   for (const { name, ran, finishing, known } of states) {
     tell(`${!known ? 'newer  ' : ran ? 'ran    ' : finishing ? 'later  ' : 'waiting'}  ${name}`)
   }
+  const here = await using(database, async () => instancesHere(database, ENTITIES))
+  tell(...here.map((instance) => `here     ${inWords(instance)}`))
   tell(waiting === 0 ? 'The schema is up to date.' : `The schema is not up to date: ${waiting} to run.`)
   if (unknown.length > 0) tell(newerSchema(unknown))
   if (states.some(({ ran, finishing }) => !ran && finishing)) tell(FINISH)

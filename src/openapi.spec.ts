@@ -5,6 +5,7 @@ import { APP_OPTIONS } from './app.js'
 import { AppModule } from './app.module.js'
 import { loadConfig } from './config/config.js'
 import { buildDocument } from './openapi.js'
+import { isLabel } from './quota/label.js'
 
 interface Operation {
   operationId: string
@@ -66,6 +67,37 @@ describe('buildDocument', () => {
           `get ${quotas}/{id}/changes`,
         ]),
       )
+    }
+  })
+
+  it('has patterns that every dialect of regular expressions reads alike', () => {
+    const patterns = new Set<string>()
+    JSON.stringify(document, (key, value: unknown) => {
+      if (key === 'pattern') patterns.add(String(value))
+      return value
+    })
+    expect(patterns.size).toBeGreaterThanOrEqual(3)
+    for (const pattern of patterns) {
+      for (const flags of ['', 'u']) expect(() => new RegExp(pattern, flags)).not.toThrow()
+      // What is left means the same in ECMA, with flags and without, and in Python's re: no other escape (\p), no look
+      // around and no named group.
+      const rest = pattern.replaceAll(/\\u[0-9a-f]{4}/g, 'x')
+      expect([pattern, rest.includes('\\'), rest.includes('(?')]).toEqual([pattern, false, false])
+    }
+  })
+
+  it('says of a label what the service takes, as far as patterns go', () => {
+    const { label } = (
+      document.components!.schemas!['CreateMailQuota'] as { properties: Record<string, { pattern: string }> }
+    ).properties
+    for (const flags of ['', 'u']) {
+      const pattern = new RegExp(label!.pattern, flags)
+      for (let code = 0; code < 0x3000; code += 1) {
+        const text = `a${String.fromCharCode(code)}b`
+        expect([code, pattern.test(text)]).toEqual([code, isLabel(text)])
+      }
+      expect(pattern.test('Grüße 😀 屜')).toBe(true)
+      expect(pattern.test('')).toBe(false)
     }
   })
 

@@ -3,7 +3,7 @@ import { ModulesContainer } from '@nestjs/core'
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger'
 import { BEARER_SCHEME } from './auth/access.decorator.js'
 import { type AccessRule, admits, leaves, neededFor, rolesOf } from './auth/access-rule.js'
-import { type ErrorCode, ServiceError, validationFailed } from './error/service-error.js'
+import { type ErrorCode, ServiceError, Unavailable, validationFailed } from './error/service-error.js'
 import { EXAMPLE_UUID } from './http/example.js'
 import { FieldErrorDto, RefusingQuotaDto } from './http/problem.dto.js'
 import { ERROR_CODES, problemOf, PROBLEM_MEDIA_TYPE, statusOf, titleOf } from './http/problem.js'
@@ -300,7 +300,7 @@ function example(code: ErrorCode): ServiceError {
     case 'internal_error':
       return new ServiceError(code, 'this should not have happened; the log of the service has it under the request_id')
     case 'unavailable':
-      return new ServiceError(code, 'The database cannot be reached or is too busy at the moment. A retry is safe.')
+      return new Unavailable('database_away')
   }
 }
 

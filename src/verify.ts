@@ -2,23 +2,25 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { Logger } from '@nestjs/common'
 import { DataSource } from 'typeorm'
-import { SystemClock } from './clock/clock.js'
 import { command, EXIT, tell } from './command.js'
 import { type DatabaseConfig, loadDatabaseConfig } from './config/config.js'
 import { readEnvironment } from './config/environment.js'
 import { dataSourceOptions } from './database/data-source-options.js'
 import { migrationStates } from './database/migrate.js'
+import { StoreClock } from './database/store-clock.js'
 import { UnitOfWork } from './database/unit-of-work.js'
 import { ENTITIES } from './entities.js'
 import { IdSource } from './ledger/id-source.js'
-import { findingLine, type Repaired, type Verification, Verifier } from './ledger/verifier.js'
+import { findingLine, type Page, type Repaired, type Verification, Verifier } from './ledger/verifier.js'
 import { MAIL } from './mail-quota/mail.channel.js'
 import { SMS } from './sms-quota/sms.channel.js'
 import { configured, databaseName, StartError, using } from './startup.js'
+import { VerifyProgress } from './verify-progress.js'
 
-const USAGE = `usage: node dist/src/verify.js [--repair] [--json]
+const USAGE = `usage: node dist/src/verify.js [--repair] [--rest] [--json]
   Holds every row of DATABASE_URL against what must hold of it, while instances serve: a line for each contradiction.
   --repair mends what can be derived, each under its owner's lock, and writes that into the changes of the quotas.
+  --rest pauses after each page for as long as it took, so that requests have at least half of the database.
   --json tells a JSON object a line.
   Exit code: 0 no contradiction is left, 1 some are, 2 it could not run.`
 
@@ -28,6 +30,9 @@ const REPAIRED: Readonly<Record<Repaired, string>> = {
   gone: 'gone by itself, nothing to mend',
   left: 'cannot be mended: see docs/operations.md',
 }
+
+/** What is looked at, in the order in which it is told. */
+const LOOKED = ['tables', 'acts', 'operations', 'changes', 'owners']
 
 /** What was looked at and found, over all channels. */
 class Tally {
@@ -46,7 +51,7 @@ class Tally {
   }
 
   line(repair: boolean): string {
-    const looked = Object.entries(this.looked).map(([what, count]) => `${count} ${what}`)
+    const looked = LOOKED.flatMap((what) => (what in this.looked ? [`${this.looked[what]} ${what}`] : []))
     const notes = this.notes === 0 ? '' : `, ${counted(this.notes, 'note')}`
     const mended = repair ? `, ${this.repaired.mended} mended, ${this.left} left` : ''
     return `${looked.join(', ') || 'nothing to look at'}: ${counted(this.contradictions, 'contradiction')}${mended}${notes}`
@@ -56,36 +61,59 @@ class Tally {
 await command(
   USAGE,
   async (args) => {
-    const { repair = false, json = false } = parseArgs({
+    const how = parseArgs({
       args,
-      options: { repair: { type: 'boolean' }, json: { type: 'boolean' } },
+      options: {
+        repair: { type: 'boolean', default: false },
+        rest: { type: 'boolean', default: false },
+        json: { type: 'boolean', default: false },
+      },
     }).values
+    const { json } = how
     const database = configured(() => loadDatabaseConfig(readEnvironment()))
     if (!json) tell(`Database ${databaseName(database)}`)
     // What is wrong with the database ends the command, and is told by that.
     Logger.overrideLogger(false)
-    const tally = await using(database, async () => verify(database, { repair, json }))
-    tell(json ? JSON.stringify(tally) : tally.line(repair))
+    const tally = await using(database, async () => verify(database, how))
+    tell(json ? JSON.stringify(tally) : tally.line(how.repair))
     return tally.left === 0 ? EXIT.done : EXIT.failed
   },
   EXIT.couldNotRun,
 )
 
-async function verify(database: DatabaseConfig, how: { repair: boolean; json: boolean }): Promise<Tally> {
+/** What the arguments ask for. */
+interface How {
+  readonly repair: boolean
+  readonly rest: boolean
+  readonly json: boolean
+}
+
+async function verify(database: DatabaseConfig, how: How): Promise<Tally> {
   const states = await migrationStates(database, ENTITIES)
   if (states.some(({ ran, finishing }) => !ran && !finishing))
     throw new StartError('its schema is not that of this version, see npm run migrate -- --status')
   const dataSource = await new DataSource(dataSourceOptions(database, ENTITIES, 'service')).initialize()
   const work = new UnitOfWork(dataSource)
-  const clock = new SystemClock()
+  const clock = await StoreClock.of(work)
   const requestId = `verify-${new IdSource(clock).next()}`
   const tally = new Tally()
   try {
-    for (const verification of [
+    const channels: Verification[] = [
       new Verifier(MAIL, dataSource, work, clock),
       new Verifier(SMS, dataSource, work, clock),
-    ])
-      await verifyChannel(verification, how.repair ? requestId : undefined, how.json, tally)
+    ]
+    const about: Record<string, Record<string, number>> = {}
+    for (const verification of channels) about[verification.channel] = await verification.sizes()
+    const progress = new VerifyProgress(about, (line) => process.stderr.write(`${line}\n`))
+    for (const verification of channels) {
+      // What is repaired must be seen in order: counters by a ledger that is mended.
+      const parts = how.repair || how.rest ? [verification.pages()] : verification.parts()
+      await Promise.all(
+        parts.map(async (pages) =>
+          verifyPages(verification, pages, how, how.repair ? requestId : undefined, tally, progress),
+        ),
+      )
+    }
     return tally
   } finally {
     await work.onApplicationShutdown()
@@ -93,15 +121,18 @@ async function verify(database: DatabaseConfig, how: { repair: boolean; json: bo
   }
 }
 
-async function verifyChannel(
+async function verifyPages(
   verification: Verification,
+  pages: AsyncGenerator<Page>,
+  { rest, json }: How,
   requestId: string | undefined,
-  json: boolean,
   tally: Tally,
+  progress: VerifyProgress,
 ): Promise<void> {
   const { channel } = verification
   let began = performance.now()
-  for await (const { what, count, findings } of verification.pages()) {
+  for await (const { what, count, findings } of pages) {
+    progress.read(channel, what, count)
     tally.looked[what] = (tally.looked[what] ?? 0) + count
     const wrong = findings.filter(({ note }) => note !== true)
     const repaired = requestId === undefined ? undefined : await verification.repair(wrong, requestId)
@@ -115,8 +146,7 @@ async function verifyChannel(
         tell(JSON.stringify({ channel, rule, where, expected, found, note, repaired: outcome }))
       } else tell(`${findingLine(channel, finding)}${outcome === undefined ? '' : ` - ${REPAIRED[outcome]}`}`)
     }
-    // As long a pause as the page took: others have at least half of what one connection can do.
-    await sleep(performance.now() - began)
+    if (rest) await sleep(performance.now() - began)
     began = performance.now()
   }
 }

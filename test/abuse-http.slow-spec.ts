@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { hashOf, newToken } from '../src/auth/token.js'
 import { figure } from './support/figures.js'
 import { guard } from './support/guard.js'
 import { HttpClient } from './support/http-client.js'
@@ -28,6 +29,11 @@ const PROBE_P90_MS = 500
 /** While hundreds connect at once, who comes behind them waits for them to be let in. */
 const PROBE_WORST_MS = 5_000
 
+const SCRAPER = newToken('metrics')
+const AUTH_TOKENS = Object.entries({ 'admin:admin': ADMIN, 'other:admin': OTHER, 'scraper:metrics': SCRAPER })
+  .map(([name, token]) => `${name}:${hashOf(token).toString('hex')}`)
+  .join(',')
+
 onEveryStore('under a flood', (kind) => {
   let store: Store
   let client: HttpClient
@@ -46,8 +52,12 @@ onEveryStore('under a flood', (kind) => {
     await store.drop()
   })
 
-  /** Runs an attacker beside a victim, and notes what the victim got in each second. */
-  async function attack(name: string, ...how: string[]) {
+  /**
+   * Runs an attacker beside a victim, and notes what the victim got in each second.
+   * @param path that is probed
+   * @param seconds of the attack
+   */
+  async function attack(name: string, how: readonly string[], path = '/health/live', seconds = ATTACK_SECONDS) {
     const body = { account_id: (owner += 1), amount: 1 }
     await instance.send('POST', MAIL.quotas, { token: OTHER, body: totalQuota(MAIL, owner, 1_000_000) })
     const consumes = new Victim(async () =>
@@ -57,7 +67,7 @@ onEveryStore('under a flood', (kind) => {
     const probes = new Victim(
       async () => {
         const own = new HttpClient()
-        return own.send(instance.url, 'GET', '/health/live', { token: OTHER }).finally(() => own.close())
+        return own.send(instance.url, 'GET', path, { token: OTHER }).finally(() => own.close())
       },
       { callers: 4, pauseMs: 200 },
     )
@@ -67,7 +77,7 @@ onEveryStore('under a flood', (kind) => {
     const from = Math.round((performance.now() - began) / 1000)
     const { port } = new URL(instance.url)
     const [kindOf = '', ...more] = how
-    const flood = spawn(process.execPath, [FLOOD, port, kindOf, String(ATTACK_SECONDS), ...more], {
+    const flood = spawn(process.execPath, [FLOOD, port, kindOf, String(seconds), ...more], {
       stdio: ['ignore', 'pipe', 'inherit'],
     })
     const release = guard(flood.pid!)
@@ -76,11 +86,11 @@ onEveryStore('under a flood', (kind) => {
     const to = Math.round((performance.now() - began) / 1000)
     await sleep(AFTER_MS)
     for (const victim of [consumes, probes]) await victim.stop()
-    const seconds = consumes.perSecond()
+    const answers = consumes.perSecond()
     figure(`${name} on ${kind.name}`, {
-      'answers by second, before': seconds.slice(0, from).join(' '),
-      during: seconds.slice(from, to).join(' '),
-      after: seconds.slice(to).join(' '),
+      'answers by second, before': answers.slice(0, from).join(' '),
+      during: answers.slice(from, to).join(' '),
+      after: answers.slice(to).join(' '),
       'consume p99 ms': consumes.quantile(0.99),
       'worst ms': consumes.quantile(1),
       'probe p90 ms': probes.quantile(0.9),
@@ -105,7 +115,7 @@ onEveryStore('under a flood', (kind) => {
     it(
       'on one socket, 20,000 pipelined at a time, others are answered',
       async () => {
-        bearable(await attack('pipelining', 'pipeline', '1', '20000'))
+        bearable(await attack('pipelining', ['pipeline', '1', '20000']))
       },
       MINUTES,
     )
@@ -113,7 +123,7 @@ onEveryStore('under a flood', (kind) => {
     it(
       'on 20 sockets, 2,000 pipelined at a time, others are answered',
       async () => {
-        bearable(await attack('pipelining on 20 sockets', 'pipeline', '20', '2000'))
+        bearable(await attack('pipelining on 20 sockets', ['pipeline', '20', '2000']))
       },
       MINUTES,
     )
@@ -122,7 +132,7 @@ onEveryStore('under a flood', (kind) => {
   it(
     'of probes on 200 connections, others are answered',
     async () => {
-      bearable(await attack('readiness', 'path', '200', '/health/ready'))
+      bearable(await attack('readiness', ['path', '200', '/health/ready']))
     },
     MINUTES,
   )
@@ -130,7 +140,7 @@ onEveryStore('under a flood', (kind) => {
   it(
     'of scrapes on 200 connections, others are answered',
     async () => {
-      bearable(await attack('metrics', 'path', '200', '/metrics', ADMIN))
+      bearable(await attack('metrics', ['path', '200', '/metrics', ADMIN]))
     },
     MINUTES,
   )
@@ -138,8 +148,38 @@ onEveryStore('under a flood', (kind) => {
   it(
     'of idle connections, twice as many as are let in, others are answered',
     async () => {
-      bearable(await attack('connections', 'connect', '1000'), PROBE_WORST_MS)
+      bearable(await attack('connections', ['connect', '1000']), PROBE_WORST_MS)
     },
     MINUTES,
   )
+
+  describe('of 2,100 connections that do not go on', () => {
+    // Longer than it takes to open them, and longer than a request may take to arrive.
+    const SECONDS = 25
+    const consume = `${MAIL.usage}/consume`
+
+    beforeAll(async () => {
+      await instance.terminate()
+      instance = await Instance.start(store.url, client, { AUTH_TOKENS, DOCS_PUBLIC: 'true' })
+    })
+
+    it.each([
+      ['read no answer, without a token', '/health/live', ['GET', '/openapi.json']],
+      ['read no answer, with a token', '/health/ready', ['GET', '/openapi.json', ADMIN]],
+      ['send no body, without a token', '/health/ready', ['POST', consume, '', '9']],
+      ['send no body, with a token', '/health/live', ['POST', consume, ADMIN, '9']],
+      ['send no body, with a token that may scrape alone', '/health/ready', ['GET', '/api/v1/me', SCRAPER, '9']],
+    ])(
+      'and %s, others are answered: %s',
+      async (what, path, how) => {
+        const { consumes, probes } = await attack(what, ['hold', '2100', ...how], path, SECONDS)
+        for (const { told } of [consumes, probes]) {
+          expect(tally(told.map(({ outcome }) => outcome))).toEqual({ 200: told.length })
+        }
+        expect(consumes.quantile(0.99)).toBeLessThan(inTime(CONSUME_P99_MS))
+        expect(probes.quantile(0.99)).toBeLessThan(inTime(300))
+      },
+      MINUTES,
+    )
+  })
 })

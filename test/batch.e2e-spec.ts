@@ -41,6 +41,21 @@ onEveryStore('a batch', (kind) => {
   const told = (results: readonly Result[]): string[] =>
     results.map(({ status, replayed, problem }) => `${status} ${problem?.code ?? String(replayed)}`)
 
+  it.each([3, 8])('of 1,000, %d of one sender at once, is done and not refused', async (batches) => {
+    const [wire] = WIRES
+    const ownerId = await made(wire, 100_000)
+    const all = await Promise.all(
+      times(batches).map(async (one) =>
+        // Short keys: three such bodies are let in together.
+        batch(
+          wire,
+          times(1_000).map((n): [number, string] => [ownerId, `${batches}.${one}.${n}`]),
+        ),
+      ),
+    )
+    expect(tally(all.flatMap(told))).toEqual({ '200 false': batches * 1_000 })
+  })
+
   describe.each(WIRES)('of $channel', (wire) => {
     it('judges items with one key in order, whatever owners they name', async () => {
       const seen: string[] = []

@@ -1,13 +1,17 @@
+import { execFile } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'
 import { cp, mkdir, mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import { type Ended, runNode } from './support/command.js'
 
 // Processes one after the other, on a machine that may be busy.
 jest.setTimeout(120_000)
+
+const run = promisify(execFile)
 
 /** A project of one module, and a client of one, built the way this one is. */
 let project: string
@@ -96,6 +100,27 @@ describe('a build', () => {
     const built = await inodeOf('client/dist/index.js')
     expect(await build('--if-changed', 'client')).toMatchObject({ code: 0 })
     expect(await inodeOf('client/dist/index.js')).toBe(built)
+  })
+
+  it('is made before the client is packed, and fails the packing where it fails', async () => {
+    const pack = async () => run('npm', ['pack', '--workspace', 'client'], { cwd: project })
+    await rm(at('client/dist'), { recursive: true, force: true })
+    await pack()
+    const [tarball = ''] = readdirSync(project).filter((name) => name.endsWith('.tgz'))
+    const { stdout } = await run('tar', ['-tzf', tarball], { cwd: project })
+    expect(
+      stdout
+        .trim()
+        .split('\n')
+        .map((path) => path.replace('package/', ''))
+        .sort(),
+    ).toEqual(['dist/index.d.ts', 'dist/index.js', 'dist/said.d.ts', 'dist/said.js', 'package.json'])
+
+    const good = await readFile(at('client/src/said.ts'), 'utf8')
+    await writeFile(at('client/src/said.ts'), "export const said: number = 'one'\n")
+    await rm(at('client/dist'), { recursive: true, force: true })
+    await expect(pack()).rejects.toMatchObject({ code: 1 })
+    await writeFile(at('client/src/said.ts'), good)
   })
 
   it('of the client that has a mistake in its types leaves the last one', async () => {

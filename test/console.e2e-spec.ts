@@ -371,7 +371,9 @@ describe('the console', () => {
       const page = await open(service, `/mail/owners/${account}`)
       await expectText(page, 'Now', '85 left of 150 · 60 used · 5 held')
       await expectText(page, 'Now', 'Refused 3 times in the last 48 hours')
-      await expectText(page, 'Now', '502 would be refused: 85 left.')
+      await expectText(page, 'Now', 'quota exceeded, asked for 503. They asked for 501 to 503.')
+      for (const asked of [501, 503]) await expectText(page, 'Now', `${asked} would be refused: 85 left.`)
+      expect(await panel(page, 'Now').getByText('502').count()).toBe(0)
       expect(await panel(page, 'Active quotas').locator('.label').allInnerTexts()).toEqual(['soon', 'monthly'])
       await field(page, 'Would this many fit?').fill('95')
       await button(page, 'Ask').click()
@@ -426,6 +428,7 @@ describe('the console', () => {
       )
       const page = await open(service, '/mail/operations')
       await field(page, 'Identifier or idempotency key').fill('order-41')
+      await field(page, 'Sent by').fill('boris')
       await button(page, 'Find').click()
       await page.getByText('No operation has the key').waitFor()
       await field(page, 'Sent by').fill('mailer')
@@ -751,6 +754,15 @@ describe('the console', () => {
       'an operation': ['/mail/owners/91', async (page) => page.locator('[href*="/operations/"]').first().click()],
       keys: ['/mail', async (page) => page.keyboard.press('?')],
       'no such quota': ['/mail/quotas/999999'],
+      'what is found': ['/mail/search?q=h-91'],
+      'what is done': [
+        '/mail/quotas/1',
+        async (page) => {
+          await button(page, 'Disable').click()
+          await page.getByRole('dialog').getByRole('button', { name: 'Disable' }).click()
+          await page.locator('.announcement').getByText('is disabled').waitFor()
+        },
+      ],
     }
     /** 640 by 400 is what twice the size leaves of 1280 by 800. */
     const WAYS = (['light', 'dark'] as const).flatMap((colorScheme) =>

@@ -38,7 +38,7 @@ const QUERIES = [
   '&page_size=100',
 ] as const
 
-type Filter = Parameters<QuotaReader<MailQuota>['list']>[0]
+type Filter = Parameters<QuotaReader<MailQuota>['list']>[1]
 type Page = Awaited<ReturnType<QuotaReader<MailQuota>['list']>>
 
 onEveryStore('lists of many owners at once', (kind) => {
@@ -158,6 +158,7 @@ onEveryStore('lists of many owners at once', (kind) => {
     const work = app.app.get(UnitOfWork)
     const between = {
       dialect: work.dialect,
+      readsOf: () => between,
       read: async <T>(unit: (transaction: Transaction) => Promise<T>): Promise<T> =>
         unit({
           rows: async (sql: string, values: readonly string[] = []) => {
@@ -167,13 +168,14 @@ onEveryStore('lists of many owners at once', (kind) => {
           },
         } as unknown as Transaction),
     }
-    const reader = new QuotaReader(MAIL, app.app.get(DataSource), between as UnitOfWork, app.clock)
+    const reader = new QuotaReader(MAIL, app.app.get(DataSource), between as unknown as UnitOfWork, app.clock)
     return async (n) => {
       const { owner, query } = asked[n]!
       const parameters = new URLSearchParams(query)
       const status = parameters.get('status') as Filter['status'] | null
       const before = parameters.get('before_id')
       return reader.list(
+        'reader',
         { people: { ownerId: owner }, status: status ?? undefined },
         {
           page: Number(parameters.get('page') ?? 1),

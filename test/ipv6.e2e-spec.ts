@@ -1,4 +1,6 @@
-import { networkInterfaces } from 'node:os'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { networkInterfaces, tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
 import { createConnection } from 'mysql2/promise'
 import { CAN_START_SERVER, OwnServer } from './support/database.js'
@@ -28,6 +30,24 @@ onLoopback(`a database at an IPv6 address${HAS_LOOPBACK ? '' : ', not tried: thi
     } finally {
       client.close()
       await server.stop()
+    }
+  })
+})
+
+;(HAS_LOOPBACK ? describe : describe.skip)('a service that listens on ::, as in deploy/kubernetes', () => {
+  it('is reached by IPv4 and by IPv6', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'quota-six-'))
+    const client = new HttpClient()
+    try {
+      const instance = await Instance.start(`sqlite:${join(folder, 'quota.db')}`, client, { HOST: '::' })
+      for (const host of ['127.0.0.1', '[::1]']) {
+        const { status } = await fetch(`http://${host}:${new URL(instance.url).port}/health/ready`)
+        expect([host, status]).toEqual([host, 200])
+      }
+      expect(await instance.terminate()).toBe(0)
+    } finally {
+      client.close()
+      await rm(folder, { recursive: true, force: true })
     }
   })
 })

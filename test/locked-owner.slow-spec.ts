@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import { createConnection } from 'mysql2/promise'
@@ -7,7 +8,7 @@ import { figure } from './support/figures.js'
 import { type Answer, HttpClient } from './support/http-client.js'
 import { Instance } from './support/instance.js'
 import { inTime } from './support/pace.js'
-import { fresh, MAIL, tally, times, totalQuota } from './support/wire.js'
+import { bodyOf, fresh, MAIL, tally, times, totalQuota } from './support/wire.js'
 import { verified } from './support/verify.js'
 
 const onServer = HAS_SERVER ? describe : describe.skip
@@ -23,7 +24,7 @@ onServer('one locked owner', () => {
   beforeAll(async () => {
     database = await TestDatabase.open()
     client = new HttpClient()
-    instance = await Instance.start(database.url, client)
+    instance = await Instance.start(database.url, client, { LOG_LEVEL: 'warn' })
     for (const owner of times(60)) await instance.post(MAIL.quotas, totalQuota(MAIL, owner + 1, 1_000_000))
   }, 90_000)
 
@@ -49,6 +50,13 @@ onServer('one locked owner', () => {
       await connection.query('ROLLBACK')
       await connection.end()
     }
+  }
+
+  /** Lines gather for a moment before they are written. */
+  async function logged(line: RegExp): Promise<void> {
+    const deadline = performance.now() + 5_000
+    while (!line.test(instance.log) && performance.now() < deadline) await sleep(20)
+    expect(instance.log).toMatch(line)
   }
 
   const consume = (owner: number, on = instance): Promise<Answer> =>
@@ -93,6 +101,38 @@ onServer('one locked owner', () => {
       const quick = performance.now()
       expect((await consume(2)).status).toBe(200)
       expect(performance.now() - quick).toBeLessThan(inTime(2_000))
+    },
+    PATIENCE_MS,
+  )
+
+  it(
+    'is named, with the way to the session that keeps it locked',
+    async () => {
+      const release = await locked('SELECT * FROM mail_owner WHERE owner_id = 2 FOR UPDATE')
+      try {
+        const refused = await consume(2)
+        expect([refused.status, bodyOf(refused).detail]).toEqual([
+          503,
+          expect.stringContaining('keeps this owner locked'),
+        ])
+        await logged(/account_id 2 of mail has been kept locked by another session .* since 20/)
+        const { text } = await instance.get('/metrics')
+        expect(text).toMatch(/http_unavailable_total\{reason="owner_locked"\} [1-9]/)
+        expect(Number(/quota_owner_locked_seconds\{channel="mail"\} (\S+)/.exec(text)?.[1])).toBeGreaterThan(5)
+        // As docs/operations.md says: the oldest transaction there is, with its session.
+        const page = readFileSync('docs/operations.md', 'utf8')
+        const sql = /```sql\n(SELECT [^`]*innodb_trx[^`]*)```/.exec(page)?.[1] ?? ''
+        const admin = await createConnection(database.url)
+        await admin.query(sql.replace('INTERVAL 10 SECOND', 'INTERVAL 2 SECOND')).then(([rows]) => {
+          expect(rows).toEqual([expect.objectContaining({ id: expect.any(Number) })])
+        })
+        await admin.end()
+      } finally {
+        await release()
+      }
+      expect((await consume(2)).status).toBe(200)
+      await logged(/account_id 2 of mail is no longer locked, after/)
+      expect((await instance.get('/metrics')).text).toContain('quota_owner_locked_seconds{channel="mail"} 0')
     },
     PATIENCE_MS,
   )

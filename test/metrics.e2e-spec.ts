@@ -56,6 +56,16 @@ onEveryStore('metrics', (kind) => {
     expect(lines.join('\n')).not.toContain('4711')
   })
 
+  it('tell what runs here, and liveness does not', async () => {
+    expect(await metrics()).toContainEqual(expect.stringMatching(/^build_info\{version="[^"]+",commit="[^"]*"\} 1$/))
+    expect((await app.get('/health/live')).body).toEqual({ status: 'ok' })
+  })
+
+  it('count refusals by principal', async () => {
+    await app.get('/api/v1/quotas/4712', { as: 'service' }).expect(404)
+    expect(await metrics()).toContain('http_refusals_total{principal="service",code="quota_not_found"} 1')
+  })
+
   it('tell where the time of a request goes', async () => {
     const value = (lines: readonly string[], name: string): number =>
       Number(lines.find((line) => line.startsWith(`${name} `))?.split(' ')[1])

@@ -1,5 +1,6 @@
+import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
@@ -9,6 +10,7 @@ import { dataSourceOptions } from '../src/database/data-source-options.js'
 import { migrate } from '../src/database/migrate.js'
 import { FINISHING, MIGRATIONS } from '../src/database/migrations/index.js'
 import { ENTITIES } from '../src/entities.js'
+import { VERSION } from '../src/version/version.js'
 import { type Ended, runNode } from './support/command.js'
 import { HttpClient } from './support/http-client.js'
 import { Instance } from './support/instance.js'
@@ -158,7 +160,11 @@ onEveryStore('the migrate command', (kind) => {
     expect(dry).toMatchObject({ code: 0, stderr: '' })
     expect(dry.stdout).toMatch(/^-- Not shown: .*SELECT `id` FROM `mail_change`/m)
     expect(dry.stdout).toMatch(/^ALTER TABLE `sms_act` ADD COLUMN `owner_remaining` bigint NULL;$/m)
-    expect(statementsOf(dry).filter((statement) => /CREATE TABLE/.test(statement))).toHaveLength(6)
+    const made = statementsOf(dry).flatMap(
+      (statement) => /^CREATE TABLE .*?(\w+)[`"] \(/.exec(statement)?.slice(1) ?? [],
+    )
+    expect(made).toEqual(expect.arrayContaining(['mail_refusal', 'sms_ledger_state', 'service_instance']))
+    expect(made).not.toContain('mail_quota')
     const later = FINISHING.map(({ name }) => name)
     for (const name of later) expect(dry.stdout).not.toContain(name)
     const finish = await runNode([ENTRY, '--dry-run', '--finish'], { env })
@@ -215,6 +221,150 @@ onEveryStore('the migrate command', (kind) => {
       }
     })
   }
+
+  describe('with instances there', () => {
+    const later = FINISHING.map(({ name }) => name)
+    const command = async (...args: string[]): Promise<Ended> =>
+      runNode([ENTRY, ...args], { env: { DATABASE_URL: store.url } })
+
+    /** As after an update: what is left for --finish has not run. */
+    async function updated(): Promise<void> {
+      await migrate(store.config, ENTITIES)
+      await inside(store, async (dataSource) => {
+        for (const _ of NAMES.slice(NAMES.indexOf(later[0] ?? '')))
+          await dataSource.undoLastMigration({ transaction: 'none' })
+      })
+      await migrate(store.config, ENTITIES)
+    }
+
+    /** An instance that has said so; times are those of the store's clock. */
+    async function seen(name: string, version: string, secondsAgo: number): Promise<void> {
+      const at =
+        kind.name === 'SQLite'
+          ? `strftime('%Y-%m-%d %H:%M:%f', 'now', '-${secondsAgo} seconds')`
+          : `UTC_TIMESTAMP(3) - INTERVAL ${secondsAgo} SECOND`
+      await inside(store, async (dataSource) =>
+        dataSource.query(`INSERT INTO service_instance (id, name, version, seen_at) VALUES (?, ?, ?, ${at})`, [
+          name,
+          name,
+          version,
+        ]),
+      )
+    }
+
+    it('does not finish while an older one was there within the last minute, and names it', async () => {
+      await updated()
+      await seen('old-1 (pid 7)', '0.1.9', 20)
+      await seen('old-2 (pid 8)', '0.1.9', 70)
+      await seen('new-1 (pid 9)', VERSION, 1)
+      const status = await command('--status')
+      expect(status.stdout).toMatch(
+        new RegExp(
+          `^here     0\\.1\\.9  old-1 \\(pid 7\\), 2\\d s ago\nhere     ${VERSION}  new-1 \\(pid 9\\), \\d s ago$`,
+          'm',
+        ),
+      )
+      const refused = await command('--finish')
+      expect(refused.code).toBe(1)
+      expect(refused.stderr).toMatch(
+        /^--finish changes nothing: instances older than .* within the last minute\.\n {2}0\.1\.9 {2}old-1 \(pid 7\), \d+ s ago\nStop them/,
+      )
+      expect(refused.stderr).not.toMatch(/old-2|new-1/)
+      expect((await recordedIn(store)).filter((name) => later.includes(name))).toEqual([])
+
+      await inside(store, async (dataSource) =>
+        dataSource.query("DELETE FROM service_instance WHERE name LIKE 'old-1%'"),
+      )
+      expect(ranBy(await command('--finish'))).toEqual(later)
+      // Nothing is left to finish: whoever is there can stand it.
+      await seen('old-3', '0.1.9', 1)
+      expect(await command('--finish')).toMatchObject({ code: 0, stderr: '' })
+    })
+
+    it('knows one of 0.1.0 by what it wrote within the last minute, and takes no other for one', async () => {
+      await updated()
+      const client = new HttpClient()
+      const instance = await Instance.start(store.url, client)
+      try {
+        const quota = { account_id: 7, quota_type: 1, total: 10, expire_at: '2099-01-01T00:00:00Z' }
+        expect((await instance.post('/api/v1/quotas', quota)).status).toBe(201)
+        const consume = '/api/v1/quotas/usage/consume'
+        expect((await instance.post(consume, { account_id: 7, amount: 2 }, 'new')).status).toBe(200)
+        expect((await command('--status')).stdout).toMatch(
+          new RegExp(`^here     ${VERSION}  .+ \\(pid \\d+\\), \\d+ s ago$`, 'm'),
+        )
+        const act = async (): Promise<{ id: string }[]> =>
+          inside(store, async (dataSource) =>
+            dataSource.query("SELECT id FROM mail_act WHERE kind = 'consume' AND operation_id IS NOT NULL"),
+          )
+        const [{ id } = { id: '' }] = await act()
+        expect(id).not.toBe('')
+        // As 0.1.0 writes it.
+        await inside(store, async (dataSource) =>
+          dataSource.query("UPDATE mail_act SET default_amount = 2 WHERE kind = 'consume'"),
+        )
+        const refused = await command('--finish')
+        expect(refused).toMatchObject({ code: 1 })
+        expect(refused.stderr).toContain(`\n  0.1.0  what consumed for "admin" (mail_act ${id}), `)
+        await inside(store, async (dataSource) =>
+          dataSource.query("UPDATE mail_act SET default_amount = NULL WHERE kind = 'consume'"),
+        )
+        expect(ranBy(await command('--finish'))).toEqual(later)
+        expect(await instance.terminate()).toBe(0)
+        expect((await command('--status')).stdout).not.toMatch(/^here/m)
+      } finally {
+        client.close()
+      }
+    })
+
+    it('takes migrations back one by one with --back, not while an instance is there that needs them', async () => {
+      await migrate(store.config, ENTITIES)
+      await seen('new-1', VERSION, 5)
+      const refused = await command('--back')
+      expect(refused.code).toBe(1)
+      expect(refused.stderr).toMatch(
+        /^--back changes nothing: instances of .* or newer have been there within the last minute\.\n {2}\S+ {2}new-1, \d+ s ago\n/,
+      )
+      await inside(store, async (dataSource) => dataSource.query('DELETE FROM service_instance'))
+      const ran = await recordedIn(store)
+      for (const name of ran.toReversed()) {
+        const ended = await command('--back')
+        expect(ended).toMatchObject({ code: 0, stderr: '' })
+        expect(ended.stdout).toMatch(new RegExp(`\ntaken back ${name}\n$`))
+      }
+      expect((await command('--back')).stdout).toMatch(/nothing to take back/)
+      expect(ranBy(await command())).toEqual(NAMES)
+    }, 300_000)
+
+    if (kind.name !== 'SQLite') {
+      it('does each with the grants that docs/operations.md names for it', async () => {
+        const account = `m${randomBytes(6).toString('hex')}`
+        const { pathname } = new URL(store.url)
+        const url = new URL(store.url)
+        url.username = account
+        url.password = 'p'
+        const env = { DATABASE_URL: url.toString() }
+        const asRoot = async (sql: string): Promise<unknown> =>
+          inside(store, async (dataSource) => dataSource.query(sql))
+        const page = await readFile('docs/operations.md', 'utf8')
+        const [, serve] = /GRANT ([A-Z, ]+) ON quota\.\* TO quota@'%'/.exec(page) ?? []
+        const [, back] = /GRANT (DROP) ON quota\.\* TO/.exec(page) ?? []
+        await asRoot(`CREATE USER ${account}@'%' IDENTIFIED BY 'p'`)
+        try {
+          await asRoot(`GRANT ${String(serve)} ON ${pathname.slice(1)}.* TO ${account}@'%'`)
+          expect(ranBy(await runNode([ENTRY], { env }))).toEqual(NAMES)
+          const refused = await runNode([ENTRY, '--back'], { env })
+          expect(refused.code).toBe(1)
+          expect(refused.stderr).toMatch(/DROP command denied/)
+          await asRoot(`GRANT ${String(back)} ON ${pathname.slice(1)}.* TO ${account}@'%'`)
+          for (const _ of NAMES)
+            expect(await runNode([ENTRY, '--back'], { env })).toMatchObject({ code: 0, stderr: '' })
+        } finally {
+          await asRoot(`DROP USER ${account}@'%'`)
+        }
+      }, 300_000)
+    }
+  })
 
   it('leaves for --finish what an instance of the version before could not stand', async () => {
     const env = { DATABASE_URL: store.url }

@@ -1,10 +1,13 @@
+import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { DataSource } from 'typeorm'
 import { dataSourceOptions } from '../src/database/data-source-options.js'
+import { Callers1795700000000 } from '../src/database/migrations/1795700000000-callers.js'
 import { migrate } from '../src/database/migrate.js'
 import { ENTITIES } from '../src/entities.js'
-import { TestApp } from './support/app.js'
 import { onEveryStore, type Store } from './support/store.js'
+
+const DAY_MS = 86_400_000
 
 onEveryStore('migrations', (kind) => {
   let store: Store
@@ -46,6 +49,35 @@ onEveryStore('migrations', (kind) => {
     expect(await dataSource.showMigrations()).toBe(false)
   })
 
+  it('know who has spent in the last days, by bytes', async () => {
+    const act = async (caller: string, kind: string, agoMs: number) => {
+      const at = new Date(Date.now() - agoMs)
+      const hex = at.getTime().toString(16).padStart(12, '0')
+      const id = `${hex.slice(0, 8)}-${hex.slice(8)}${randomUUID().slice(13)}`
+      await dataSource.query(
+        "INSERT INTO mail_act (id, kind, owner_id, caller, request, answer, request_id, at) VALUES (?, ?, 1, ?, '', '', '', ?)",
+        [id, kind, caller, at.toISOString().slice(0, 23).replace('T', ' ')],
+      )
+    }
+    await act('mailer', 'consume', 20 * DAY_MS)
+    await act('mailer', 'reserve', 5 * DAY_MS)
+    await act('Mailer', 'refund', 30 * DAY_MS)
+    await act('office', 'create', DAY_MS)
+    await act('retired', 'consume', 40 * DAY_MS)
+    const runner = dataSource.createQueryRunner()
+    const migration = new Callers1795700000000()
+    await migration.down(runner)
+    await migration.up(runner)
+    await migration.up(runner)
+    await runner.release()
+    const rows: { id: string; spent_at: string }[] = await dataSource.query(
+      'SELECT id, spent_at FROM mail_caller ORDER BY id',
+    )
+    expect(rows.map(({ id }) => id)).toEqual(['Mailer', 'mailer'])
+    expect(String(rows[1]?.spent_at).slice(0, 10)).toBe(new Date(Date.now() - 5 * DAY_MS).toISOString().slice(0, 10))
+    await dataSource.query('DELETE FROM mail_act')
+  })
+
   it('go on where a killed process stopped', async () => {
     await dataSource.query('DROP TABLE sms_change')
     await dataSource.query('DROP TABLE mail_hold')
@@ -62,40 +94,5 @@ onEveryStore('migrations', (kind) => {
       )
       await expect(dataSource.query('UPDATE mail_quota SET used = -1')).rejects.toThrow(/constraint/i)
     })
-
-    it.each(['latin1', 'utf16', 'utf8mb4 COLLATE utf8mb4_unicode_ci'])(
-      'serve keys by their bytes, and labels of any script, in a database of %s too',
-      async (characterSet) => {
-        const other = await kind.open()
-        const administrator = await new DataSource(dataSourceOptions(other.config, [], 'migration')).initialize()
-        await administrator.query(`ALTER DATABASE CHARACTER SET ${characterSet}`)
-        await administrator.destroy()
-        const app = await TestApp.start(other)
-        try {
-          const quota = {
-            account_id: 7,
-            quota_type: 1,
-            total: 10,
-            expire_at: '2099-01-01T00:00:00Z',
-            label: 'Bjöŕn Ж 🐟',
-          }
-          const created = await app.post('/api/v1/quotas', quota, { key: 'create' }).expect(201)
-          expect(created.body).toMatchObject({ label: quota.label })
-          expect((await app.post('/api/v1/quotas', quota, { key: 'create' }).expect(201)).text).toBe(created.text)
-          const history = await app.get('/api/v1/quotas/1/changes').expect(200)
-          expect(history.body.items).toMatchObject([{ after: { label: quota.label } }])
-          const consume = async (key: string) =>
-            app.post('/api/v1/quotas/usage/consume', { account_id: 7, amount: 1 }, { key }).expect(200)
-          const [first, second] = [await consume('Key-a'), await consume('KEY-A')]
-          expect((await consume('Key-a')).text).toBe(first.text)
-          expect((await consume('KEY-A')).text).toBe(second.text)
-          const { body } = await app.get('/api/v1/quotas/summary/7').expect(200)
-          expect(body).toMatchObject({ used: 2 })
-        } finally {
-          await app.stop()
-          await other.drop()
-        }
-      },
-    )
   }
 })

@@ -247,7 +247,7 @@ onOwnServer('the database away', () => {
       )
       url.username = name
       url.password = password
-      limited = await Instance.start(url.toString(), client)
+      limited = await Instance.start(url.toString(), client, { LOG_LEVEL: 'warn' })
     }, 60_000)
 
     afterAll(async () => {
@@ -277,12 +277,54 @@ onOwnServer('the database away', () => {
           'done again after ms': Math.round(returned),
         })
         expect([first.answer.status, further.answer.status, ready.status]).toEqual([503, 503, 503])
+        for (const answer of [first.answer, further.answer, ready]) {
+          expect(bodyOf(answer).detail).toMatch(/^The database is read-only/)
+        }
+        expect((await limited.get('/metrics')).text).toMatch(
+          /http_unavailable_total\{reason="database_read_only"\} [1-9]/,
+        )
         expect(further.took).toBeLessThan(inTime(AT_ONCE_MS))
         expect(tally(reads.map(({ status }) => status))).toEqual({ 200: 10 })
         expect(returned).toBeLessThan(inTime(2 * AT_ONCE_MS))
         // Readiness is read once a second for all who ask.
         await sleep(1_100)
         expect((await limited.get('/health/ready')).status).toBe(200)
+      },
+      PATIENCE_MS,
+    )
+
+    it(
+      'a server whose disk is full is not ready, and says so, until there is room',
+      async () => {
+        // As InnoDB answers where a file cannot grow; what the probe writes needs no room.
+        await database.execute(
+          "CREATE TRIGGER disk_full BEFORE INSERT ON mail_act FOR EACH ROW SIGNAL SQLSTATE 'HY000' " +
+            "SET MYSQL_ERRNO = 1114, MESSAGE_TEXT = 'The table ''mail_act'' is full'",
+        )
+        const first = await timed(spend)
+        const further = await timed(spend)
+        const reads = await Promise.all(times(10).map(read))
+        await sleep(1_100)
+        const ready = await limited.get('/health/ready')
+        await database.execute('DROP TRIGGER disk_full')
+        expect(limited.log).toMatch(/takes no writes[^\n]*1114/)
+        const began = performance.now()
+        while ((await limited.get('/health/ready')).status !== 200) await sleep(500)
+        const returned = performance.now() - began
+        figure('a full disk at the server', {
+          'first 503 after ms': Math.round(first.took),
+          'further 503 after ms': Math.round(further.took),
+          'reads answered 200': reads.filter(({ status }) => status === 200).length,
+          'ready again after ms': Math.round(returned),
+        })
+        for (const { status, text } of [first.answer, further.answer, ready]) {
+          expect([status, text]).toEqual([503, expect.stringContaining('no room on its disk')])
+        }
+        expect(first.took).toBeLessThan(inTime(AT_ONCE_MS))
+        expect(tally(reads.map(({ status }) => status))).toEqual({ 200: 10 })
+        expect(returned).toBeLessThan(inTime(15_000))
+        expect((await spend()).status).toBe(200)
+        expect(limited.log).toMatch(/the database is back after/)
       },
       PATIENCE_MS,
     )

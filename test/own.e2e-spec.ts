@@ -20,18 +20,20 @@ onEveryStore('a token of the scope own', (kind) => {
   let plain: TestApp
   /** The same principals and clock, but `usage` sees its own operations alone. */
   let narrowed: TestApp
+  /** Knows one principal, whose name differs from `usage` in case alone. No instance knows both. */
+  let loud: TestApp
 
   beforeAll(async () => {
     store = await kind.open()
     plain = await TestApp.start(store)
+    const { clock } = plain
+    narrowed = await TestApp.start(store, { clock, env: { AUTH_TOKENS: authTokens({ usage: 'usage+own' }) } })
     const louder = `USAGE:usage:${hashOf(LOUDER).toString('hex')}`
-    narrowed = await TestApp.start(store, {
-      clock: plain.clock,
-      env: { AUTH_TOKENS: `${authTokens({ usage: 'usage+own' })},${louder}` },
-    })
+    loud = await TestApp.start(store, { clock, env: { AUTH_TOKENS: louder } })
   })
 
   afterAll(async () => {
+    await loud.stop()
     await narrowed.stop()
     await plain.stop()
     await store.drop()
@@ -192,13 +194,28 @@ onEveryStore('a token of the scope own', (kind) => {
 
     it('tells names apart that differ in case alone', async () => {
       const owner = fresh()
-      await total(owner)
+      const quota = await total(owner)
       const headers = { Authorization: `Bearer ${LOUDER}` }
       const body = { [api.owner]: owner, amount: 5 }
-      const louder = bodyOf(200, await narrowed.post(api.consume, body, { as: undefined, headers, key: key() }))
-      const own = await spend('usage', owner)
-      expect(refusal(await get(`/${louder.id}`))).toEqual(MISSED)
-      expect((await get(`?${api.owner}=${owner}`)).body).toEqual({ items: [own], next_before: null })
+      const spendLouder = async () => loud.post(api.consume, body, { as: undefined, headers, key: key() })
+      const own: string[] = []
+      let louder = ''
+      for (let n = 0; n < 3; n += 1) {
+        own.unshift((await spend('usage', owner)).id)
+        plain.clock.pass(0.001)
+        louder = bodyOf(200, await spendLouder()).id
+      }
+      expect(refusal(await get(`/${louder}`))).toEqual(MISSED)
+      for (const of of [`${api.owner}=${owner}`, `quota_id=${quota}`]) {
+        expect(idsOf(await get(`?${of}`))).toEqual(own)
+        // Page by page: no other's operation fills one, or is the one that the next page begins after.
+        let before = ''
+        for (const [place, id] of own.entries()) {
+          const page = await get(`?${of}&page_size=1${before}`)
+          expect([idsOf(page), page.body.next_before]).toEqual([[id], place === 2 ? null : id])
+          before = `&before=${id}`
+        }
+      }
     })
 
     it("never reads all of others': a page ends, and names the next one", async () => {

@@ -4,7 +4,9 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { buildRelease, missingRelease, RELEASE } from '../scripts/release.mjs'
+import { VERSION } from '../src/version/version.js'
 import { audit } from './support/audit.js'
+import { runNode } from './support/command.js'
 import { HAS_SERVER, TestDatabase } from './support/database.js'
 import { unlikeAnswer } from './support/document.js'
 import { figure, SCALE } from './support/figures.js'
@@ -222,6 +224,27 @@ whereItCan(`${RELEASE.version} and the present version beside it`, () => {
       await repeats(present, kept)
       await repeats(old, kept)
       await inOrder()
+    },
+    PATIENCE_MS,
+  )
+
+  it(
+    'is not finished while the release is there, which is known by what it wrote',
+    async () => {
+      const [wire] = WIRES
+      await consume(old, wire, people[wire.channel][0]!, 1)
+      const command = async (option: string) =>
+        runNode([join(process.cwd(), 'dist/src/migrate.js'), option], { env: { DATABASE_URL: database.url } })
+      const before = await database.rows('SELECT name FROM schema_migration ORDER BY id')
+      const refused = await command('--finish')
+      expect(refused.code).toBe(1)
+      expect(refused.stderr).toMatch(
+        new RegExp(`\\n {2}${RELEASE.version} {2}what consumed for "admin" \\(${wire.channel}_act `),
+      )
+      expect(await database.rows('SELECT name FROM schema_migration ORDER BY id')).toEqual(before)
+      const { stdout } = await command('--status')
+      expect(stdout).toContain(`\nhere     ${RELEASE.version}  `)
+      expect(stdout).toContain(`\nhere     ${VERSION}  `)
     },
     PATIENCE_MS,
   )

@@ -46,6 +46,8 @@ onEveryStore('traces', (kind) => {
       let consume: { traceId: string } = { traceId: '' }
       await traced(async (app, call) => {
         bodyOf(201, (await call('POST', api.quotas, { body: quotaOf(owner, app) })).answer)
+        // Whoever spends is noted once a day, in a unit of work of its own.
+        await call('POST', api.consume, { body: { [api.owner]: owner, amount: 1 }, key: 'first', as: 'usage' })
         consume = await call('POST', api.consume, {
           body: { [api.owner]: owner, amount: 98_765_432_101 },
           key,
@@ -94,6 +96,7 @@ onEveryStore('traces', (kind) => {
       let calls: { traceId: string }[] = []
       await traced(async (app, call) => {
         bodyOf(201, (await call('POST', api.quotas, { body: quotaOf(owner, app) })).answer)
+        await call('POST', api.consume, { body: { [api.owner]: owner, amount: 1 }, key: 'first' })
         const { engine, store: tables } = ledgerOf(app, api)
         const sending: Promise<{ traceId: string }>[] = []
         // What comes while the store is held gathers: SQLite takes one unit at a time, a server waits for the lock.
@@ -183,7 +186,8 @@ onEveryStore('traces', (kind) => {
     const app = await TestApp.start(store)
     const before = collector.spans.length
     expect(app.app.get(Tracing).tracer).toBeUndefined()
-    expect(app.app.get(UnitOfWork).tracer).toBeUndefined()
+    // On a server the suites themselves follow statements (test/support/sorts.ts).
+    if (kind.name === 'SQLite') expect(app.app.get(UnitOfWork).tracer).toBeUndefined()
     bodyOf(200, await app.get('/api/v1/me', { headers: { traceparent: `00-${'cd'.repeat(16)}-${CALLER}-01` } }))
     await app.stop()
     expect(collector.spans).toHaveLength(before)

@@ -3,7 +3,9 @@ import { DataSource } from 'typeorm'
 import { UnitOfWork } from '../src/database/unit-of-work.js'
 import { instantToStore } from '../src/database/column.js'
 import { partOf } from '../src/channel-api/ledger.module.js'
-import { FOLD_LAG_MS, firstIdAt, MAX_REQUEST_AGE_MS } from '../src/ledger/act-age.js'
+import { SEEN_TO_STAY_FOR_REMOVAL_MS, SEEN_TO_STAY_MS } from '../src/clock/clock.js'
+import { FOLD_LAG_MS, firstIdAt, instantOfId } from '../src/ledger/act-age.js'
+import { deduplicationKeyFor } from '../src/ledger/command.js'
 import { LAZY_MS } from '../src/ledger/usage-totals.js'
 import { Upkeep } from '../src/ledger/upkeep.js'
 import { Verifier } from '../src/ledger/verifier.js'
@@ -289,32 +291,165 @@ onEveryStore('upkeep', (kind) => {
   it('lets nothing in behind what was added up', async () => {
     app.clock.set('2027-06-01T10:00:00.000Z')
     const { id } = await create(1_000)
-    const { engine } = ledgerOf(app, MAIL_API)
-    const late = {
-      id: firstIdAt(app.clock.now() - MAX_REQUEST_AGE_MS - 1),
-      ownerId: owner,
-      caller: 'admin',
-      requestId: 'late',
-      key: 'late',
-      deduplicationKey: `late ${owner}`,
-      command: { kind: 'consume', amount: 5 },
-    } as const
-    await expect(engine.submit(late)).rejects.toMatchObject({ code: 'unavailable' })
-    await engine.submit({ ...late, id: firstIdAt(app.clock.now() - MAX_REQUEST_AGE_MS) })
-    // An instance whose clock is behind: its acts come after what was added up all the same.
-    app.clock.pass(LAG + 600)
-    await fold()
-    const slow = await TestApp.start(store, { clock: new TestClock('2027-06-01T09:00:00.000Z') })
+    // An instance whose clock is ten minutes behind, and which has not looked since acts were added up.
+    const slow = await TestApp.start(store, { clock: new TestClock('2027-06-01T09:50:00.000Z') })
     try {
-      const answer = await slow.post(MAIL_API.consume, { account_id: owner, amount: 7 }, { key: `k${fresh()}` })
-      bodyOf(200, answer)
+      await consume(5)
+      app.clock.pass(LAG)
+      await fold()
+      const key = `k${fresh()}`
+      const send = async (): Promise<Body> => slow.post(MAIL_API.consume, { account_id: owner, amount: 7 }, { key })
+      const { text, body } = await send()
+      expect(body.id > (await upkeepOf(app, MAIL_API).totals.state()).foldedTo).toBe(true)
+      // It is the same request when it is tried again, whatever its id.
+      const again = await send()
+      expect([again.text, again.headers['idempotency-replayed']]).toEqual([text, 'true'])
     } finally {
       await slow.stop()
     }
+    // A request that has waited while acts were closed.
+    const { engine } = ledgerOf(app, MAIL_API)
+    const late = {
+      id: firstIdAt(app.clock.now() - (LAG + 1) * 1_000),
+      ownerId: owner,
+      caller: 'admin',
+      callerId: 'admin',
+      requestId: 'late',
+      key: `late ${owner}`,
+      deduplicationKey: deduplicationKeyFor('admin', `late ${owner}`),
+      command: { kind: 'consume', amount: 11 },
+    } as const
+    await engine.submit({ ...late })
     app.clock.pass(LAG)
     await fold()
     const steps = await series(`quota_id=${id}`)
-    expect(steps.reduce((sum, { charged }) => sum + charged, 0)).toBe(12)
+    expect(steps.reduce((sum, { charged }) => sum + charged, 0)).toBe(23)
+    expect(await contradictions()).toEqual([])
+  })
+
+  it('adds up exactly while instances whose clocks are minutes apart write, and one adds up all the time', async () => {
+    app.clock.set('2027-06-10T10:00:00.000Z')
+    await create(1_000_000)
+    const clocks = [-900, -70, 240].map((seconds) => new TestClock(app.clock.after(seconds)))
+    const others = await Promise.all(clocks.map(async (clock) => TestApp.start(store, { clock })))
+    let writing = true
+    let charged = 0
+    const write = async (one: TestApp): Promise<void> => {
+      while (writing) {
+        const amount = 1 + (fresh() % 5)
+        const key = `k${fresh()}`
+        bodyOf(200, await one.post(MAIL_API.consume, { account_id: owner, amount }, { key }))
+        charged += amount
+      }
+    }
+    try {
+      const writers = [app, ...others, ...others].map(write)
+      let folds = 0
+      while (folds < 40) {
+        for (const clock of [app.clock, ...clocks]) clock.pass(LAG)
+        if (await upkeepOf(app, MAIL_API).totals.fold()) continue
+        folds += 1
+      }
+      writing = false
+      await Promise.all(writers)
+    } finally {
+      writing = false
+      await Promise.all(others.map(async (one) => one.stop()))
+    }
+    app.clock.pass(LAG)
+    await fold()
+    const from = '2027-06-10T00:00:00Z'
+    const steps = await series(`account_id=${owner}&from=${from}&to=2027-06-20T00:00:00Z`)
+    expect(steps.reduce((sum, step) => sum + step.charged, 0)).toBe(charged)
+    expect(await contradictions()).toEqual([])
+  }, 60_000)
+
+  it('closes and adds up nothing that is to come, whatever a clock says', async () => {
+    app.clock.set('2027-06-25T10:00:00.000Z')
+    await create(1_000)
+    await consume(3)
+    const wrong = await TestApp.start(store, { clock: new TestClock('2037-06-25T10:00:00.000Z') })
+    try {
+      while (await upkeepOf(wrong, MAIL_API).totals.fold());
+    } finally {
+      await wrong.stop()
+    }
+    const { foldedTo } = await upkeepOf(app, MAIL_API).totals.state()
+    expect(instantOfId(foldedTo)).toBeLessThanOrEqual(app.clock.now())
+    await consume(4)
+    app.clock.pass(LAG)
+    await fold()
+    const steps = await series(`account_id=${owner}&from=2027-06-25T00:00:00Z`)
+    expect(steps.reduce((sum, step) => sum + step.charged, 0)).toBe(7)
+    expect(await contradictions()).toEqual([])
+  })
+
+  it('tells of a watermark in the future, by how much, and removes nothing then', async () => {
+    app.clock.set('2027-07-05T10:00:00.000Z')
+    const upkeep = upkeepOf(app, SMS_API)
+    await upkeep.look()
+    expect(upkeep.foldLagMs).toBe(0)
+    const { foldedTo } = await upkeep.totals.state()
+    const dataSource = app.app.get(DataSource)
+    const reach = async (id: string): Promise<unknown> =>
+      dataSource.query(`UPDATE sms_ledger_state SET folded_to = '${id}'`)
+    await upkeep.round()
+    await reach(firstIdAt(app.clock.now() + 5_000_000))
+    try {
+      await upkeep.look()
+      expect(upkeep.foldLagMs).toBe(5_000_000)
+      await create(10, {}, SMS_API)
+      const { id } = await consume(3, SMS_API)
+      expect(instantOfId(id)).toBeGreaterThan(app.clock.now() + 5_000_000)
+    } finally {
+      await reach(foldedTo)
+    }
+    await upkeep.look()
+    const { id } = await consume(4, SMS_API)
+    expect(instantOfId(id)).toBe(app.clock.now())
+    app.clock.pass(LAG)
+    await upkeep.look()
+    expect(upkeep.foldLagMs).toBe(LAG * 1_000)
+  })
+
+  it('concludes nothing for good while the time is in doubt', async () => {
+    app.clock.set('2027-07-10T10:00:00.000Z')
+    const { id } = await create(100, { expire_at: app.clock.after(60) })
+    await consume(5)
+    const held = bodyOf(
+      201,
+      await app.post(MAIL_API.reserve, { account_id: owner, amount: 3, ttl_seconds: 30 }, { key: `k${fresh()}` }),
+    )
+    const upkeep = upkeepOf(app, MAIL_API)
+    const stored = async (): Promise<unknown> => {
+      const dataSource = app.app.get(DataSource)
+      const [quota] = await dataSource.query<{ state: string }[]>(`SELECT state FROM mail_quota WHERE id = ${id}`)
+      const holds = await dataSource.query<object[]>(`SELECT 1 FROM mail_hold WHERE operation_id = '${held.id}'`)
+      return { quota: quota?.state, holds: holds.length, foldedTo: (await upkeep.totals.state()).foldedTo }
+    }
+    const before = await stored()
+    app.clock.seenToStayMs = SEEN_TO_STAY_MS - 1
+    try {
+      app.clock.pass(40 * DAY)
+      await sweeperOf(app, MAIL_API).sweep()
+      await upkeep.round()
+      await fold()
+      expect(await stored()).toEqual(before)
+      // What is asked for is answered by the time all the same.
+      expect(bodyOf(200, await app.get(`${MAIL_API.quotas}/${id}`)).status).toBe('expired')
+      expect((await series(`account_id=${owner}&from=2027-07-10T00:00:00Z`))[0]?.charged).toBe(5)
+      // It is removed only by a time that has stayed for an hour.
+      app.clock.seenToStayMs = SEEN_TO_STAY_FOR_REMOVAL_MS - 1
+      await sweeperOf(app, MAIL_API).sweep()
+      await upkeep.round()
+      expect(await stored()).toMatchObject({ quota: 'expired', holds: 0 })
+      expect(bodyOf(200, await app.get(`${MAIL_API.usage}?account_id=${owner}`)).items).toHaveLength(2)
+    } finally {
+      app.clock.seenToStayMs = Infinity
+    }
+    await upkeep.round()
+    expect(bodyOf(200, await app.get(`${MAIL_API.usage}?account_id=${owner}`)).items).toEqual([])
+    expect(await contradictions()).toEqual([])
   })
 
   it('removes what is older than it need be kept, and nothing else', async () => {

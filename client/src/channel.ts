@@ -1,14 +1,23 @@
 import { type BatchResult, consumeInBatches } from './batch.js'
 import { Listing } from './listing.js'
-import { HoldSettled } from './problem.js'
+import { HoldOpen, HoldSettled } from './problem.js'
 import { given, type Paths, Quotas } from './quotas.js'
-import type { Call, CallOptions, KeyedOptions, Transport } from './transport.js'
+import { type Call, type CallOptions, type KeyedOptions, newRequestId, type Transport } from './transport.js'
 import type { Act, AnyChannel, Check, Commit, Refund, Series } from './types.js'
 
 /** A hold while the work under it is done. */
 export type Hold<Channel extends AnyChannel> = Channel['operation'] & {
   /** Says how much of the hold to commit in the end, 0 for nothing; else all of it is. */
   spend(amount: number): void
+}
+
+/** An operation as a call that changes it answers. */
+export type Answered<Channel extends AnyChannel> = Channel['operation'] & {
+  /**
+   * Is it the repeated answer of an earlier call, or of an attempt whose answer was lost? Nothing was done again; what
+   * has become of the operation since is not in it.
+   */
+  readonly replayed: boolean
 }
 
 /** The usage of a channel: what senders call. */
@@ -28,8 +37,8 @@ export class ChannelClient<Channel extends AnyChannel> {
    * @throws Problem `quota_exceeded` with `remaining`, `refillsAt` and `quotas`; `no_active_quota`; …
    * @throws OutcomeUnknown no answer until the deadline; call again later with the same key
    */
-  consume(consume: Channel['consume'], options: KeyedOptions): Promise<Channel['operation']> {
-    return this.call({ ...options, method: 'POST', path: this.at('consume'), body: consume })
+  consume(consume: Channel['consume'], options: KeyedOptions): Promise<Answered<Channel>> {
+    return this.change({ ...options, method: 'POST', path: this.at('consume'), body: consume })
   }
 
   /**
@@ -45,16 +54,16 @@ export class ChannelClient<Channel extends AnyChannel> {
   }
 
   /** Holds units until they are committed, released, or `expiresAt` comes. @throws like consume */
-  reserve(reserve: Channel['reserve'], options: KeyedOptions): Promise<Channel['operation']> {
-    return this.call({ ...options, method: 'POST', path: this.at('reserve'), body: reserve })
+  reserve(reserve: Channel['reserve'], options: KeyedOptions): Promise<Answered<Channel>> {
+    return this.change({ ...options, method: 'POST', path: this.at('reserve'), body: reserve })
   }
 
   /**
    * Spends what is held, or `amount` of it; the rest returns.
    * @throws Problem `operation_already_settled`, `commit_exceeds_hold`
    */
-  commit(operationId: string, commit: Commit = {}, options: CallOptions = {}): Promise<Channel['operation']> {
-    return this.call({
+  commit(operationId: string, commit: Commit = {}, options: CallOptions = {}): Promise<Answered<Channel>> {
+    return this.change({
       ...options,
       method: 'POST',
       path: this.at(operationId, 'commit'),
@@ -64,25 +73,29 @@ export class ChannelClient<Channel extends AnyChannel> {
   }
 
   /** Returns all that is held. @throws Problem `operation_already_settled` */
-  release(operationId: string, options: CallOptions = {}): Promise<Channel['operation']> {
-    return this.call({ ...options, method: 'POST', path: this.at(operationId, 'release'), repeatable: true })
+  release(operationId: string, options: CallOptions = {}): Promise<Answered<Channel>> {
+    return this.change({ ...options, method: 'POST', path: this.at(operationId, 'release'), repeatable: true })
   }
 
   /**
    * Gives back what was spent, or `amount` of it.
    * @throws Problem `refund_exceeds_charge`, `operation_already_settled`
    */
-  refund(operationId: string, refund: Refund, options: KeyedOptions): Promise<Channel['operation']> {
-    return this.call({ ...options, method: 'POST', path: this.at(operationId, 'refund'), body: refund })
+  refund(operationId: string, refund: Refund, options: KeyedOptions): Promise<Answered<Channel>> {
+    return this.change({ ...options, method: 'POST', path: this.at(operationId, 'refund'), body: refund })
   }
 
   /**
    * Holds units, does the work, and commits; releases where the work throws, and throws the same. What the work returns
    * is returned.
    *
-   * Called again with the same key, as after a crash, it goes on with the same hold while that is open; once it is
-   * settled or expired it throws instead of doing the work again. An aborted signal is the work's to look at; the hold
-   * is settled all the same.
+   * The work is done once for a key. Called again with it, by a second worker or after a crash, this throws: while the
+   * hold is open nobody knows whether the other run is at work, and work done twice would be charged once. An aborted
+   * signal is the work's to look at; the hold is settled all the same.
+   *
+   * `requestId` begins the request ids of the calls; each run ends them in its own way, which tells its hold from
+   * another run's.
+   * @throws HoldOpen another run holds under this key; the work was not begun
    * @throws HoldSettled the key's hold is not open any more; the work was not begun
    * @throws Problem like reserve and commit: `operation_already_settled` where the hold has expired during the work
    */
@@ -91,13 +104,11 @@ export class ChannelClient<Channel extends AnyChannel> {
     options: KeyedOptions,
     work: (hold: Hold<Channel>) => Promise<Result>,
   ): Promise<Result> {
-    const answer = await this.transport.send({ ...options, method: 'POST', path: this.at('reserve'), body: reserve })
+    const requestId = `${options.requestId?.slice(0, 95) ?? 'hold'}-${newRequestId()}`
+    const call: Call = { ...options, requestId, method: 'POST', path: this.at('reserve'), body: reserve }
+    const answer = await this.transport.send(call)
     const operation = answer.body as Channel['operation']
-    if (answer.replayed) {
-      // The answer is that of then; the hold may be over.
-      const now = await this.operation(operation.id, { ...options, requestId: undefined })
-      if (now.state !== 'reserved') throw new HoldSettled(options.key, now)
-    }
+    if (answer.replayed) await this.ensureOwn(operation.id, { ...options, requestId })
     const after: CallOptions = { timeoutMs: options.timeoutMs, deadlineMs: options.deadlineMs }
     let amount = operation.amount
     let result: Result
@@ -139,6 +150,21 @@ export class ChannelClient<Channel extends AnyChannel> {
   /** What was done with an operation, oldest first. @throws Problem `operation_not_found` */
   async acts(operationId: string, options: CallOptions = {}): Promise<Act[]> {
     return (await this.call<{ items: Act[] }>({ ...options, method: 'GET', path: this.at(operationId, 'acts') })).items
+  }
+
+  /** @throws HoldOpen, HoldSettled the hold is of another run, not of an attempt of this one whose answer was lost */
+  private async ensureOwn(operationId: string, options: KeyedOptions): Promise<void> {
+    const [made] = await this.acts(operationId, options)
+    if (made?.requestId === options.requestId) return
+    const operation = await this.operation(operationId, options)
+    throw operation.state === 'reserved'
+      ? new HoldOpen(options.key, operation)
+      : new HoldSettled(options.key, operation)
+  }
+
+  private async change(call: Call): Promise<Answered<Channel>> {
+    const { body, replayed } = await this.transport.send(call)
+    return { ...(body as Channel['operation']), replayed }
   }
 
   private async call<Body>(call: Call): Promise<Body> {

@@ -80,6 +80,22 @@ export class OutcomeUnknown extends Error {
 }
 
 /**
+ * `withHold` was called with a key whose hold is open, made by another run: one that is at work, or that ended without
+ * settling it. The work was not begun. Until `operation.expiresAt` the other run may settle it; who knows that it is
+ * dead, and what came of its work, may `commit` or `release` `operation.id` in its place.
+ */
+export class HoldOpen<Operation = AnyChannel['operation']> extends Error {
+  override readonly name = 'HoldOpen'
+
+  constructor(
+    readonly key: string,
+    readonly operation: Operation & { readonly expiresAt: string | null },
+  ) {
+    super(`another run's hold of "${key}" is open until ${operation.expiresAt}`)
+  }
+}
+
+/**
  * `withHold` was called with the key of a hold that is settled or has expired: what was to be done under it was done,
  * given up, or taken too long before, by an earlier run. `operation.state` says which. The work was not begun.
  */
@@ -94,6 +110,10 @@ export class HoldSettled<Operation = AnyChannel['operation']> extends Error {
   }
 }
 
-function words(cause: unknown): string {
-  return cause instanceof Error ? cause.message : String(cause)
+/** What went wrong, with what caused it: the outermost error of a network rarely says what it was. */
+function words(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  const { message, cause } = error
+  if (error instanceof AggregateError) return error.errors.map(words).join('; ')
+  return cause === undefined ? message : `${message}: ${words(cause)}`
 }

@@ -1225,6 +1225,18 @@ export interface components {
              */
             status: "ok";
         };
+        MadeBy: {
+            /**
+             * @description The name of the principal who spent or held.
+             * @example mailer
+             */
+            actor: string;
+            /**
+             * @description The key that it was sent with.
+             * @example msg-8841
+             */
+            idempotency_key: string | null;
+        };
         MailBatch: {
             /** @description 1 … 1000 consumes, decided in order. */
             items: components["schemas"]["MailBatchItem"][];
@@ -1387,7 +1399,73 @@ export interface components {
              */
             begins_at?: string;
             /** @description The operations. */
-            items: components["schemas"]["MailOperation"][];
+            items: components["schemas"]["MailListedOperation"][];
+        };
+        MailListedOperation: {
+            /**
+             * Format: uuid
+             * @description UUIDv7; rises with time.
+             * @example 01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d
+             */
+            id: string;
+            /**
+             * @description How it began.
+             * @example consume
+             * @enum {string}
+             */
+            kind: "consume" | "reserve";
+            /**
+             * @description What has become of it.
+             * @example consumed
+             * @enum {string}
+             */
+            state: "consumed" | "reserved" | "committed" | "released" | "expired";
+            /**
+             * Format: int64
+             * @description Units asked for.
+             * @example 5
+             */
+            amount: number;
+            /**
+             * Format: int64
+             * @description Units spent, gross; 0 while a hold is open.
+             * @example 5
+             */
+            charged: number;
+            /**
+             * Format: int64
+             * @description Units of `charged` that came back.
+             * @example 0
+             */
+            refunded: number;
+            /** @description Which quotas paid, as drawn, in draw-down order. */
+            allocations: components["schemas"]["Allocation"][];
+            /**
+             * Format: int64
+             * @description What the owner had left right after the operation's last act.
+             * @example 970
+             */
+            owner_remaining: number;
+            /**
+             * Format: date-time
+             * @description When the hold ends by itself; null for a consume.
+             * @example null
+             */
+            expires_at: string | null;
+            /**
+             * Format: date-time
+             * @description When it was made.
+             * @example 2026-12-01T00:00:00.000Z
+             */
+            created_at: string;
+            /**
+             * Format: int64
+             * @description Who spends.
+             * @example 7
+             */
+            account_id: number;
+            /** @description Who made it, and with which key; there with `made_by=true` alone. */
+            made_by?: components["schemas"]["MadeBy"];
         };
         MailListedQuota: {
             /**
@@ -1832,7 +1910,7 @@ export interface components {
         };
         Me: {
             /**
-             * @description The token's name: what a change calls its actor, and whom idempotency keys belong to.
+             * @description What a change calls its actor: the token's name, or `oidc:` and the name that the identity provider tells.
              * @example boss
              */
             name: string;
@@ -1850,6 +1928,18 @@ export interface components {
              *     ]
              */
             scopes?: ("mail" | "sms" | "own")[];
+            /**
+             * Format: date-time
+             * @description When the token ends; null where it has no end. There where an identity provider is configured, as is `source`.
+             * @example null
+             */
+            expires_at?: string | null;
+            /**
+             * @description Where the token comes from: the service's own list, or the identity provider.
+             * @example token
+             * @enum {string}
+             */
+            source?: "token" | "oidc";
         };
         /** @description The route does not take this method. */
         MethodNotAllowedProblem: {
@@ -2127,6 +2217,24 @@ export interface components {
              * @example 2026-12-01T00:00:00.000Z
              */
             last_at: string;
+            /**
+             * Format: int64
+             * @description The smallest amount asked for; there with `amounts=true` alone, as the two below, and null where amounts were not kept yet.
+             * @example 1
+             */
+            smallest?: number | null;
+            /**
+             * Format: int64
+             * @description The largest amount asked for.
+             * @example 20
+             */
+            largest?: number | null;
+            /**
+             * Format: int64
+             * @description The amount asked for at `last_at`.
+             * @example 5
+             */
+            last?: number | null;
         };
         Refusals: {
             /** @description The counts. */
@@ -2375,7 +2483,73 @@ export interface components {
              */
             begins_at?: string;
             /** @description The operations. */
-            items: components["schemas"]["SmsOperation"][];
+            items: components["schemas"]["SmsListedOperation"][];
+        };
+        SmsListedOperation: {
+            /**
+             * Format: uuid
+             * @description UUIDv7; rises with time.
+             * @example 01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d
+             */
+            id: string;
+            /**
+             * @description How it began.
+             * @example consume
+             * @enum {string}
+             */
+            kind: "consume" | "reserve";
+            /**
+             * @description What has become of it.
+             * @example consumed
+             * @enum {string}
+             */
+            state: "consumed" | "reserved" | "committed" | "released" | "expired";
+            /**
+             * Format: int64
+             * @description Units asked for.
+             * @example 5
+             */
+            amount: number;
+            /**
+             * Format: int64
+             * @description Units spent, gross; 0 while a hold is open.
+             * @example 5
+             */
+            charged: number;
+            /**
+             * Format: int64
+             * @description Units of `charged` that came back.
+             * @example 0
+             */
+            refunded: number;
+            /** @description Which quotas paid, as drawn, in draw-down order. */
+            allocations: components["schemas"]["Allocation"][];
+            /**
+             * Format: int64
+             * @description What the owner had left right after the operation's last act.
+             * @example 970
+             */
+            owner_remaining: number;
+            /**
+             * Format: date-time
+             * @description When the hold ends by itself; null for a consume.
+             * @example null
+             */
+            expires_at: string | null;
+            /**
+             * Format: date-time
+             * @description When it was made.
+             * @example 2026-12-01T00:00:00.000Z
+             */
+            created_at: string;
+            /**
+             * Format: int64
+             * @description Who spends.
+             * @example 7
+             */
+            user_id: number;
+            /** @description Who made it, and with which key; there with `made_by=true` alone. */
+            made_by?: components["schemas"]["MadeBy"];
         };
         SmsListedQuota: {
             /**
@@ -3274,6 +3448,8 @@ export interface operations {
                 from?: string;
                 /** @description Only hours that began before this instant. */
                 to?: string;
+                /** @description Says of each count which amounts were refused. */
+                amounts?: "true";
                 /** @description The user. */
                 user_id: number;
             };
@@ -3493,9 +3669,12 @@ export interface operations {
             query?: {
                 /** @description Only operations that this quota paid a part of; a deleted quota's too. */
                 quota_id?: number;
-                /** @description Only the operation that this key made or refunded. */
+                /** @description Only what this key made or refunded: one operation, or with `caller=*` one for each caller who has sent it. */
                 idempotency_key?: string;
-                /** @description Whose key it is, by the principal's name; without it, the asking one's. Another's needs the role that the quotas need. */
+                /**
+                 * @description Whose key it is, by the principal's name; without it, the asking one's. `*` looks under every name that has spent in this channel in the last 31 days, newest
+                 *     operation first, at most 20. Another's, and `*`, need the role that the quotas need.
+                 */
                 caller?: string;
                 /** @description Only operations that have become so. */
                 state?: "consumed" | "reserved" | "committed" | "released" | "expired";
@@ -3509,6 +3688,8 @@ export interface operations {
                 before?: string;
                 /** @description Operations on a page. */
                 page_size?: number;
+                /** @description Says of each operation who made it, and with which key. */
+                made_by?: "true";
                 /** @description Only operations of this owner. */
                 user_id?: number;
             };
@@ -3954,6 +4135,8 @@ export interface operations {
                 from?: string;
                 /** @description Only hours that began before this instant. */
                 to?: string;
+                /** @description Says of each count which amounts were refused. */
+                amounts?: "true";
                 /** @description The account. */
                 account_id: number;
             };
@@ -4026,9 +4209,12 @@ export interface operations {
             query?: {
                 /** @description Only operations that this quota paid a part of; a deleted quota's too. */
                 quota_id?: number;
-                /** @description Only the operation that this key made or refunded. */
+                /** @description Only what this key made or refunded: one operation, or with `caller=*` one for each caller who has sent it. */
                 idempotency_key?: string;
-                /** @description Whose key it is, by the principal's name; without it, the asking one's. Another's needs the role that the quotas need. */
+                /**
+                 * @description Whose key it is, by the principal's name; without it, the asking one's. `*` looks under every name that has spent in this channel in the last 31 days, newest
+                 *     operation first, at most 20. Another's, and `*`, need the role that the quotas need.
+                 */
                 caller?: string;
                 /** @description Only operations that have become so. */
                 state?: "consumed" | "reserved" | "committed" | "released" | "expired";
@@ -4042,6 +4228,8 @@ export interface operations {
                 before?: string;
                 /** @description Operations on a page. */
                 page_size?: number;
+                /** @description Says of each operation who made it, and with which key. */
+                made_by?: "true";
                 /** @description Only operations of this owner. */
                 account_id?: number;
             };

@@ -22,6 +22,22 @@ describe('a call', () => {
     })
   })
 
+  it('tells of the calls that a service repeats whether it did', async () => {
+    const id = '01a201d9-e827-7000-8000-002f05d730a8'
+    for (const replayed of [false, true]) {
+      const network = new TestNetwork(() => json(200, operation(), replayed ? { 'idempotency-replayed': 'true' } : {}))
+      const { mail } = network.client
+      const answers = await Promise.all([
+        mail.consume({ accountId: 7, amount: 1 }, { key: 'k' }),
+        mail.reserve({ accountId: 7, amount: 1 }, { key: 'k' }),
+        mail.commit(id),
+        mail.release(id),
+        mail.refund(id, {}, { key: 'k' }),
+      ])
+      expect(answers.map((answer) => answer.replayed)).toEqual(Array(5).fill(replayed))
+    }
+  })
+
   it('keeps the path of its base address', async () => {
     const network = new TestNetwork(() => json(200, { name: 'boss', role: 'admin' }), {
       baseUrl: 'https://quota.example/behind/a/proxy/',
@@ -179,6 +195,36 @@ describe('an answer that is none', () => {
       cause: { code: 'unavailable', status: 503 },
     })
     expect(network.sent.length).toBeGreaterThan(5)
+  })
+
+  it.each([
+    ['https://quota.example/', 'quota.example:443'],
+    ['http://quota.example', 'quota.example:80'],
+    ['http://[::1]:3000/office', '[::1]:3000'],
+  ])('names host, port and cause where the connection is refused: %s', async (baseUrl, place) => {
+    // As Node tells of it: a name that leads to two addresses, both refused.
+    const refused = new AggregateError([
+      new Error('connect ECONNREFUSED ::1:3000'),
+      new Error('connect ECONNREFUSED 127.0.0.1:3000'),
+    ])
+    const failure = new TypeError('fetch failed', { cause: refused })
+    const network = new TestNetwork(() => 'broken', { baseUrl, fetch: () => Promise.reject(failure) })
+    const error = await rejection(network.client.mail.consume({ accountId: 7, amount: 1 }, { key: 'k' }))
+    expect(error).toBeInstanceOf(OutcomeUnknown)
+    expect(error).toMatchObject({
+      message:
+        `nobody knows the outcome of "k"; the last try: no answer from ${place}: fetch failed: ` +
+        'connect ECONNREFUSED ::1:3000; connect ECONNREFUSED 127.0.0.1:3000',
+      cause: { cause: failure },
+    })
+  })
+
+  it('names host and port where the service is silent', async () => {
+    const network = new TestNetwork(() => 'silence')
+    const error = await rejection(
+      network.client.mail.consume({ accountId: 7, amount: 1 }, { key: 'k', deadlineMs: 900 }),
+    )
+    expect(error).toMatchObject({ message: expect.stringMatching(/no answer from quota\.example:443 within \d+ ms$/) })
   })
 
   it('ends at once where the service asks to wait beyond the deadline', async () => {

@@ -154,12 +154,16 @@ export class Transport {
   readonly timing: Timing
   readonly deadlineMs: number
   private readonly base: string
+  /** Host and port, for people. */
+  private readonly place: string
   private readonly fetch: (url: string, init: RequestInit) => Promise<Response>
 
   /** @throws TypeError where `baseUrl` is none */
   constructor(private readonly options: ClientOptions) {
     const page = (globalThis as { location?: { href: string } }).location
-    this.base = new URL(options.baseUrl, page?.href).href.replace(/[?#].*$/, '').replace(/\/$/, '')
+    const { href, host, port, protocol } = new URL(options.baseUrl, page?.href)
+    this.base = href.replace(/[?#].*$/, '').replace(/\/$/, '')
+    this.place = port ? host : `${host}:${protocol === 'https:' ? 443 : 80}`
     this.fetch = options.fetch ?? ((url, init) => fetch(url, init))
     this.timing = options.timing ?? realTiming
     this.deadlineMs = options.deadlineMs ?? DEADLINE_MS
@@ -235,7 +239,9 @@ export class Transport {
     signal?.addEventListener('abort', abort)
     const timeout = this.timing.sleep(timeoutMs, over.signal).then(() => {
       if (!over.signal.aborted)
-        ending.abort(new DOMException(`no answer within ${Math.round(timeoutMs)} ms`, 'TimeoutError'))
+        ending.abort(
+          new DOMException(`no answer from ${this.place} within ${Math.round(timeoutMs)} ms`, 'TimeoutError'),
+        )
     })
     const ended = new Promise<never>((_, reject) => {
       ending.signal.addEventListener('abort', () => reject(ending.signal.reason as Error))
@@ -275,7 +281,8 @@ export class Transport {
         signal,
       })
       text = await response.text()
-    } catch (error) {
+    } catch (cause) {
+      const error = new Error(`no answer from ${this.place}`, { cause })
       return { kind: 'again', status: undefined, error, harmless: false, retryAfterSeconds: undefined }
     }
     return read(response, text, requestId)
@@ -373,7 +380,7 @@ function queryOf(query: object = {}): string {
   return text === '' ? '' : `?${text}`
 }
 
-/** 128 bits at random. Not `crypto.randomUUID`, which pages without TLS lack. */
-function newRequestId(): string {
+/** 128 bits at random, as 32 hexadecimal digits. Not `crypto.randomUUID`, which pages without TLS lack. */
+export function newRequestId(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('')
 }

@@ -53,6 +53,7 @@ export interface BatchRefused extends Body<'BatchRefused'> {}
 export interface MailQuota extends Body<'MailQuota'> {}
 export interface MailListedQuota extends Body<'MailListedQuota'> {}
 export interface MailOperation extends Body<'MailOperation'> {}
+export interface MailListedOperation extends Body<'MailListedOperation'> {}
 export interface MailSummary extends Body<'MailSummary'> {}
 export interface MailChange extends Body<'MailChange'> {}
 export interface MailTopRefusal extends Body<'MailTopRefusal'> {}
@@ -103,6 +104,7 @@ export interface Mail {
 export interface SmsQuota extends Body<'SmsQuota'> {}
 export interface SmsListedQuota extends Body<'SmsListedQuota'> {}
 export interface SmsOperation extends Body<'SmsOperation'> {}
+export interface SmsListedOperation extends Body<'SmsListedOperation'> {}
 export interface SmsSummary extends Body<'SmsSummary'> {}
 export interface SmsChange extends Body<'SmsChange'> {}
 export interface SmsTopRefusal extends Body<'SmsTopRefusal'> {}

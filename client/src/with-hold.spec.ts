@@ -1,11 +1,17 @@
 import { describe, expect, it } from '@jest/globals'
 import { json, operation, problem, rejection, TestNetwork } from '../test/network.js'
-import { HoldSettled } from './problem.js'
+import { HoldOpen, HoldSettled } from './problem.js'
 
 const ID = '01a201d9-e827-7000-8000-002f05d730a8'
 const TEN = { userId: 3, amount: 10 }
 const KEY = { key: 'campaign-1' }
-const held = operation({ kind: 'reserve', state: 'reserved', amount: 10, charged: 0 })
+const held = operation({
+  kind: 'reserve',
+  state: 'reserved',
+  amount: 10,
+  charged: 0,
+  expires_at: '2026-11-22T00:10:00.000Z',
+})
 
 /**
  * A service that holds, commits and releases; it says `replayed` of the hold where it is one of an earlier run, and its
@@ -14,6 +20,7 @@ const held = operation({ kind: 'reserve', state: 'reserved', amount: 10, charged
 function holding({ replayed = false, state = 'reserved', commit = 200, release = 200 } = {}): TestNetwork {
   return new TestNetwork(({ method, path }) => {
     if (path.endsWith('/reserve')) return json(201, held, replayed ? { 'idempotency-replayed': 'true' } : {})
+    if (path.endsWith('/acts')) return json(200, { items: [{ kind: 'reserve', request_id: 'of-another-run' }] })
     if (method === 'GET') return json(200, { ...held, state })
     const status = path.endsWith('/commit') ? commit : release
     return status === 200 ? json(200, held) : problem(status, 'operation_already_settled', { state: 'expired' })
@@ -67,10 +74,42 @@ describe('withHold', () => {
     expect(await rejection(call)).toMatchObject({ code: 'no_active_quota' })
   })
 
-  it('goes on with the hold of an earlier run while that is open', async () => {
+  it('does not do the work again while the hold of another run is open', async () => {
     const network = holding({ replayed: true })
-    expect(await network.client.sms.withHold(TEN, KEY, async () => 'sent')).toBe('sent')
-    expect(calls(network)).toEqual([RESERVE, ['GET', 'ID', undefined], ['POST', 'ID/commit', { amount: 10 }]])
+    const error = await rejection(network.client.sms.withHold(TEN, KEY, () => Promise.reject(new Error('worked'))))
+    expect(error).toBeInstanceOf(HoldOpen)
+    expect(error).toMatchObject({
+      key: 'campaign-1',
+      operation: { id: ID, state: 'reserved' },
+      message: expect.stringContaining('"campaign-1" is open until 2026-11-22T00:10:00.000Z'),
+    })
+    // What the other run holds is left to it.
+    expect(calls(network)).toEqual([RESERVE, ['GET', 'ID/acts', undefined], ['GET', 'ID', undefined]])
+  })
+
+  it.each([
+    ['made by an attempt of this run whose answer was lost: it does the work', true],
+    ["another run's, though an answer was lost: it does not", false],
+  ])('is told by the request id of its act whose an answered hold is: %s', async (_, own) => {
+    for (const requestId of [undefined, 'job-7', 'j'.repeat(128)]) {
+      let made = ''
+      const network = new TestNetwork(({ method, path, headers }, number) => {
+        if (path.endsWith('/reserve')) {
+          if (own) made = headers['x-request-id']!
+          // Where the other run was given the same one by its caller.
+          else made = requestId ?? 'of-another-run'
+          return number === 1 ? 'broken' : json(201, held, { 'idempotency-replayed': 'true' })
+        }
+        if (path.endsWith('/acts')) return json(200, { items: [{ kind: 'reserve', request_id: made }] })
+        return json(200, method === 'GET' ? { ...held, state: 'reserved' } : held)
+      })
+      const call = network.client.sms.withHold(TEN, { ...KEY, requestId }, async () => 'sent')
+      if (own) expect(await call).toBe('sent')
+      else expect(await rejection(call)).toBeInstanceOf(HoldOpen)
+      const [first, second] = network.sent.map(({ headers }) => headers['x-request-id']!)
+      expect(second).toBe(first)
+      expect(first!.startsWith(requestId?.slice(0, 64) ?? '')).toBe(true)
+    }
   })
 
   it.each(['committed', 'released', 'expired'])('does not do the work again under a hold that is %s', async (state) => {

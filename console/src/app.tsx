@@ -4,17 +4,20 @@ import {
   createRoute,
   createRouter,
   Link,
+  type NavigateOptions,
   Outlet,
   redirect,
   useNavigate,
   useParams,
+  useRouterState,
 } from '@tanstack/react-router'
 import { type SubmitEvent, type ReactNode, useEffect, useState } from 'react'
 import type { Me } from '@quota-service/client'
-import { type ChannelName, CHANNELS, deskOf, managed } from './desk.ts'
+import { type ChannelName, CHANNELS, type Desk, deskOf, managed } from './desk.ts'
 import { Keys } from './keys.tsx'
 import { Announcements, Dialog, Failure, Screen } from './parts.tsx'
 import { ChangesScreen } from './screens/changes.tsx'
+import { EverythingScreen } from './screens/everything.tsx'
 import { NewQuotaScreen } from './screens/new-quota.tsx'
 import { OperationScreen, OperationsScreen } from './screens/operation.tsx'
 import { OverviewScreen } from './screens/overview.tsx'
@@ -25,6 +28,7 @@ import { SignInForm } from './screens/sign-in.tsx'
 import { resume, signOut, useSession, useWaiting } from './session.ts'
 import {
   changesSearch,
+  everythingSearch,
   newSearch,
   operationsSearch,
   overviewSearch,
@@ -70,7 +74,7 @@ function Frame(): ReactNode {
       </a>
       <header className="top">
         <Link to="/$channel" params={{ channel }} search={{}} className="brand">
-          <Mark /> Quotas
+          <Mark /> Quota console
         </Link>
         {manages && (
           <>
@@ -124,7 +128,7 @@ function SignedOut({ why }: { why: unknown }): ReactNode {
     <main className="centre">
       <div className="card">
         <p className="brand">
-          <Mark /> Quotas
+          <Mark /> Quota console
         </p>
         <Screen title="Sign in" takesFocus={false}>
           {why !== undefined && <Failure error={why} retry={resume} />}
@@ -149,17 +153,38 @@ function MayNotManage({ me }: { me: Me }): ReactNode {
   )
 }
 
+/** What of an address means the same in the other channel: the screen, and filters that name nobody. */
+function elsewhere(pathname: string, search: Record<string, unknown>): { section: Section; search: object } {
+  const [, , first = '', more] = pathname.split('/')
+  const section = SECTIONS.find((one) => one === first) ?? (first === 'owners' ? 'quotas' : '')
+  const {
+    owner: _owner,
+    person: _person,
+    quotaId: _quota,
+    page: _page,
+    before: _before,
+    beforeId: _id,
+    ...rest
+  } = search
+  return { section, search: more === undefined && section === first ? rest : {} }
+}
+const SECTIONS = ['quotas', 'changes', 'operations', 'new', 'search'] as const
+type Section = (typeof SECTIONS)[number] | ''
+
 function Channels({ several }: { several: boolean }): ReactNode {
+  const { pathname, search } = useRouterState({ select: ({ location }) => location })
   if (!several) return null
+  const there = elsewhere(pathname, search)
   return (
     <nav aria-label="Channel" className="channels">
       {CHANNELS.map((name) => (
         <Link
           key={name}
-          to="/$channel"
+          to={there.section === '' ? '/$channel' : `/$channel/${there.section}`}
           params={{ channel: name }}
-          search={{}}
-          activeOptions={{ exact: false, includeSearch: false }}
+          search={there.search}
+          {...(pathname.split('/')[1] === name ? { 'aria-current': 'page' as const } : {})}
+          activeOptions={{ exact: true }}
         >
           {deskOf(name).title}
         </Link>
@@ -187,7 +212,9 @@ function Sections({ channel }: { channel: ChannelName }): ReactNode {
   )
 }
 
-const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+const UUID = /^(?:operation )?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i
+/** `7`, `Account 7`, `User 3`, `#12`, `Quota 12`: whatever is printed here as a name. */
+const NUMBERED = /^(account|user|quota|#)? ?#?(\d{1,16})$/i
 
 /** One field for everything that somebody may have at hand. */
 function Search({ channel }: { channel: ChannelName }): ReactNode {
@@ -196,35 +223,45 @@ function Search({ channel }: { channel: ChannelName }): ReactNode {
   const [text, setText] = useState('')
   const submit = (event: SubmitEvent): void => {
     event.preventDefault()
-    const asked = text.trim()
+    const asked = text.trim().replace(/\s+/g, ' ')
     if (asked === '') return
-    if (/^\d+$/.test(asked)) void navigate({ to: '/$channel/owners/$owner', params: { channel, owner: asked } })
-    else if (/^#\d+$/.test(asked))
-      void navigate({ to: '/$channel/quotas/$id', params: { channel, id: asked.slice(1) }, search: {} })
-    else if (UUID.test(asked))
-      void navigate({ to: '/$channel/operations/$id', params: { channel, id: asked.toLowerCase() } })
-    else if (asked.startsWith('key:'))
-      void navigate({ to: '/$channel/operations', params: { channel }, search: { key: asked.slice(4).trim() } })
-    else void navigate({ to: '/$channel/quotas', params: { channel }, search: { label: asked } })
+    const [, what = desk.owner, number] = NUMBERED.exec(asked) ?? []
+    const [, operation] = UUID.exec(asked) ?? []
+    const [, key] = /^key: ?(.+)$/i.exec(asked) ?? []
+    if (number !== undefined) void navigate(numbered(desk, what.toLowerCase(), number))
+    else if (operation !== undefined)
+      void navigate({ to: '/$channel/operations/$id', params: { channel, id: operation.toLowerCase() } })
+    else if (key !== undefined) void navigate({ to: '/$channel/operations', params: { channel }, search: { key } })
+    else void navigate({ to: '/$channel/search', params: { channel }, search: { q: text.trim() } })
     setText('')
   }
   return (
     <form role="search" className="search" onSubmit={submit}>
       <label className="visually-hidden" htmlFor="search">
-        Search: {desk.owner} number, # and a quota’s number, an operation’s identifier, key: and an idempotency key, or
-        the beginning of a label
+        Search: {desk.owner} number, # and a quota’s number, an operation’s identifier, an idempotency key, the
+        beginning of a label, or a colleague’s name
       </label>
       <input
         id="search"
         type="search"
         value={text}
-        placeholder={`${desk.Owner} 7, quota #12, label, operation, key:…`}
+        placeholder={`${desk.Owner} 7, quota #12, label, key, operation, name …`}
         autoComplete="off"
         onChange={(event) => setText(event.target.value)}
       />
       <kbd aria-hidden="true">/</kbd>
     </form>
   )
+}
+
+/** Where a number leads, by what stands before it. A mail account’s user has no screen: its quotas are listed. */
+function numbered(desk: Desk, what: string, number: string): NavigateOptions {
+  const params = { channel: desk.name }
+  if (what === '#' || what === 'quota')
+    return { to: '/$channel/quotas/$id', params: { ...params, id: number }, search: {} }
+  if (what === desk.owner) return { to: '/$channel/owners/$owner', params: { ...params, owner: number } }
+  if (desk.namesPerson) return { to: '/$channel/quotas', params, search: { person: Number(number) } }
+  return { to: '/$channel/owners/$owner', params: { channel: 'mail', owner: number } }
 }
 
 /** Tells that a call has to wait, and for how long still. */
@@ -382,6 +419,14 @@ const changesRoute = createRoute({
   validateSearch: changesSearch,
   component: () => <ChangesScreen desk={deskOf(changesRoute.useParams().channel)} search={changesRoute.useSearch()} />,
 })
+const everythingRoute = createRoute({
+  ...inChannel,
+  path: '/search',
+  validateSearch: everythingSearch,
+  component: () => (
+    <EverythingScreen desk={deskOf(everythingRoute.useParams().channel)} search={everythingRoute.useSearch()} />
+  ),
+})
 const operationsRoute = createRoute({
   ...inChannel,
   path: '/operations',
@@ -409,6 +454,7 @@ export const router = createRouter({
       newRoute,
       ownerRoute,
       changesRoute,
+      everythingRoute,
       operationsRoute,
       operationRoute,
     ]),

@@ -4,8 +4,8 @@ import type {
   ChangedSettings,
   Mail,
   MailChange,
+  MailListedOperation,
   MailListedQuota,
-  MailOperation,
   MailSummary,
   MailTopRefusal,
   Me,
@@ -32,7 +32,8 @@ type Owned<T> = Omit<T, 'accountId' | 'userId'> & { readonly owner: number }
 
 /** `person` is the user whom a mail account belongs to; null where none was named, undefined for SMS. */
 export type Quota = Owned<MailListedQuota> & { readonly person: number | null | undefined }
-export type Operation = Owned<MailOperation>
+/** With who made it and by which key, where it comes out of the ledger. */
+export type Operation = Owned<MailListedOperation>
 export type Change = Owned<MailChange>
 export type Summary = Owned<MailSummary>
 export type TopRefusal = Owned<MailTopRefusal>
@@ -59,6 +60,8 @@ export interface QuotaFilter {
   readonly beforeId?: number | undefined
   readonly pageSize: number
   readonly owner?: number | undefined
+  /** The user whom a mail account belongs to. */
+  readonly person?: number | undefined
   readonly status?: Status | undefined
   readonly label?: string | undefined
   readonly deleted?: boolean | undefined
@@ -86,10 +89,15 @@ export interface LedgerFilter {
   readonly pageSize?: number | undefined
 }
 
+/** Stands for every name that has spent lately, where the sender of a key is asked for. */
+export const ANYBODY = '*'
+
 type Signal = AbortSignal | undefined
 const ROWS = 50
 /** An owner has 200 live quotas at most: two pages. */
 const MAX_ROWS = 100
+/** Of an owner's quotas that are disabled, expired or deleted. */
+const LOST_ROWS = 10
 
 /** What the console asks a channel for and does to it. */
 export class Desk {
@@ -114,9 +122,10 @@ export class Desk {
     return this.name === 'mail'
   }
 
-  async quotas({ owner, deleted, ...filter }: QuotaFilter, signal?: Signal): Promise<QuotaPage> {
+  async quotas({ owner, person, deleted, ...filter }: QuotaFilter, signal?: Signal): Promise<QuotaPage> {
+    const others = this.namesPerson ? { userId: person } : {}
     const answer = await this.api.quotas
-      .list(this.out({ ...filter, ...(deleted === true ? { deleted } : {}) }, owner), { signal })
+      .list(this.out({ ...filter, ...others, ...(deleted === true ? { deleted } : {}) }, owner), { signal })
       .page()
     return { ...answer, items: answer.items.map((item) => this.quotaIn(item)) }
   }
@@ -129,6 +138,13 @@ export class Desk {
         ? (await this.quotas({ owner, status: 'active', page: 2, pageSize: MAX_ROWS }, signal)).items
         : []
     return [...first.items, ...second].sort(byDrawDown)
+  }
+
+  /** An owner's quotas that pay for nothing: of each kind the newest. */
+  async lostOf(owner: number, signal?: Signal): Promise<Quota[]> {
+    const kinds = [{ status: 'disabled' }, { status: 'expired' }, { deleted: true }] as const
+    const pages = await Promise.all(kinds.map((kind) => this.quotas({ owner, ...kind, pageSize: LOST_ROWS }, signal)))
+    return pages.flatMap(({ items }) => items)
   }
 
   async quota(id: number, signal?: Signal): Promise<Quota> {
@@ -178,7 +194,7 @@ export class Desk {
   }
 
   async refusals(owner: number, from: string, signal?: Signal): Promise<Refusal[]> {
-    return this.api.quotas.refusals(this.out({ from }, owner) as never, { signal })
+    return this.api.quotas.refusals(this.out({ from, amounts: 'true' }, owner) as never, { signal })
   }
 
   async check(owner: number, amount: number, signal?: Signal): Promise<Check> {
@@ -188,8 +204,8 @@ export class Desk {
   async ledger({ owner, ...filter }: LedgerFilter, signal?: Signal): Promise<MarkedPage<Operation, string>> {
     const asked =
       filter.idempotencyKey === undefined
-        ? this.out({ pageSize: ROWS, ...filter }, owner)
-        : given({ idempotencyKey: filter.idempotencyKey, caller: filter.caller })
+        ? this.out({ pageSize: ROWS, ...filter, madeBy: 'true' as const }, owner)
+        : given({ idempotencyKey: filter.idempotencyKey, caller: filter.caller, madeBy: 'true' as const })
     const listing = this.api.operations(asked, { signal })
     const { items, nextBefore } = await listing.page()
     return { items: items.map((item) => this.in(item)), next: nextBefore }

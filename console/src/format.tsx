@@ -8,7 +8,8 @@ import type { ReactNode } from 'react'
 const number = new Intl.NumberFormat()
 const dateTime = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
 const exactTime = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
-const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' })
+const clockTime = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' })
+const fromHere = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' })
 
 /** The browser's own zone. */
 export const HERE = Intl.DateTimeFormat().resolvedOptions().timeZone
@@ -55,16 +56,44 @@ const STEPS: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
 export function fromNow(at: string): string {
   const difference = Date.parse(at) - now()
   const [unit, size] = STEPS.find(([, ms]) => Math.abs(difference) >= ms) ?? (['second', 1_000] as const)
-  return relative.format(Math.trunc(difference / size), unit)
+  return fromHere.format(Math.trunc(difference / size), unit)
 }
 
 /** A time in the browser's zone; in UTC where the mouse rests. */
-export function Time({ at, exact = false, ago = false }: { at: string; exact?: boolean; ago?: boolean }): ReactNode {
+export function Time({
+  at,
+  exact = false,
+  ago = false,
+  relative = false,
+}: {
+  at: string
+  exact?: boolean
+  ago?: boolean
+  /** Only how far from now; the time itself where the mouse rests. */
+  relative?: boolean
+}): ReactNode {
   const text = (exact ? exactTime : dateTime).format(new Date(at))
+  if (relative) {
+    return (
+      <time dateTime={at} title={`${text}; ${utcText(at)}`}>
+        {fromNow(at)}
+      </time>
+    )
+  }
   return (
     <time dateTime={at} title={utcText(at)}>
       {text}
       {ago && <span className="muted"> ({fromNow(at)})</span>}
+    </time>
+  )
+}
+
+/** The time of day, of today's. */
+export function ClockTime({ at }: { at: number }): ReactNode {
+  const iso = new Date(at).toISOString()
+  return (
+    <time dateTime={iso} title={utcText(iso)}>
+      {clockTime.format(at)}
     </time>
   )
 }

@@ -1,14 +1,25 @@
 import { MutationCache, QueryCache, QueryClient, QueryClientProvider } from '@tanstack/react-query'
+import { isProblem } from '@quota-service/client'
 import { RouterProvider } from '@tanstack/react-router'
 import { createRoot } from 'react-dom/client'
 import { router } from './app.tsx'
-import { noteFailure, resume } from './session.ts'
+import { noteFailure, resume, watchIdleness } from './session.ts'
 import './style.css'
+
+/** How old what is on the screen grows, in milliseconds, while the tab is in sight. */
+const FRESH_MS = 30_000
 
 const queries = new QueryClient({
   // The client itself tries again, and says so.
   defaultOptions: {
-    queries: { retry: false, staleTime: 5_000, networkMode: 'always' },
+    queries: {
+      retry: false,
+      staleTime: 5_000,
+      networkMode: 'always',
+      // What is looked at stays fresh. What never came, or was refused, is not asked for again and again.
+      refetchInterval: ({ state: { data, error } }) =>
+        data === undefined || (isProblem(error) && error.status < 500) ? false : FRESH_MS,
+    },
     mutations: { networkMode: 'always' },
   },
   queryCache: new QueryCache({ onError: noteFailure }),
@@ -18,6 +29,7 @@ const queries = new QueryClient({
 const root = document.getElementById('root')
 if (root === null) throw new Error('the page has no root')
 void resume()
+watchIdleness()
 createRoot(root).render(
   <QueryClientProvider client={queries}>
     <RouterProvider router={router} />

@@ -1,7 +1,10 @@
 import { isProblem, OutcomeUnknown } from '@quota-service/client'
+import { useIsFetching, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import {
   createContext,
+  Fragment,
+  useCallback,
   type SubmitEvent,
   type ReactNode,
   useContext,
@@ -13,10 +16,13 @@ import {
   useSyncExternalStore,
 } from 'react'
 import type { ChannelName, Operation, Quota, Status } from './desk.ts'
-import { amount } from './format.tsx'
+import { amount, ClockTime } from './format.tsx'
+import type { Reading } from './whole-number.ts'
 
-/* What is said to those who do not see the screen. */
+/* What has happened is seen, and said to those who do not see the screen. */
 
+/** How long it stays in sight, in milliseconds. */
+const SEEN_MS = 10_000
 let announced = ''
 const hearers = new Set<() => void>()
 
@@ -36,9 +42,61 @@ export function Announcements(): ReactNode {
     },
     () => announced,
   )
+  const [over, setOver] = useState('')
+  useEffect(() => {
+    const timer = setTimeout(() => setOver(text), SEEN_MS)
+    return () => clearTimeout(timer)
+  }, [text])
+  const shown = text !== over
   return (
-    <p className="announcement" role="status" aria-live="polite">
-      {text}
+    <div className={shown ? 'toast' : 'toast over'}>
+      <p className="announcement" role="status" aria-live="polite">
+        {shown ? text : ''}
+      </p>
+      {shown && (
+        <button type="button" className="quiet" aria-label="Dismiss the message" onClick={() => setOver(text)}>
+          <span aria-hidden="true">✕</span>
+        </button>
+      )}
+    </div>
+  )
+}
+
+/** Is this part still on the screen? To be asked when an answer comes that may be late. */
+export function useStillHere(): () => boolean {
+  const here = useRef(false)
+  useEffect(() => {
+    here.current = true
+    return () => {
+      here.current = false
+    }
+  }, [])
+  return useCallback(() => here.current, [])
+}
+
+/** Since when what is on the screen is so, and a way to have it anew; nothing where nothing was asked for. */
+function AsOf(): ReactNode {
+  const queries = useQueryClient()
+  const looking = useIsFetching()
+  const cache = queries.getQueryCache()
+  const since = useSyncExternalStore(
+    (hear) => cache.subscribe(hear),
+    () =>
+      cache
+        .findAll({ type: 'active' })
+        .map(({ state }) => state.dataUpdatedAt)
+        .filter((at) => at > 0)
+        .sort((a, b) => a - b)[0],
+  )
+  if (since === undefined) return null
+  return (
+    <p className="as-of">
+      <span className="muted">
+        As of <ClockTime at={since} />
+      </span>
+      <button type="button" className="quiet" onClick={() => void queries.refetchQueries({ type: 'active' })}>
+        {looking > 0 ? 'Refreshing…' : 'Refresh'}
+      </button>
     </p>
   )
 }
@@ -71,7 +129,10 @@ export function Screen({
         <h1 ref={heading} tabIndex={-1}>
           {title}
         </h1>
-        {actions !== undefined && <div className="actions">{actions}</div>}
+        <div className="actions">
+          <AsOf />
+          {actions}
+        </div>
       </div>
       <OnThisScreen value={failures}>{children}</OnThisScreen>
     </>
@@ -445,6 +506,8 @@ export interface Column<Row> {
   readonly head: string
   readonly cell: (row: Row) => ReactNode
   readonly className?: string
+  /** Where it is narrow, only in a card that was unfolded. */
+  readonly folds?: boolean
 }
 
 /** A table that becomes a list of cards where it is narrow; the roles keep it a table to those who hear it. */
@@ -459,6 +522,10 @@ export function Table<Row>({
   rows: readonly Row[]
   idOf: (row: Row) => string | number
 }): ReactNode {
+  const [unfolded, setUnfolded] = useState<readonly (string | number)[]>([])
+  const foldable = columns.some(({ folds }) => folds === true)
+  const turn = (id: string | number) => () =>
+    setUnfolded(unfolded.includes(id) ? unfolded.filter((one) => one !== id) : [...unfolded, id])
   return (
     <table role="table">
       <caption className="visually-hidden">{caption}</caption>
@@ -472,15 +539,27 @@ export function Table<Row>({
         </tr>
       </thead>
       <tbody role="rowgroup">
-        {rows.map((row) => (
-          <tr key={idOf(row)} role="row" data-row={idOf(row)}>
-            {columns.map(({ head, cell, className }) => (
-              <td key={head} role="cell" data-head={head} className={className}>
-                <div className="cell">{cell(row)}</div>
-              </td>
-            ))}
-          </tr>
-        ))}
+        {rows.map((row) => {
+          const id = idOf(row)
+          const whole = unfolded.includes(id)
+          return (
+            <tr key={id} role="row" data-row={id} className={whole ? 'unfolded' : undefined}>
+              {columns.map(({ head, cell, className = '', folds = false }) => (
+                <td key={head} role="cell" data-head={head} className={folds ? `${className} folds` : className}>
+                  <div className="cell">{cell(row)}</div>
+                </td>
+              ))}
+              {foldable && (
+                <td role="cell" className="unfold">
+                  <button type="button" className="quiet" aria-expanded={whole} onClick={turn(id)}>
+                    {whole ? 'Less' : 'More'}
+                    <span className="visually-hidden"> of {id}</span>
+                  </button>
+                </td>
+              )}
+            </tr>
+          )
+        })}
       </tbody>
     </table>
   )
@@ -611,23 +690,36 @@ export function Confirm({
 }): ReactNode {
   const [error, setError] = useState<unknown>()
   const [busy, setBusy] = useState(false)
+  const here = useStillHere()
+  const form = useRef<HTMLFormElement>(null)
   const submit = (event: SubmitEvent): void => {
     event.preventDefault()
     if (busy) return
+    if (!ready) {
+      form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus()
+      return
+    }
     setBusy(true)
     setError(undefined)
-    act().then(onClose, (reason: unknown) => {
-      setBusy(false)
-      setError(reason)
-    })
+    // Whoever has closed this one may have opened another.
+    act().then(
+      () => {
+        if (here()) onClose()
+      },
+      (reason: unknown) => {
+        setBusy(false)
+        setError(reason)
+        if (!here()) announce(`${title} It was not done: ${told(reason, false).title}.`)
+      },
+    )
   }
   return (
     <Dialog title={title} onClose={onClose}>
-      <form onSubmit={submit}>
+      <form onSubmit={submit} ref={form} noValidate>
         {children}
         {error !== undefined && <Failure error={error} />}
         <div className="actions">
-          <button type="submit" className={danger ? 'danger' : 'primary'} disabled={!ready} aria-disabled={busy}>
+          <button type="submit" className={danger ? 'danger' : 'primary'} aria-disabled={busy}>
             {busy ? 'Working…' : verb}
           </button>
           <button type="button" onClick={onClose}>
@@ -672,6 +764,57 @@ export function Field({
       )}
     </div>
   )
+}
+
+/** A field for a number: says what is wrong with it, and what was understood where that is not plain. */
+export function NumberField({
+  label,
+  text,
+  reading,
+  onText,
+  hint,
+  error,
+  className,
+}: {
+  label: string
+  text: string
+  reading: Reading
+  onText: (text: string) => void
+  hint?: ReactNode
+  /** What else is wrong. An empty field says by itself only what its hint does. */
+  error?: string | undefined
+  className?: string
+}): ReactNode {
+  const wrong = text.trim() === '' || reading.value !== undefined ? undefined : reading.mistake
+  const understood = reading.value === undefined ? undefined : reading.shown
+  return (
+    <Field
+      label={label}
+      {...(className === undefined ? {} : { className })}
+      error={wrong ?? error}
+      hint={
+        <Fragment>
+          {understood !== undefined && <output className="understood">= {understood} </output>}
+          {hint}
+        </Fragment>
+      }
+    >
+      {(ids) => (
+        <input
+          {...ids}
+          inputMode="numeric"
+          autoComplete="off"
+          value={text}
+          onChange={(event) => onText(event.target.value)}
+        />
+      )}
+    </Field>
+  )
+}
+
+/** A name that somebody gave: its letters may run the other way, and must not take their neighbours with them. */
+export function Label({ text }: { text: string | null }): ReactNode {
+  return text === null ? <span className="muted">–</span> : <bdi className="label">{text}</bdi>
 }
 
 /** What a refusal says of its fields, by field. */

@@ -44,6 +44,7 @@ export const quotasSearch = (raw: Raw) =>
     page: number(raw['page']),
     beforeId: number(raw['beforeId']),
     owner: number(raw['owner']),
+    person: number(raw['person']),
     status: oneOf(STATUSES, raw['status']),
     label: text(raw['label']),
     deleted: raw['deleted'] === 'true' || raw['deleted'] === true ? (true as const) : undefined,
@@ -62,6 +63,7 @@ export const changesSearch = (raw: Raw) =>
     to: text(raw['to']),
     before: number(raw['before']),
   })
+export const everythingSearch = (raw: Raw) => defined({ q: text(raw['q']) })
 export const operationsSearch = (raw: Raw) => defined({ key: text(raw['key']), caller: text(raw['caller']) })
 
 export type OverviewSearch = ReturnType<typeof overviewSearch>
@@ -69,4 +71,5 @@ export type QuotasSearch = ReturnType<typeof quotasSearch>
 export type QuotaSearch = ReturnType<typeof quotaSearch>
 export type NewSearch = ReturnType<typeof newSearch>
 export type ChangesSearch = ReturnType<typeof changesSearch>
+export type EverythingSearch = ReturnType<typeof everythingSearch>
 export type OperationsSearch = ReturnType<typeof operationsSearch>

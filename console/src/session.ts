@@ -1,5 +1,16 @@
 import { isProblem, type Me, type Attempt, QuotaClient } from '@quota-service/client'
 import { useSyncExternalStore } from 'react'
+import { now } from './format.tsx'
+import {
+  comeBack,
+  endSession,
+  type Grant,
+  isReturn,
+  leave,
+  type Provider,
+  renew,
+  signedInByProvider,
+} from './provider.ts'
 
 /** Who uses the console, as far as is known. */
 export type Session =
@@ -45,11 +56,22 @@ export const DRAFTS = 'quota-console-draft:'
 
 /** In no component's state, so that no tool that shows those shows it. */
 let token = ''
+/** What the identity provider gave with it; undefined for a static token. */
+let grant: Grant | undefined
+let renewing: Promise<void> | undefined
+/** An access token that ends within this time is renewed first, in milliseconds. */
+const RENEW_BEFORE_MS = 30_000
+
+/** What the service says of signing in; a page that comes from elsewhere knows of tokens alone. */
+const told = JSON.parse(metaContent('quota-sign-in') || '{}') as { provider?: Provider; idleMinutes?: number }
+
+/** Where people sign in by name; undefined where there is no such place. */
+export const provider = told.provider
 
 /** Where the service is: where the page comes from, unless the page says otherwise (index.html). */
-const baseUrl = document.querySelector<HTMLMetaElement>('meta[name="quota-service"]')?.content.trim() || location.origin
+const baseUrl = metaContent('quota-service') || location.origin
 
-export const client = new QuotaClient({ baseUrl, token: async () => token, onAttempt: follow })
+export const client = new QuotaClient({ baseUrl, token: freshToken, onAttempt: follow })
 
 /** Is the service ready to work? Its own word, which needs no token. */
 export async function isReady(signal: AbortSignal): Promise<boolean> {
@@ -89,16 +111,36 @@ export async function signIn(given: string, keep: boolean): Promise<Me> {
   }
 }
 
-/** Forgets the token and all that was typed. */
+/** Leaves for the identity provider; what is typed is there when its owner comes back. */
+export async function signInByProvider(): Promise<void> {
+  if (provider !== undefined) await leave(provider)
+}
+
+/** Forgets the token and all that was typed, and ends the session at the identity provider, if it comes from there. */
 export function signOut(): void {
+  const given = grant
   token = ''
+  grant = undefined
   sessionStorage.removeItem(KEPT)
   for (const name of Object.keys(sessionStorage)) if (name.startsWith(DRAFTS)) sessionStorage.removeItem(name)
   session.set({ state: 'signedOut' })
+  if (provider !== undefined && given !== undefined) {
+    endSession(provider, given.idToken).catch((why: unknown) => session.set({ state: 'signedOut', why }))
+  }
 }
 
-/** Goes on with the token that was kept, if there is one. */
+/** Goes on where the identity provider sends back, or with what this tab was signed in by. */
 export async function resume(): Promise<void> {
+  if (provider !== undefined && (isReturn() || signedInByProvider())) {
+    session.set({ state: 'checking' })
+    try {
+      if (isReturn()) await take(await comeBack(provider))
+      else await leave(provider, true)
+    } catch (why) {
+      session.set({ state: 'signedOut', why })
+    }
+    return
+  }
   const kept = sessionStorage.getItem(KEPT)
   if (kept === null) return
   session.set({ state: 'checking' })
@@ -111,10 +153,78 @@ export async function resume(): Promise<void> {
   }
 }
 
+async function take(found: Grant | undefined): Promise<void> {
+  if (found === undefined) {
+    session.set({ state: 'signedOut' })
+    return
+  }
+  await signIn(found.token, false)
+  grant = found
+}
+
+/** The token, renewed where it ends soon. One that cannot be renewed is used for as long as it is good. */
+async function freshToken(): Promise<string> {
+  const { endsAt = Infinity, refreshToken } = grant ?? {}
+  if (provider !== undefined && grant !== undefined && refreshToken !== undefined && endsAt - now() < RENEW_BEFORE_MS) {
+    const before = grant
+    renewing ??= renew(provider, before)
+      .then((renewed) => {
+        // Not where somebody has signed out meanwhile.
+        if (grant !== before) return
+        grant = renewed
+        token = renewed.token
+      })
+      .catch(() => {
+        if (grant === before) grant = { ...before, refreshToken: undefined }
+      })
+      .finally(() => {
+        renewing = undefined
+      })
+    await renewing
+  }
+  return token
+}
+
+const IDLE_LOOK_MS = 5_000
+
+/** Signs out whoever has touched nothing for as long as the service allows. */
+export function watchIdleness(): void {
+  const minutes = told.idleMinutes ?? 0
+  if (minutes === 0) return
+  let touched = now()
+  for (const kind of ['pointerdown', 'keydown', 'wheel', 'touchstart'])
+    addEventListener(
+      kind,
+      () => {
+        touched = now()
+      },
+      { passive: true, capture: true },
+    )
+  setInterval(() => {
+    const { state } = session.get()
+    if (state === 'signedOut' || now() - touched < minutes * 60_000) return
+    signOut()
+    if (grant === undefined) session.set({ state: 'signedOut', why: new Idle(minutes) })
+  }, IDLE_LOOK_MS)
+}
+
+/** Why somebody was signed out who did nothing. */
+export class Idle extends Error {
+  override readonly name = 'Idle'
+  constructor(minutes: number) {
+    super(`Nothing was touched for ${minutes} minutes, so you were signed out.`)
+  }
+}
+
+function metaContent(name: string): string {
+  return document.querySelector<HTMLMetaElement>(`meta[name="${name}"]`)?.content.trim() ?? ''
+}
+
 /** To be told of every failure: where the token is not taken any more, somebody has to sign in again. */
 export function noteFailure(error: unknown): void {
-  const now = session.get()
-  if (isProblem(error, 'unauthenticated') && now.state === 'signedIn') session.set({ state: 'expired', me: now.me })
+  const current = session.get()
+  if (isProblem(error, 'unauthenticated') && current.state === 'signedIn')
+    session.set({ state: 'expired', me: current.me })
 }
 
 function follow({ requestId, status, waitMs }: Attempt): void {

@@ -1,4 +1,5 @@
 import type { ChangedSettings, Quota, Settings } from './desk.ts'
+import { readWhole, type Reading } from './whole-number.ts'
 import { amount, fromLocalInput, timeText, toLocalInput } from './format.tsx'
 
 /*
@@ -12,6 +13,11 @@ export type Typed = Record<Editable, string>
 
 export const UNITS = ['hour', 'day', 'week', 'month', 'year'] as const
 export const MOST = 1_000_000_000_000
+
+/** A total as it is typed. */
+export function readTotal(text: string): Reading {
+  return readWhole(text, { min: 0, max: MOST })
+}
 
 /** The settings that a quota of this type has. */
 export function editableOf(quotaType: 1 | 2): readonly Editable[] {
@@ -35,7 +41,9 @@ export function typedOf(quota: Quota): Typed {
 /** The fields that say something else than the record. */
 export function changedFields(typed: Typed, record: Quota): Editable[] {
   const shown = typedOf(record)
-  return editableOf(record.quotaType).filter((field) => typed[field] !== shown[field])
+  return editableOf(record.quotaType).filter((field) =>
+    field === 'total' ? readTotal(typed.total).value !== record.total : typed[field] !== shown[field],
+  )
 }
 
 /** What keeps a field from being sent, by field; what only the service can tell it tells. */
@@ -43,11 +51,9 @@ export function mistakes(
   typed: Pick<Typed, 'total' | 'expireAt' | 'cycleResetAt'>,
   quotaType: 1 | 2,
 ): Partial<Record<Editable, string>> {
-  const total = typed.total.trim() === '' ? NaN : Number(typed.total)
+  const total = readTotal(typed.total)
   return {
-    ...(Number.isInteger(total) && total >= 0 && total <= MOST
-      ? {}
-      : { total: `a whole number from 0 to ${amount(MOST)}` }),
+    ...(total.value === undefined ? { total: total.mistake } : {}),
     ...(quotaType === 1 && typed.expireAt === '' ? { expireAt: 'a total quota has an end' } : {}),
     ...(quotaType === 2 && typed.cycleResetAt === '' ? { cycleResetAt: 'a cycle quota has a next reset' } : {}),
   }
@@ -57,7 +63,7 @@ export function mistakes(
 export function settingsOf(typed: Typed, fields: readonly Editable[]): Settings {
   const all = {
     label: typed.label === '' ? null : typed.label,
-    total: Number(typed.total),
+    total: readTotal(typed.total).value ?? NaN,
     status: typed.status === 'disabled' ? ('disabled' as const) : ('active' as const),
     expireAt: fromLocalInput(typed.expireAt),
     cycleUnit: UNITS.find((unit) => unit === typed.cycleUnit) ?? null,

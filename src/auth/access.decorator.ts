@@ -18,6 +18,9 @@ export const ROUTE_CHANNEL = 'quota:channel'
 /** Metadata key of the scopes that a route keeps out. */
 export const CLOSED_TO = 'quota:closed-to'
 
+/** Metadata key of the rule that a query must meet which names another caller. */
+export const OTHERS_KEYS = 'quota:others-keys'
+
 /** Name of the security scheme in the API document. */
 export const BEARER_SCHEME = 'bearer'
 
@@ -64,6 +67,14 @@ export function AdminAuth(channel: ChannelScope): ClassDecorator & MethodDecorat
 /** Keeps tokens of these scopes out of a route that its rule would leave to them. */
 export function ClosedTo(...scopes: Scope[]): ClassDecorator & MethodDecorator {
   return SetMetadata(CLOSED_TO, scopes)
+}
+
+/**
+ * Lets a query name a `caller` other than the one who asks only where the role also meets another rule.
+ * @param access the rule of the channel's quotas
+ */
+export function OthersKeys(access: AccessRule): MethodDecorator {
+  return SetMetadata(OTHERS_KEYS, access)
 }
 
 function openable(access: AccessRule, openedBy: OpeningFlag | undefined): ClassDecorator & MethodDecorator {

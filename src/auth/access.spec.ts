@@ -10,12 +10,15 @@ import { AdminGuard } from './admin.guard.js'
 import { Authenticator } from './authenticator.js'
 import { BearerStrategy } from './bearer.strategy.js'
 import { type Role, ROLES } from '../role/role.js'
+import { JwtVerifier } from './jwt.js'
+import { ProviderKeys } from './provider-keys.js'
 import { ServiceAuthGuard } from './service-auth.guard.js'
 import { Tokens } from './tokens.js'
 
 const config = loadConfig({})
 const clock = new SystemClock()
-const authenticator = new Authenticator(new BearerStrategy(new Tokens(config, clock), clock))
+const jwts = new JwtVerifier(config, clock, new ProviderKeys(config, clock))
+const authenticator = new Authenticator(new BearerStrategy(new Tokens(config, clock), clock, jwts))
 const access = new Access(authenticator, new ServiceAuthGuard(), new AdminGuard(), config)
 
 interface Asked {

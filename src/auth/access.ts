@@ -3,7 +3,7 @@ import { ExecutionContextHost } from '@nestjs/core/internal'
 import type { Request, Response } from 'express'
 import { Config } from '../config/config.js'
 import { ServiceError } from '../error/service-error.js'
-import { admits, keptOutBy, leaves, neededFor, type Scoped } from './access-rule.js'
+import { type AccessRule, admits, keptOutBy, leaves, neededFor, type Scoped } from './access-rule.js'
 import type { OpeningFlag } from './access.decorator.js'
 import { AdminGuard } from './admin.guard.js'
 import { Authenticator } from './authenticator.js'
@@ -16,6 +16,8 @@ export interface Guarded extends Scoped {
   readonly handler: string
   /** Configuration that opens the route to everybody. */
   readonly openedBy: OpeningFlag | undefined
+  /** The rule that a query must meet which names another `caller`; undefined where the route takes none. */
+  readonly othersKeys: AccessRule | undefined
 }
 
 /**
@@ -47,16 +49,24 @@ export class Access {
   }
 
   /**
-   * May the principal that was found call the route? Its role is asked first, then what narrows it.
+   * Decides whether the principal may send the request: by its role, its scopes, and the caller that the query names.
+   * Neither the rest of the query nor the body has been read by then (contract, §2).
    * @throws ServiceError forbidden
    */
   admit(request: Request, response: Response, route: Guarded): void {
     this.admitRole(request, response, route)
-    const scopes = request.principal?.scopes
-    if (scopes === undefined) return
-    for (const scope of scopes) {
+    for (const scope of request.principal?.scopes ?? []) {
       if (!leaves(scope, route)) throw new ServiceError('forbidden', keptOutBy(scope))
     }
+    if (route.othersKeys !== undefined) this.admitCaller(request, route.othersKeys)
+  }
+
+  private admitCaller({ query, principal }: Request, rule: AccessRule): void {
+    const named = [query['caller'] ?? []].flat()
+    // An empty name belongs to nobody; validation refuses it.
+    const others = named.some((name) => name !== '' && name !== principal?.name)
+    if (!others || (principal !== undefined && admits(rule, principal.role))) return
+    throw new ServiceError('forbidden', `only a token of the role ${rule} or above may look up keys of another caller`)
   }
 
   private admitRole(request: Request, response: Response, route: Guarded): void {

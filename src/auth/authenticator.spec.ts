@@ -1,15 +1,19 @@
 import { describe, expect, it } from '@jest/globals'
-import { SystemClock } from '../clock/clock.js'
+import { Clock, SystemClock } from '../clock/clock.js'
 import { loadConfig } from '../config/config.js'
 import { Authenticator, Unauthenticated } from './authenticator.js'
 import { BearerStrategy } from './bearer.strategy.js'
+import { JwtVerifier } from './jwt.js'
+import { ProviderKeys } from './provider-keys.js'
 import { hashOf, newToken } from './token.js'
 import { Tokens } from './tokens.js'
 
 const entry = (name: string, role: string, token: string) => `${name}:${role}:${hashOf(token).toString('hex')}`
 const clock = new SystemClock()
+const config = loadConfig({})
+const jwts = new JwtVerifier(config, clock, new ProviderKeys(config, clock))
 const tokensOf = (env: NodeJS.ProcessEnv) => new Tokens(loadConfig(env), clock)
-const authenticatorOf = (tokens: Tokens) => new Authenticator(new BearerStrategy(tokens, clock))
+const authenticatorOf = (tokens: Tokens) => new Authenticator(new BearerStrategy(tokens, clock, jwts))
 const good = authenticatorOf(
   tokensOf({
     AUTH_TOKENS: [entry('a', 'usage', 'one'), entry('b', 'admin', 'two'), entry('b', 'admin', 'three')].join(','),
@@ -24,7 +28,7 @@ describe('the authenticator', () => {
     ['bearer two', { name: 'b', role: 'admin' }],
     ['BEARER three', { name: 'b', role: 'admin' }],
   ])('knows %s', async (authorization, principal) => {
-    await expect(ask(authorization)).resolves.toEqual(principal)
+    await expect(ask(authorization)).resolves.toMatchObject(principal)
   })
 
   it.each([
@@ -62,10 +66,14 @@ describe('the authenticator', () => {
 describe('a token with an end', () => {
   const end = Date.parse('2027-01-01T00:00:00Z')
   let now = end
-  const present = { now: () => now }
+  const present = new (class extends Clock {
+    override now(): number {
+      return now
+    }
+  })()
   const env = { AUTH_TOKENS: `${entry('a', 'usage', 'one')}:2027-01-01T00:00:00Z,${entry('a', 'usage', 'two')}` }
   const tokens = new Tokens(loadConfig(env), present)
-  const authenticator = new Authenticator(new BearerStrategy(tokens, present))
+  const authenticator = new Authenticator(new BearerStrategy(tokens, present, jwts))
   const asked = async (token: string): Promise<string> =>
     authenticator.authenticate({ authorization: `Bearer ${token}` }, []).then(
       ({ name }) => name,
@@ -104,7 +112,7 @@ describe('tokens', () => {
     ])
     const authenticator = authenticatorOf(tokens)
     for (const { name, role, token } of tokens.made) {
-      await expect(authenticator.authenticate({ authorization: `Bearer ${token}` }, [])).resolves.toEqual({
+      await expect(authenticator.authenticate({ authorization: `Bearer ${token}` }, [])).resolves.toMatchObject({
         name,
         role,
       })

@@ -1,13 +1,35 @@
+import type { Instant } from '../quota/instant.js'
 import type { Role } from '../role/role.js'
 import type { Scope } from '../role/scope.js'
 
+/** Where the service knows a principal from: its own list of tokens, or the identity provider. */
+export const PRINCIPAL_SOURCES = ['token', 'oidc'] as const
+export type PrincipalSource = (typeof PRINCIPAL_SOURCES)[number]
+
 /** Who calls. */
 export interface Principal {
-  /** The token's name; two tokens may share it while one replaces the other. Idempotency keys belong to it. */
+  /** For showing: the token's name, or `oidc:` and a name that the identity provider tells. */
   readonly name: string
+  /**
+   * What belongs to a principal belongs to this: idempotency keys, operations of its own, its turn. The token's name,
+   * which two tokens may share while one replaces the other; of the identity provider's principals a digest of `iss`
+   * and `sub`, since their names may change and be given to others.
+   */
+  readonly id: string
   readonly role: Role
   /** What narrows the role; undefined where nothing does. */
   readonly scopes: readonly Scope[] | undefined
+  readonly source: PrincipalSource
+  /** When the token ends; null where it has no end. */
+  readonly expiresAt: Instant | null
+}
+
+/** Before the names and ids of the identity provider's principals; no static token's name has a colon. */
+export const OIDC_PREFIX = 'oidc:'
+
+/** A principal in a metric: those of the identity provider, of whom there may be any number, are one. */
+export function principalLabel(nameOrId: string): string {
+  return nameOrId.startsWith(OIDC_PREFIX) ? 'oidc' : nameOrId
 }
 
 declare module 'express-serve-static-core' {

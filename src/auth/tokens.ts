@@ -102,7 +102,7 @@ function knownBy(entries: readonly TokenEntry[]): readonly KnownToken[] {
   return Object.freeze(
     entries.map(({ name, role, scopes, hash, notAfter }) => ({
       hash,
-      principal: Object.freeze({ name, role, scopes }),
+      principal: Object.freeze({ name, id: name, role, scopes, source: 'token', expiresAt: notAfter ?? null }),
       notAfter,
     })),
   )

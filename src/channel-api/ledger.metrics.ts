@@ -1,4 +1,5 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
+import { principalLabel } from '../auth/principal.js'
 import type { DriftWatch } from '../ledger/drift-watch.js'
 import type { EngineObserver } from '../ledger/engine.js'
 import type { Ledger } from '../ledger/ledger.js'
@@ -47,8 +48,8 @@ export function measureLedger<Q extends QuotaRow>(registry: Registry, ledger: Le
     () =>
       new Counter({
         name: 'quota_requests_total',
-        help: 'Requests to the ledger by kind and by what became of them: done, replayed, or the code of the refusal.',
-        labelNames: ['channel', 'kind', 'result'],
+        help: 'Requests to the ledger by kind and by what became of them: done, replayed, or the code of the refusal; for unavailable with its reason.',
+        labelNames: ['channel', 'kind', 'result', 'reason'],
         registers,
       }),
   )
@@ -58,6 +59,10 @@ export function measureLedger<Q extends QuotaRow>(registry: Registry, ledger: Le
     'quota_lanes_busy',
     'Batches at the database: one while it keeps up, more where the queue is deep, the disk slow or a row locked.',
   ).add(channel, () => ledger.engine.busyLanes)
+  gauge(
+    'quota_owner_locked_seconds',
+    'For how long the owner that has been kept locked longest by somebody else has been; 0 where none is.',
+  ).add(channel, () => ledger.engine.locks.longestSeconds())
   const byPrincipal = metric(registry, QUEUE_BY_PRINCIPAL, () => new PrincipalGauge(registers))
   byPrincipal.add(channel, () => ledger.engine.depthByCaller)
   const holds = gauge('quota_open_holds', 'Reservations that are neither settled nor due.')
@@ -85,8 +90,8 @@ export function measureLedger<Q extends QuotaRow>(registry: Registry, ledger: Le
       wait.observe({ channel }, waitedSeconds)
       took.observe({ channel }, tookSeconds)
     },
-    answered(kind, result) {
-      answers.inc({ channel, kind, result })
+    answered(kind, result, reason) {
+      answers.inc(reason === undefined ? { channel, kind, result } : { channel, kind, result, reason })
     },
     retried(fault, cause) {
       reruns.inc({ channel, fault, cause })
@@ -128,7 +133,7 @@ class PrincipalGauge extends Gauge<'channel' | 'principal'> {
       collect() {
         this.reset()
         for (const [channel, read] of sources) {
-          for (const [principal, depth] of read()) this.set({ channel, principal }, depth)
+          for (const [id, depth] of read()) this.inc({ channel, principal: principalLabel(id) }, depth)
         }
       },
     })

@@ -20,6 +20,7 @@ import { parseCursor } from '../ledger/expiring-reader.js'
 import { oldest } from '../ledger/refusal-reader.js'
 import { REFUSAL_CODES, type RefusalCode } from '../ledger/refusal.entity.js'
 import type { Instant } from '../quota/instant.js'
+import { MAX_AMOUNT } from '../quota/quota.js'
 import { periodViolations, periodOf } from './period.js'
 
 /** How far ahead one looks for what ends, in days. */
@@ -128,6 +129,9 @@ export class TopRefusalsQuery {
   page_size?: number
 }
 
+/** The one value of `amounts`. */
+const AMOUNTS = 'true'
+
 /** Which refusals to show; each channel adds the owner. Both ends are compared with the beginning of the hour. */
 export abstract class RefusalsFields {
   /** Only hours that began at this instant or later, at most 31 days ago; absent: 31 days ago. */
@@ -137,6 +141,10 @@ export abstract class RefusalsFields {
   /** Only hours that began before this instant. */
   @InstantField({ optional: true })
   to?: string
+
+  /** Says of each count which amounts were refused. */
+  @ChoiceField([AMOUNTS], { optional: true, example: AMOUNTS })
+  amounts?: typeof AMOUNTS
 
   /** Asked by the pipe. */
   violations(): FieldError[] {
@@ -190,6 +198,18 @@ export class RefusalDto {
   /** The last one. */
   @ResponseInstant()
   last_at!: string
+
+  /** The smallest amount asked for; there with `amounts=true` alone, as the two below, and null where amounts were not kept yet. */
+  @ResponseInteger({ min: 1, max: MAX_AMOUNT, nullable: true, optional: true, example: 1 })
+  smallest?: number | null
+
+  /** The largest amount asked for. */
+  @ResponseInteger({ min: 1, max: MAX_AMOUNT, nullable: true, optional: true, example: 20 })
+  largest?: number | null
+
+  /** The amount asked for at `last_at`. */
+  @ResponseInteger({ min: 1, max: MAX_AMOUNT, nullable: true, optional: true, example: 5 })
+  last?: number | null
 }
 
 /** An owner's refusals by hour, newest first. */

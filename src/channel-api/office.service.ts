@@ -2,6 +2,7 @@ import type { Clock } from '../clock/clock.js'
 import { validationFailed } from '../error/service-error.js'
 import { DEFAULT_PAGE_SIZE } from '../http/field.decorator.js'
 import type { ChangeReader, ChangesPage } from '../ledger/change-reader.js'
+import type { Caller } from '../ledger/ledger.js'
 import type { Channel } from '../ledger/channel.js'
 import { type ExpiringPage, type ExpiringReader, parseCursor } from '../ledger/expiring-reader.js'
 import type { OwnerReader, OwnersPage } from '../ledger/owner-reader.js'
@@ -39,33 +40,37 @@ export class OfficeService<Q extends QuotaRow> {
   ) {}
 
   /** A page of everybody who ever had a quota. */
-  async owners({ after, page_size: size = DEFAULT_PAGE_SIZE }: OwnersQuery): Promise<OwnersPage> {
-    return this.readers.owners.page(after, size)
+  async owners(
+    { id: asking }: Caller,
+    { after, page_size: size = DEFAULT_PAGE_SIZE }: OwnersQuery,
+  ): Promise<OwnersPage> {
+    return this.readers.owners.page(asking, after, size)
   }
 
   /** A page of the changes of all quotas, newest first. */
-  async changes(query: ChangesFields): Promise<ChangesPage> {
+  async changes({ id: asking }: Caller, query: ChangesFields): Promise<ChangesPage> {
     const ownerId = optionalOwnerOf(this.channel, query)
     const { actor, action, quota_id: quotaId, request_id: requestId, before } = query
     const filter = { actor, action, quotaId, ownerId, requestId, ...periodOf(query) }
-    return this.readers.changes.page(filter, before, query.page_size ?? DEFAULT_PAGE_SIZE)
+    return this.readers.changes.page(asking, filter, before, query.page_size ?? DEFAULT_PAGE_SIZE)
   }
 
   /** Who was refused most. */
-  async topRefusals(query: TopRefusalsQuery): Promise<{ items: TopRefusalView[] }> {
-    return this.readers.refusals.top(hoursOf(query), query.page_size ?? DEFAULT_PAGE_SIZE)
+  async topRefusals({ id: asking }: Caller, query: TopRefusalsQuery): Promise<{ items: TopRefusalView[] }> {
+    return this.readers.refusals.top(asking, hoursOf(query), query.page_size ?? DEFAULT_PAGE_SIZE)
   }
 
   /** One owner's refusals, hour by hour. */
-  async refusals(query: RefusalsFields): Promise<{ items: RefusalView[] }> {
+  async refusals({ id: asking }: Caller, query: RefusalsFields): Promise<{ items: RefusalView[] }> {
     const violations = query.violationsAt(this.clock.now())
     if (violations.length > 0) throw validationFailed(violations)
-    return this.readers.refusals.ofOwner(ownerOf(this.channel, query), periodOf(query))
+    const { refusals } = this.readers
+    return refusals.ofOwner(asking, ownerOf(this.channel, query), periodOf(query), query.amounts !== undefined)
   }
 
   /** A page of the quotas that end soon. */
-  async expiring(query: ExpiringQuery): Promise<ExpiringPage> {
+  async expiring({ id: asking }: Caller, query: ExpiringQuery): Promise<ExpiringPage> {
     const cursor = query.cursor === undefined ? undefined : parseCursor(query.cursor)
-    return this.readers.expiring.page(daysOf(query), cursor, query.page_size ?? DEFAULT_PAGE_SIZE)
+    return this.readers.expiring.page(asking, daysOf(query), cursor, query.page_size ?? DEFAULT_PAGE_SIZE)
   }
 }

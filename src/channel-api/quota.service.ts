@@ -32,8 +32,8 @@ export class QuotaService<Q extends QuotaRow> {
   }
 
   /** A page of live quotas, newest first, as the JSON that all who ask for it at once share. */
-  async list(query: QuotaListFields): Promise<string> {
-    return this.reader.listAsJson(filterOf(query, wantedPeople(this.channel, query)), pagingOf(query))
+  async list({ id: asking }: Caller, query: QuotaListFields): Promise<string> {
+    return this.reader.listAsJson(asking, filterOf(query, wantedPeople(this.channel, query)), pagingOf(query))
   }
 
   /** The sums of an owner's active quotas. */
@@ -72,7 +72,7 @@ export class QuotaService<Q extends QuotaRow> {
   }
 
   /** A page of what was changed in a quota's settings, newest first. */
-  async changes(id: number, query: PageQuery): Promise<Page<ChangeView>> {
-    return this.reader.changes(id, pagingOf(query))
+  async changes({ id: asking }: Caller, id: number, query: PageQuery): Promise<Page<ChangeView>> {
+    return this.reader.changes(asking, id, pagingOf(query))
   }
 }

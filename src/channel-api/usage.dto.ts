@@ -31,6 +31,9 @@ import { MAX_AMOUNT } from '../quota/quota.js'
 import { periodViolations } from './period.js'
 
 const amount = { max: MAX_AMOUNT } as const
+/** Stands for everybody who has spent lately, where a key is looked for; no principal has this name. */
+export const EVERY_CALLER = '*'
+
 /** How long a hold lasts where the caller does not say. */
 export const DEFAULT_TTL_SECONDS = 600
 /** The longest a hold lasts: a day. */
@@ -95,6 +98,9 @@ export abstract class CheckFields {
   amount!: number
 }
 
+/** The one value of `made_by`. */
+const MADE_BY = 'true'
+
 /**
  * What a page of the ledger is asked by, beside the owner: exactly one of owner, quota and key. A key stands for one operation, so nothing but its
  * caller goes with it.
@@ -104,11 +110,14 @@ export abstract class LedgerFields {
   @IntegerField({ optional: true, min: 1, max: Number.MAX_SAFE_INTEGER, example: 12 })
   quota_id?: number
 
-  /** Only the operation that this key made or refunded. */
+  /** Only what this key made or refunded: one operation, or with `caller=*` one for each caller who has sent it. */
   @KeyField({ optional: true })
   idempotency_key?: string
 
-  /** Whose key it is, by the principal's name; without it, the asking one's. Another's needs the role that the quotas need. */
+  /**
+   * Whose key it is, by the principal's name; without it, the asking one's. `*` looks under every name that has spent in this channel in the last 31 days, newest
+   * operation first, at most 20. Another's, and `*`, need the role that the quotas need.
+   */
   @ExactTextField({ optional: true, example: 'mailer' })
   caller?: string
 
@@ -135,6 +144,10 @@ export abstract class LedgerFields {
   /** Operations on a page. */
   @PageSizeField()
   page_size?: number
+
+  /** Says of each operation who made it, and with which key. */
+  @ChoiceField([MADE_BY], { optional: true, example: MADE_BY })
+  made_by?: typeof MADE_BY
 }
 
 /** What goes with an owner or a quota, and not with a key. */
@@ -246,6 +259,17 @@ export abstract class OperationFields {
   /** When it was made. */
   @ResponseInstant()
   created_at!: string
+}
+
+/** Who made an operation. */
+export class MadeByDto {
+  /** The name of the principal who spent or held. */
+  @ResponseText({ example: 'mailer' })
+  actor!: string
+
+  /** The key that it was sent with. */
+  @ResponseText({ nullable: true, example: 'msg-8841' })
+  idempotency_key!: string | null
 }
 
 /** Would an amount fit now? */

@@ -24,6 +24,7 @@ import {
   type CommitDto,
   type ConsumeFields,
   DEFAULT_TTL_SECONDS,
+  EVERY_CALLER,
   type LedgerFields,
   type RefundDto,
   type ReserveFields,
@@ -91,22 +92,30 @@ export class UsageService<Q extends QuotaRow> {
     const ownerId = optionalOwnerOf(this.channel, query)
     const { quota_id: quotaId, idempotency_key: key, caller, before, state, kind } = query
     const { usage, upkeep } = this.readers
-    if (key !== undefined) return usage.byKey(asking, caller ?? asking.name, key)
+    const shown = async (page: LedgerPage): Promise<LedgerPage> =>
+      query.made_by === undefined ? page : usage.withMakers(asking, page)
+    if (key !== undefined) return shown(await usage.byKey(asking, await this.callersOf(asking, caller), key))
     const of = ownerId === undefined ? { quotaId: quotaId ?? 0 } : { ownerId }
     const size = query.page_size ?? DEFAULT_PAGE_SIZE
-    const page = await usage.ledger(asking, of, before, size, { state, kind, ...periodOf(query) })
+    const page = await shown(await usage.ledger(asking, of, before, size, { state, kind, ...periodOf(query) }))
     return upkeep.beginsAt === null ? page : { ...page, begins_at: formatInstant(upkeep.beginsAt) }
   }
 
+  /** Whose keys are meant: those of whoever asks, of a name, or of everybody. */
+  private async callersOf(asking: Caller, name: string | undefined): Promise<readonly string[]> {
+    if (name === undefined || name === asking.name) return [asking.id]
+    return name === EVERY_CALLER ? this.ledger.callers.recent() : this.ledger.callers.named(name)
+  }
+
   /** What was used, hour by hour or day by day, oldest first. */
-  async series(query: SeriesFields): Promise<SeriesView> {
+  async series({ id: asking }: Caller, query: SeriesFields): Promise<SeriesView> {
     const now = this.clock.now()
     const violations = query.violationsAt(now)
     if (violations.length > 0) throw validationFailed(violations)
     const ownerId = optionalOwnerOf(this.channel, query)
     const of = ownerId === undefined ? { quotaId: query.quota_id ?? 0 } : { ownerId }
     const { step, from, to } = query.stretchAt(now)
-    return this.readers.series.series(of, step, from, to)
+    return this.readers.series.series(asking, of, step, from, to)
   }
 
   /** What was done with an operation, oldest first. */
@@ -126,7 +135,14 @@ export class UsageService<Q extends QuotaRow> {
     items: readonly unknown[],
     itemType: new () => T,
   ): Promise<string> {
-    this.ledger.assureRoom(caller, items.length)
+    return this.ledger.together(caller, items.length, async () => this.consumeItems(caller, items, itemType))
+  }
+
+  private async consumeItems<T extends BatchItemFields>(
+    caller: Caller,
+    items: readonly unknown[],
+    itemType: new () => T,
+  ): Promise<string> {
     const slice = new TimeSlice()
     const ownerOfKey = new Map<string, number>()
     const answers: Promise<Outcome>[] = []
@@ -145,7 +161,7 @@ export class UsageService<Q extends QuotaRow> {
           open = []
         }
         ownerOfKey.set(key, ownerId)
-        answer = this.ledger.consume(caller, ownerId, item.amount, key)
+        answer = this.ledger.consume(caller, ownerId, item.amount, key, true)
       }
       // Looked at below, once all are under way.
       answer.catch(() => undefined)

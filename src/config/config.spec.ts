@@ -6,9 +6,11 @@ import { rootCertificates } from 'node:tls'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import express from 'express'
 import { ConfigError, loadConfig, loadDatabaseConfig, type ServerConfig } from './config.js'
+import { parseTokensFile } from './token-entries.js'
 
 const DIGEST = createHash('sha256').update('one').digest('hex')
 const OTHER = createHash('sha256').update('two').digest('hex')
+const THIRD = createHash('sha256').update('three').digest('hex')
 const PRODUCTION = {
   NODE_ENV: 'production',
   AUTH_TOKENS: `ops:admin:${DIGEST}`,
@@ -43,13 +45,14 @@ describe('loadConfig', () => {
       docsPublic: false,
       metricsPublic: false,
       console: true,
+      consoleIdleMinutes: 0,
       verifyBackground: true,
       logLevel: 'info',
       logFormat: 'text',
       shutdownGraceSeconds: 25,
       shutdownDelaySeconds: 1,
       queueLimit: 10_000,
-      principalQueueLimit: 2_500,
+      principalQueueLimit: 4_000,
       principalRequests: 256,
       principalBodyBytes: 250_000,
       maxConnections: 2_000,
@@ -111,6 +114,7 @@ describe('loadConfig', () => {
       docsPublic: true,
       metricsPublic: true,
       console: false,
+      consoleIdleMinutes: 0,
       verifyBackground: false,
       logLevel: 'debug',
       logFormat: 'json',
@@ -443,6 +447,19 @@ describe('AUTH_TOKENS', () => {
         'AUTH_TOKENS, entry 2: another entry of that name has other scopes',
       ])
     }
+  })
+
+  it('refuses two names that differ in case alone, and not one name twice', () => {
+    const why = 'another entry has a name that differs in case alone: write both the same way, or rename one'
+    expect(mistakes({ AUTH_TOKENS: `Mailer:usage:${DIGEST},mailer:usage:${OTHER}` })).toEqual([
+      `AUTH_TOKENS, entry 2: ${why}`,
+    ])
+    expect(mistakes({ AUTH_TOKENS: `mailer:usage:${DIGEST},MAILER:admin:${OTHER}` })).toEqual([
+      `AUTH_TOKENS, entry 2: ${why}`,
+    ])
+    expect(mistakes({ AUTH_TOKENS: `mailer:usage:${DIGEST},mailer:usage:${OTHER}` })).toEqual([])
+    const file = `Mailer:usage:${DIGEST}\nother:usage:${OTHER}\nmailer:usage:${THIRD}\n`
+    expect(parseTokensFile(file).mistakes).toEqual([`AUTH_TOKENS_FILE, entry 3: ${why}`])
   })
 
   it('refuses one name with two roles, and one token twice', () => {

@@ -1,6 +1,7 @@
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
+import { type OidcConfig, readOidc } from './oidc.js'
 import { parseTokens, parseTokensFile, type ReadTokens, type TokenEntry, TOKENS_FILE } from './token-entries.js'
 
 /** How much the log tells: each level also tells what the ones before it do. */
@@ -76,6 +77,8 @@ export abstract class Config {
   abstract readonly tokens: readonly TokenEntry[]
   /** The file that the tokens stand in, which is read again when it changes; undefined where there is none. */
   abstract readonly tokensFile: string | undefined
+  /** The identity provider whose tokens are admitted beside these; undefined: none. */
+  abstract readonly oidc: OidcConfig | undefined
   /** Origins whose pages may call, exactly as browsers write them. Empty: none. */
   abstract readonly corsOrigins: readonly string[]
   /** Are `/docs` and `/openapi.json` open to everybody? */
@@ -84,6 +87,8 @@ export abstract class Config {
   abstract readonly metricsPublic: boolean
   /** Is the console served under `/admin`? */
   abstract readonly console: boolean
+  /** Minutes without a touch after which the console signs somebody out, 0 … 1440; 0: never. */
+  abstract readonly consoleIdleMinutes: number
   /** Does this instance look in the background whether counters and ledger agree? */
   abstract readonly verifyBackground: boolean
   abstract readonly logLevel: LogLevel
@@ -425,17 +430,19 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
     metricsHost: read.text('METRICS_HOST') ?? read.text('HOST') ?? DEFAULT_HOST,
     database: Object.freeze(readDatabase(read, production)),
     ...readTokens(read, production),
+    oidc: readOidc(read),
     corsOrigins: Object.freeze(readOrigins(read)),
     docsPublic: read.flag('DOCS_PUBLIC'),
     metricsPublic: read.flag('METRICS_PUBLIC'),
     console: read.flag('CONSOLE', true),
+    consoleIdleMinutes: read.integer('CONSOLE_IDLE_MINUTES', 0, 0, 1440),
     verifyBackground: read.flag('VERIFY_BACKGROUND', true),
     logLevel: read.choice('LOG_LEVEL', 'info', LOG_LEVELS),
     logFormat: read.choice('LOG_FORMAT', production ? 'json' : 'text', ['json', 'text']),
     shutdownGraceSeconds: read.integer('SHUTDOWN_GRACE_SECONDS', 25, 1, 3600),
     shutdownDelaySeconds: read.integer('SHUTDOWN_DELAY_SECONDS', 1, 0, 600),
     queueLimit: read.integer('QUEUE_LIMIT', 10_000, 1, 1_000_000),
-    principalQueueLimit: read.integer('PRINCIPAL_QUEUE_LIMIT', 2_500, 1, 1_000_000),
+    principalQueueLimit: read.integer('PRINCIPAL_QUEUE_LIMIT', 4_000, 1, 1_000_000),
     principalRequests: read.integer('PRINCIPAL_REQUESTS', 256, 1, 100_000),
     principalBodyBytes: read.integer('PRINCIPAL_BODY_BYTES', 250_000, 1, 100_000_000),
     maxConnections: read.integer('MAX_CONNECTIONS', 2_000, 10, 100_000),

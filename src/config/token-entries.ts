@@ -59,6 +59,8 @@ export function parseTokens(entries: readonly string[], source: string): ReadTok
   /** By name: tokens of one name are one caller. */
   const rights = new Map<string, { readonly role: Role; readonly scopes: string }>()
   const hashes = new Set<string>()
+  /** The name as it was first written, by what people take for the same. */
+  const written = new Map<string, string>()
   for (const [index, entry] of entries.entries()) {
     // The time has colons of its own.
     const [name = '', roleText = '', hash = '', ...time] = entry.split(':')
@@ -74,6 +76,8 @@ export function parseTokens(entries: readonly string[], source: string): ReadTok
       ...(hash === '' || /^[0-9a-f]{64}$/i.test(hash) ? [] : ['the digest must be the 64 hex digits of a SHA-256']),
     ]
     if (hashes.has(hash.toLowerCase())) mistakes.push('another entry has the same digest')
+    if ((written.get(name.toLowerCase()) ?? name) !== name)
+      mistakes.push('another entry has a name that differs in case alone: write both the same way, or rename one')
     const other = rights.get(name)
     const scopeList = scopes?.join() ?? ''
     if (role !== undefined && other !== undefined) {
@@ -83,6 +87,7 @@ export function parseTokens(entries: readonly string[], source: string): ReadTok
     allMistakes.push(...mistakes.map((mistake) => `${source}, entry ${index + 1}: ${mistake}`))
     if (mistakes.length > 0 || role === undefined) continue
     hashes.add(hash.toLowerCase())
+    written.set(name.toLowerCase(), name)
     rights.set(name, { role, scopes: scopeList })
     tokens.push(Object.freeze({ name, role, scopes, hash: Buffer.from(hash, 'hex'), notAfter }))
   }

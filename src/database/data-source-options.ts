@@ -64,8 +64,8 @@ export function dataSourceOptions(
       },
     }
   }
-  // Units of work have as many of their own: see `Pools`.
-  const connections = purpose === 'service' ? Math.max(1, Math.floor(config.poolSize / 2)) : 2
+  // Units of work have as many of their own: see `Pools`. Of those for reads one is kept for looks at the store.
+  const connections = purpose === 'service' ? Math.max(2, Math.floor(config.poolSize / 2)) : 2
   const server = serverOptions(config)
   const { connectTimeout, timezone, dateStrings, supportBigNumbers, bigNumberStrings, ...pooling } = CONNECTING
   return {

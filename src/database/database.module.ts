@@ -1,19 +1,22 @@
 import { type DynamicModule, Global, Module } from '@nestjs/common'
 import { TypeOrmModule } from '@nestjs/typeorm'
 import { DataSource, type EntityTarget } from 'typeorm'
+import { Clock } from '../clock/clock.js'
 import { Config } from '../config/config.js'
 import { dataSourceOptions } from './data-source-options.js'
 import { Readiness } from './readiness.js'
+import { StoreClock } from './store-clock.js'
 import { UnitOfWork } from './unit-of-work.js'
 
-/** The connection to the store, whose schema `migrate` has brought up to date, and the one way to use it. */
+/** The connection to the store, whose schema `migrate` has brought up to date, the one way to use it, and its time. */
 @Global()
 @Module({
   providers: [
     { provide: UnitOfWork, inject: [DataSource], useFactory: (dataSource: DataSource) => new UnitOfWork(dataSource) },
+    { provide: Clock, inject: [UnitOfWork], useFactory: async (work: UnitOfWork) => StoreClock.of(work) },
     Readiness,
   ],
-  exports: [UnitOfWork, Readiness],
+  exports: [UnitOfWork, Clock, Readiness],
 })
 export class DatabaseModule {
   /** @param entities every entity of the service */

@@ -45,6 +45,27 @@ export async function migrate(
 }
 
 /**
+ * Takes back the migration that ran last, with the data in what it made. Nobody may use what it made any more.
+ * @returns its name; undefined where there is none
+ * @throws what the last of several tries failed of; that this version does not know it, since a newer one ran it
+ */
+export async function migrateBack(
+  config: DatabaseConfig,
+  entities: readonly EntityTarget<unknown>[],
+): Promise<string | undefined> {
+  if (isAbsent(config)) return undefined
+  return connected(config, entities, async (dataSource, runner) => {
+    const run = async () => {
+      const last = (await recorded(dataSource, runner)).at(-1)
+      if (last !== undefined && notKnown([last]).length > 0) throw new UnknownMigration(last)
+      if (last !== undefined) await new Executor(dataSource, runner, true).undoLastMigration()
+      return last
+    }
+    return config.kind === 'sqlite' ? underWriteLock(runner, run) : underNamedLock(runner, run)
+  })
+}
+
+/**
  * What `migrate` would send at this moment, as a script; nothing is changed, no table is made and no file.
  * @returns statements, each with its semicolon, and remarks (`-- …`): before those of each migration its name, and
  *   where what it writes depends on rows that it will find
@@ -80,8 +101,29 @@ async function runPending(
   const empty = (await recorded(dataSource, runner)).length === 0
   const executor = new Executor(dataSource, runner, finish || empty, begins)
   if ((await executor.getPendingMigrations()).length === 0) return []
+  await ensureAscii(runner)
   await ensureMetadataTable(runner)
   return (await executor.executePendingMigrations()).map(({ name }) => name)
+}
+
+/** The only ones of MySQL and MariaDB that do not hold ASCII as the text that it is. */
+const NOT_ASCII: readonly unknown[] = ['binary', 'swe7']
+
+/** The database's default character set is one that tables of the service must not have. */
+class UnfitCharacterSet extends Error {}
+
+/** New tables take the database's default character set, and hold ASCII. */
+async function ensureAscii(runner: QueryRunner): Promise<void> {
+  if (runner.dataSource.options.type === 'better-sqlite3') return
+  const [row] = (await runner.query('SELECT @@character_set_database AS name, DATABASE() AS `database`')) as {
+    name: string
+    database: string
+  }[]
+  if (row === undefined || !NOT_ASCII.includes(row.name)) return
+  throw new UnfitCharacterSet(
+    `the default character set of the database ${row.database} is ${row.name}, which does not hold ASCII text: ` +
+      `ALTER DATABASE \`${row.database}\` CHARACTER SET utf8mb4, then start again`,
+  )
 }
 
 /**
@@ -130,7 +172,7 @@ class Executor extends MigrationExecutor {
     dataSource: DataSource,
     runner: QueryRunner,
     private readonly finish: boolean,
-    private readonly begins: (name: string) => void,
+    private readonly begins: (name: string) => void = () => undefined,
   ) {
     super(dataSource, runner)
   }
@@ -220,7 +262,7 @@ export async function migrationStates(
 }
 
 /** Is it a SQLite file that nobody has made yet? */
-function isAbsent(config: DatabaseConfig): boolean {
+export function isAbsent(config: DatabaseConfig): boolean {
   return config.kind === 'sqlite' && statSync(config.path, { throwIfNoEntry: false }) === undefined
 }
 
@@ -232,6 +274,12 @@ async function recorded(dataSource: DataSource, runner: QueryRunner): Promise<st
   )
 }
 
+class UnknownMigration extends Error {
+  constructor(name: string) {
+    super(`${name} was run by a newer version, which alone can take it back`)
+  }
+}
+
 class WaitedInVain extends Error {
   constructor(options?: ErrorOptions) {
     super(`another process has been migrating for ${LOCK_WAIT_SECONDS} s`, options)
@@ -239,7 +287,7 @@ class WaitedInVain extends Error {
 }
 
 /** Does something on a connection of its own, and does it again where that may help. */
-async function connected<T>(
+export async function connected<T>(
   config: DatabaseConfig,
   entities: readonly EntityTarget<unknown>[],
   work: (dataSource: DataSource, runner: QueryRunner) => Promise<T>,
@@ -260,6 +308,8 @@ async function connected<T>(
       // waited enough.
       const hopeless =
         error instanceof WaitedInVain ||
+        error instanceof UnfitCharacterSet ||
+        error instanceof UnknownMigration ||
         failedForTls(error) ||
         (!dataSource.isInitialized && faultOf(error) === 'broken')
       if (hopeless || attempt >= MAX_TRIES) throw error

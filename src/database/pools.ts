@@ -28,11 +28,14 @@ interface Inside {
  * else of a caller's.
  */
 export class Pools {
+  /** Connections for reads; two at least. */
+  readonly readers: number
   private readonly write: Pool
   private readonly reads: Pool
 
   constructor(dataSource: DataSource) {
     const { poolSize = 1 } = dataSource.options
+    this.readers = poolSize
     this.reads = (dataSource.driver as unknown as { pool: Pool }).pool
     this.write = sessionDriver('service').createPool({
       ...serverOf(dataSource),

@@ -18,13 +18,14 @@ export class Readiness {
 
   /**
    * Reads a row of a real table: a node outside its cluster's primary component still answers `SELECT 1`. A store that
-   * is known to take no writes, as one whose disk is full, is not good enough, though reads are still answered.
+   * is known to take no writes, as one whose disk is full, is not good enough, though reads are still answered. It
+   * waits for nobody's reads.
    * @throws where the database does not answer, or is known to be away
    */
   async check(): Promise<void> {
-    this.work.requireWrites()
+    this.work.requireAll()
     const [entity] = this.dataSource.entityMetadatas
     if (entity === undefined) throw new Error('no entity')
-    await this.work.read((transaction) => transaction.rows(`SELECT 1 FROM \`${entity.tableName}\` LIMIT 1`))
+    await this.work.look((transaction) => transaction.rows(`SELECT 1 FROM \`${entity.tableName}\` LIMIT 1`))
   }
 }

@@ -21,6 +21,12 @@ interface Field {
   readonly read: boolean
 }
 
+/** A condition with the values of its placeholders. */
+export interface Condition {
+  readonly sql: string
+  readonly values: readonly Scalar[]
+}
+
 /** Some of a table's columns. */
 export interface Part<T> {
   /** Quoted and comma-separated, for a SELECT. */
@@ -114,6 +120,21 @@ export class RowCodec<T extends ObjectLiteral> {
     return this.readFields.map((field) => `${alias}.${field.column}`).join(', ')
   }
 
+  /**
+   * The condition that a column holds just this number or this ASCII text, which compares by its bytes on every store.
+   * On a server the column's character set and collation, which the database had as its defaults, may take `Boss` for
+   * `boss`, drop a blank at the end, or know no way to compare with a text that they cannot hold.
+   * @param alias of the table in the statement
+   */
+  equals(dialect: Dialect, alias: string, property: keyof T & string, value: string | number): Condition {
+    const column = `${alias}.${this.column(property)}`
+    if (typeof value === 'number' || dialect === 'sqlite') return { sql: `${column} = ?`, values: [value] }
+    if (!ASCII.test(value)) return { sql: '1 = 0', values: [] }
+    // The first half finds the rows by an index.
+    const bytes = `CAST(CONVERT(${column} USING utf8mb4) AS BINARY)`
+    return { sql: `${column} = ? AND ${bytes} = CAST(? AS BINARY)`, values: [value, value] }
+  }
+
   /** A property's value as it is bound to a placeholder. */
   bind(property: keyof T & string, value: unknown): Scalar {
     return bound(this.byProperty.get(property)?.kind ?? 'text', value)
@@ -178,6 +199,9 @@ function decoded(fields: readonly Field[], row: RawRow): Record<string, unknown>
 function bound(kind: Field['kind'], value: unknown): Scalar {
   return kind === 'instant' && typeof value === 'number' ? instantToStore(value) : ((value ?? null) as Scalar)
 }
+
+/** All that is stored in columns without a character set of their own. */
+const ASCII = /^[\0-\x7f]*$/
 
 /** SQLite takes 32,766 placeholders in a statement, MySQL any number in a text query. */
 const MAX_PLACEHOLDERS = 32_000

@@ -1,4 +1,4 @@
-import { ServiceError } from '../error/service-error.js'
+import { Unavailable, type UnavailableReason } from '../error/service-error.js'
 
 /** What a fault of the database means for the unit of work that met it. */
 export type Fault =
@@ -22,7 +22,7 @@ export type Fault =
 /**
  * A unit did not get through within its deadline; nothing of it took effect, or it is unknown whether its COMMIT did.
  */
-export class StoreUnavailable extends ServiceError {
+export class StoreUnavailable extends Unavailable {
   /**
    * @param fault why the last try failed: `away` is everybody's trouble, `conflict` that of the rows which the unit
    *   locks
@@ -31,12 +31,24 @@ export class StoreUnavailable extends ServiceError {
     readonly fault: Fault,
     cause: unknown,
   ) {
-    super(
-      'unavailable',
-      'The database cannot be reached or is too busy at the moment. A retry with the same Idempotency-Key is safe.',
-      { cause },
-    )
+    super(reasonOf(fault, cause), { cause })
     this.name = 'StoreUnavailable'
+  }
+}
+
+/** What is known of a fault, in the words of whoever is on call. */
+function reasonOf(fault: Fault, cause: unknown): UnavailableReason {
+  if (isReadOnly(cause)) return 'database_read_only'
+  if (isDiskFull(cause)) return 'database_full'
+  switch (fault) {
+    case 'away':
+    case 'broken':
+      return 'database_away'
+    case 'busy':
+      return 'database_busy'
+    case 'conflict':
+    case 'duplicate':
+      return 'database_conflict'
   }
 }
 
@@ -182,6 +194,11 @@ const SERVER_FAULTS: Readonly<Record<Exclude<Fault, 'broken'>, readonly number[]
   ],
 }
 
+/** Of those above: whoever writes is refused, by a setting or by the cluster. */
+const READ_ONLY: ReadonlySet<number> = new Set([1290, 1792, 1836, 1874, 3989])
+/** Of those above: what is written finds no room. */
+const DISK_FULL: ReadonlySet<number> = new Set([20, 1021, 1114, 3675])
+
 const FAULT_OF_NUMBER: ReadonlyMap<number, Fault> = new Map(
   Object.entries(SERVER_FAULTS).flatMap(([fault, numbers]) => numbers.map((number) => [number, fault as Fault])),
 )
@@ -222,6 +239,10 @@ const FAULT_OF_CODE: ReadonlyMap<string, Fault> = new Map(
   Object.entries(CODE_FAULTS).flatMap(([fault, codes]) => codes.map((code) => [code, fault as Fault])),
 )
 
+const SQLITE_READONLY = 8
+/** SQLite's result code where the disk is full. */
+export const SQLITE_FULL = 13
+
 // The low byte of SQLite's result code (sqlite.org/rescode.html); the rest of it says where.
 const SQLITE_FAULTS: ReadonlyMap<number, Fault> = new Map([
   [5, 'conflict'], // BUSY: another process has the lock
@@ -229,9 +250,9 @@ const SQLITE_FAULTS: ReadonlyMap<number, Fault> = new Map([
   [15, 'conflict'], // PROTOCOL: the race for the WAL's locks was lost
   [7, 'busy'], // NOMEM
   [9, 'busy'], // INTERRUPT
-  [8, 'away'], // READONLY
+  [SQLITE_READONLY, 'away'],
   [10, 'away'], // IOERR
-  [13, 'away'], // FULL
+  [SQLITE_FULL, 'away'],
   [14, 'away'], // CANTOPEN, as where a folder is gone or file handles are
 ])
 const SQLITE_CONSTRAINT_PRIMARYKEY = 1555
@@ -261,6 +282,18 @@ export function faultOf(error: unknown): Fault {
 /** Did the wait for a row that somebody else keeps locked take too long? */
 export function isLockTimeout(error: unknown): boolean {
   return rootOf(error).errno === LOCK_WAIT_TIMEOUT
+}
+
+/** Does the database refuse writes because it is set so, be it by its administrator or by its cluster? */
+export function isReadOnly(error: unknown): boolean {
+  const { errno = 0, rawCode } = rootOf(error)
+  return rawCode === undefined ? READ_ONLY.has(errno) : (rawCode & 0xff) === SQLITE_READONLY
+}
+
+/** Has the database no room left on its disk? */
+export function isDiskFull(error: unknown): boolean {
+  const { errno = 0, rawCode } = rootOf(error)
+  return rawCode === undefined ? DISK_FULL.has(errno) : (rawCode & 0xff) === SQLITE_FULL
 }
 
 /** A short name of the fault for logs and metrics: its number or code. */

@@ -88,6 +88,45 @@ describe('StoreWatch', () => {
     expect(lines).toEqual([expect.stringMatching(/takes no writes.*1290/)])
   })
 
+  it('takes a full disk for what it is, which no probe can find, until no unit has met it for 10 s', async () => {
+    const full = Object.assign(new Error("The table 'mail_act' is full"), { errno: 1114 })
+    let now = 0
+    watch.stop()
+    watch = new StoreWatch(
+      async () => {
+        await turn()
+        probes += 1
+        return HERE
+      },
+      1,
+      () => now,
+    )
+    const probed = async (): Promise<void> => {
+      const count = probes
+      await until(() => probes > count + 1)
+    }
+    expect(watch.full(full)).toMatchObject({ fault: 'away', reason: 'database_full' })
+    await probed()
+    expect([watch.reach, refused('read'), refused('write')]).toEqual(['reads', false, true])
+    expect(() => watch.requireAll()).toThrow(/no room on its disk/)
+    // Now and then a few units try. Whoever balances is not told that they may come.
+    now = 1_020
+    expect(refused('write')).toBe(false)
+    expect(() => watch.requireAll()).toThrow(/no room on its disk/)
+    watch.full(full)
+    expect(refused('write')).toBe(true)
+    now = 10_500
+    await probed()
+    expect(watch.reach).toBe('reads')
+    now = 11_020
+    await until(() => watch.reach === 'all')
+    expect(refused('write')).toBe(false)
+    expect(lines).toEqual([
+      expect.stringMatching(/takes no writes.*1114.*is full/),
+      expect.stringMatching(/is back after/),
+    ])
+  })
+
   it('lets those in hand wait for the return', async () => {
     findings = [AWAY, AWAY, READ_ONLY, READ_ONLY, HERE]
     const order: string[] = []

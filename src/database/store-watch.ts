@@ -11,10 +11,21 @@ export type Use = 'read' | 'write'
 export interface Found {
   readonly reach: Reach
   readonly cause?: unknown
+  /** Is it because units found no room on the server's disk? */
+  readonly full?: boolean
 }
 
 /** Between two probes of a store that is away: its return is noticed within this time and the probe's own. */
 const PROBE_EVERY_MS = 250
+/**
+ * For so long after a write has found no room the disk counts as full: what the probe writes finds its place where a
+ * unit does not.
+ */
+const FULL_FOR_MS = 10_000
+/** While the disk counts as full, so often … */
+const TRIED_EVERY_MS = 1_000
+/** … units are let through for so long, to find out whether there is room again. */
+const TRIED_FOR_MS = 50
 /** A cause that does not pass is told this often. */
 const TOLD_AGAIN_MS = 60_000
 
@@ -31,6 +42,9 @@ interface Waiting {
  * what it finds counts. From then on requests are refused at once, and the probe goes on, one at a time, until the
  * store is back. Who was in hand when it went waits for that, up to its own deadline: a fail-over of a few seconds
  * costs them time alone.
+ *
+ * A full disk at a server is the exception: the probe cannot find it. There the fault itself counts, for some seconds
+ * after it was last met, and a few units each second try whether it is over.
  */
 export class StoreWatch {
   private found: Found = { reach: 'all' }
@@ -41,15 +55,19 @@ export class StoreWatch {
   private timer: NodeJS.Timeout | undefined
   private readonly waiting = new Set<Waiting>()
   private readonly reported = new Map<string, number>()
+  /** The last write that found no room, and when. */
+  private lastFull: { readonly error: unknown; readonly at: number } | undefined
   private readonly logger = new Logger('Database')
 
   /**
    * @param probe tries the store and says what it is good for; it ends within a bounded time and never fails
    * @param everyMs between two probes
+   * @param now milliseconds of a clock that never goes back; for how long a disk counts as full
    */
   constructor(
     private readonly probe: () => Promise<Found>,
     private readonly everyMs: number = PROBE_EVERY_MS,
+    private readonly now: () => number = () => performance.now(),
   ) {}
 
   /** What the store is known to be good for. */
@@ -59,7 +77,26 @@ export class StoreWatch {
 
   /** @throws StoreUnavailable at once, where such use is known to be in vain */
   require(use: Use): void {
-    if (!serves(this.found.reach, use)) throw this.refusal
+    if (!serves(this.found.reach, use) && !this.tries) throw this.refusal
+  }
+
+  /**
+   * Can the store be used for everything, as far as is known?
+   * @throws StoreUnavailable where it cannot, also while a few units try whether it is over
+   */
+  requireAll(): void {
+    if (this.found.reach !== 'all') throw this.refusal
+  }
+
+  /**
+   * A write found no room on the server's disk.
+   * @returns what to refuse it with: to try it again at once is in vain
+   */
+  full(error: unknown): StoreUnavailable {
+    this.lastFull = { error, at: this.now() }
+    if (this.found.reach === 'all') this.change({ reach: 'reads', cause: error, full: true })
+    this.suspect()
+    return this.found.reach === 'reads' ? this.refusal : new StoreUnavailable('away', error)
   }
 
   /** Something failed that may be everybody's trouble: asks the probe, unless it is at it. */
@@ -106,7 +143,7 @@ export class StoreWatch {
   }
 
   private async probeNow(): Promise<void> {
-    const found = await this.probe()
+    const found = this.withoutRoom(await this.probe())
     if (this.stopped) return
     if (found.reach !== this.found.reach) this.change(found)
     for (const { use, resolve } of [...this.waiting]) if (serves(found.reach, use)) resolve()
@@ -117,6 +154,21 @@ export class StoreWatch {
     this.timer = setTimeout(() => void this.probeNow(), this.everyMs)
     // A process that has nothing else to do need not stay for this.
     this.timer.unref()
+  }
+
+  /** What a probe found, if the disk is not full. */
+  private withoutRoom(found: Found): Found {
+    const { lastFull } = this
+    if (found.reach !== 'all' || lastFull === undefined || this.now() - lastFull.at >= FULL_FOR_MS) return found
+    return { reach: 'reads', cause: lastFull.error, full: true }
+  }
+
+  /** Is it a unit's turn to try whether a full disk has room again? */
+  private get tries(): boolean {
+    const { lastFull } = this
+    if (lastFull === undefined || this.found.full !== true) return false
+    const since = this.now() - lastFull.at
+    return since >= TRIED_EVERY_MS && since % TRIED_EVERY_MS < TRIED_FOR_MS
   }
 
   private change(found: Found): void {

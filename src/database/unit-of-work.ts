@@ -17,11 +17,24 @@ import {
   type Transaction,
 } from './session.js'
 import { FileSnapshots } from './file-snapshots.js'
-import { type Fault, faultName, faultOf, isLockTimeout, leavesUnusable, StoreUnavailable } from './store-error.js'
+import {
+  type Fault,
+  faultName,
+  faultOf,
+  isDiskFull,
+  isLockTimeout,
+  leavesUnusable,
+  SQLITE_FULL,
+  StoreUnavailable,
+} from './store-error.js'
 import { type Found, foundBy, type Reach, StoreWatch, type Use } from './store-watch.js'
+import { Turns } from './turns.js'
 
 export type { Statement, Transaction, WriteResult } from './session.js'
 export { StoreUnavailable } from './store-error.js'
+
+/** Reads of one party, which take that party's turns. */
+export type Reads = Pick<UnitOfWork, 'dialect' | 'read'>
 
 /** Told how the store is used by all units of work and reads; for metrics. Every time is in seconds. */
 export interface StoreObserver {
@@ -38,6 +51,12 @@ export interface UnitOfWorkObserver {
   /** How long COMMIT took, in seconds. */
   committed(seconds: number): void
 }
+
+// Parties of the service's own; no principal's name has a bracket.
+const BACKGROUND = '(background)'
+const WRITES = '(writes)'
+const SNAPSHOTS = '(snapshots)'
+const PROBE = '(probe)'
 
 /** Tries go on for this long before the caller hears `unavailable`; a node's fail-over takes up to seven seconds. */
 const DEADLINE_MS = 6_000
@@ -63,8 +82,9 @@ const MAX_PAUSE_MS = 250
  *   their deadline (StoreWatch).
  * - A snapshot (`snapshot`) reads several statements at one moment, beside all of this.
  * - MySQL/MariaDB: READ COMMITTED, one pooled connection per unit; what need not be waited for goes in one packet with
- *   what must be (ServerSession). SQLite: one connection for all, so every unit and every read waits its turn, and a
- *   transaction begins IMMEDIATE. A turn is one try: the pause before the next one is the others' turn.
+ *   what must be (ServerSession). SQLite: one connection for all, and a transaction begins IMMEDIATE.
+ * - Reads take turns by party (Turns), on SQLite with the units. A turn is one try: the pause before the next one is
+ *   the others' turn. A look at the store (`look`) waits for nobody.
  */
 export class UnitOfWork implements OnApplicationShutdown {
   /** Which kind of SQL the store speaks. */
@@ -74,7 +94,8 @@ export class UnitOfWork implements OnApplicationShutdown {
   private readonly pools: Pools | undefined
   /** Undefined on a server, where a snapshot is a transaction like others. */
   private readonly snapshots: FileSnapshots | undefined
-  private turn: Promise<unknown> = Promise.resolve()
+  /** Of reads; on SQLite, where two units on the shared connection would be one transaction, of everything. */
+  private readonly turns: Turns
   /** Set by whoever wants to count; at most one. */
   storeObserver: StoreObserver | undefined
   /** Set by whoever traces requests; at most one. */
@@ -89,6 +110,8 @@ export class UnitOfWork implements OnApplicationShutdown {
     this.pools = this.dialect === 'mysql' ? new Pools(dataSource) : undefined
     const { options } = dataSource
     this.snapshots = options.type === 'better-sqlite3' ? new FileSnapshots(options.database) : undefined
+    // One connection for reads is nobody's, and so free for whoever looks whether the store is there.
+    this.turns = new Turns(this.pools === undefined ? 1 : this.pools.readers - 1)
   }
 
   /** What the store is known to be good for at this moment. */
@@ -104,9 +127,18 @@ export class UnitOfWork implements OnApplicationShutdown {
     this.watch.require('write')
   }
 
+  /**
+   * For whoever asks whether this instance can serve.
+   * @throws StoreUnavailable where the store is known to be good for less than everything
+   */
+  requireAll(): void {
+    this.watch.requireAll()
+  }
+
   /** How connections to the server are used; undefined on SQLite, which has one. */
   connections(): ConnectionCounts | undefined {
-    return this.pools?.counts()
+    const counts = this.pools?.counts()
+    return counts && { ...counts, waiting: counts.waiting + this.turns.size }
   }
 
   /** Ends the watch over the store, and the connections for units of work. */
@@ -123,14 +155,38 @@ export class UnitOfWork implements OnApplicationShutdown {
   async write<T>(unit: (transaction: Transaction) => Promise<T>, observer?: UnitOfWorkObserver): Promise<T> {
     return this.withRetries(
       'write',
-      async (how) => this.inTurn(async () => this.transact(unit, observer, how)),
+      async (how) =>
+        this.dialect === 'mysql'
+          ? this.transact(unit, observer, how)
+          : this.turns.run(WRITES, how.deadline, async () => this.transact(unit, observer, how)),
       observer,
     )
   }
 
-  /** Runs statements that only read, outside a transaction: each sees what is committed when it starts. */
-  async read<T>(unit: (transaction: Transaction) => Promise<T>): Promise<T> {
-    return this.withRetries('read', async (how) => this.inTurn(async () => this.readOnce(unit, how)))
+  /**
+   * Runs statements that only read, outside a transaction: each sees what is committed when it starts.
+   * @param party whose turn it takes; without it, that of what the service does by itself
+   */
+  async read<T>(unit: (transaction: Transaction) => Promise<T>, party = BACKGROUND): Promise<T> {
+    return this.withRetries('read', async (how) =>
+      this.turns.run(party, how.deadline, async () => this.readOnce(unit, how)),
+    )
+  }
+
+  /**
+   * Reads that take the turns of one party.
+   * @param party a principal's name; or in brackets what several callers share, so that it is nobody's
+   */
+  readsOf(party: string): Reads {
+    return { dialect: this.dialect, read: async (unit) => this.read(unit, party) }
+  }
+
+  /** The same for a short look at whether the store is there, which takes no turn and waits for no other read. */
+  async look<T>(unit: (transaction: Transaction) => Promise<T>): Promise<T> {
+    const { snapshots } = this
+    return this.withRetries('read', async (how) =>
+      snapshots === undefined ? this.readOnce(unit, how) : snapshots.take(unit),
+    )
   }
 
   /**
@@ -142,7 +198,9 @@ export class UnitOfWork implements OnApplicationShutdown {
   async snapshot<T>(unit: (transaction: Transaction) => Promise<T>): Promise<T> {
     const { snapshots } = this
     return this.withRetries('read', async (how) =>
-      snapshots === undefined ? this.snapshotOnce(unit, how) : snapshots.take(unit),
+      snapshots === undefined
+        ? this.turns.run(SNAPSHOTS, how.deadline, async () => this.snapshotOnce(unit, how))
+        : snapshots.take(unit),
     )
   }
 
@@ -153,12 +211,13 @@ export class UnitOfWork implements OnApplicationShutdown {
     let afterLockTimeout = false
     for (;;) {
       try {
-        return await tryOnce({ deadline, afterLockTimeout })
+        return await tryOnce({ since: performance.now(), deadline, afterLockTimeout })
       } catch (error) {
         if (error instanceof ServiceError) throw error
         const fault = faultOf(error)
         if (fault === 'broken') throw error
         observer?.retried(fault, faultName(error))
+        if (use === 'write' && this.dialect === 'mysql' && isDiskFull(error)) throw this.watch.full(error)
         afterLockTimeout = isLockTimeout(error)
         if (fault === 'busy') this.watch.busy(error)
         if (fault === 'away') await this.watch.probed(use, deadline)
@@ -176,19 +235,6 @@ export class UnitOfWork implements OnApplicationShutdown {
     // as long.
     this.watch.suspect()
     return new StoreUnavailable('away', error)
-  }
-
-  /**
-   * SQLite's one queue: two units on the shared connection would be one transaction. A server has a connection for
-   * each.
-   */
-  private async inTurn<T>(work: () => Promise<T>): Promise<T> {
-    if (this.dialect === 'mysql') return work()
-    const mine = this.turn.then(work)
-    // A try that failed may have held the event loop while it waited for a lock: the next one must not do so in the
-    // same breath.
-    this.turn = mine.catch(async () => new Promise(setImmediate))
-    return mine
   }
 
   private async readOnce<T>(unit: (transaction: Transaction) => Promise<T>, how: Try): Promise<T> {
@@ -245,11 +291,10 @@ export class UnitOfWork implements OnApplicationShutdown {
     }
   }
 
-  private async open(use: Use, { deadline, afterLockTimeout }: Try): Promise<Session> {
+  private async open(use: Use, { since, deadline, afterLockTimeout }: Try): Promise<Session> {
     const { storeObserver: observer, tracer } = this
     const watchers = { onAnswer: observer?.answered, tracer }
     if (this.pools === undefined) return new FileSession(this.dataSource.createQueryRunner(), watchers)
-    const began = performance.now()
     const connecting = this.pools.take(use)
     const connection = await before(deadline, connecting)
     if (connection === undefined) {
@@ -260,7 +305,7 @@ export class UnitOfWork implements OnApplicationShutdown {
       )
       throw new StoreUnavailable('busy', new Error('every connection was in use all the time'))
     }
-    observer?.waited(use, (performance.now() - began) / 1000)
+    observer?.waited(use, (performance.now() - since) / 1000)
     return new ServerSession(connection, afterLockTimeout, watchers)
   }
 
@@ -274,10 +319,12 @@ export class UnitOfWork implements OnApplicationShutdown {
     try {
       // The little that is written here finds its place where a unit no longer does.
       const { bavail, bsize } = await statfs(dirname(options.database))
-      if (bavail * bsize < ROOM_FOR_UNITS_BYTES) return { reach: 'reads', cause: new Error('the disk is full') }
+      if (bavail * bsize < ROOM_FOR_UNITS_BYTES) return { reach: 'reads', cause: DISK_IS_FULL }
       const session = new FileSession(this.dataSource.createQueryRunner())
       // Committed, so that it needs the lock and the right to write; it changes nothing.
-      await this.inTurn(async () => session.command(`UPDATE \`${table}\` SET \`name\` = \`name\``))
+      await this.turns.run(PROBE, performance.now() + this.deadlineMs, async () =>
+        session.command(`UPDATE \`${table}\` SET \`name\` = \`name\``),
+      )
       return { reach: 'all' }
     } catch (error) {
       return faultOf(error) === 'conflict' ? { reach: 'reads', cause: error } : foundBy(error, 'reads')
@@ -285,8 +332,13 @@ export class UnitOfWork implements OnApplicationShutdown {
   }
 }
 
+/** As SQLite says it. */
+const DISK_IS_FULL = Object.assign(new Error('the disk is full'), { code: 'SQLITE_FULL', rawCode: SQLITE_FULL })
+
 /** One try at a unit. */
 interface Try {
+  /** By `performance.now()`: since when it waits for its turn and a connection. */
+  readonly since: number
   /** By `performance.now()`: later than this it is not worth beginning. */
   readonly deadline: number
   readonly afterLockTimeout: boolean

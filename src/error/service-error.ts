@@ -26,6 +26,67 @@ export type ErrorCode =
   | 'internal_error'
   | 'unavailable'
 
+/**
+ * Why a request was answered `unavailable`, for whoever is on call: a label of metrics and a field of the request's log
+ * line. Closed: a new one without a sentence for its caller does not compile, and one that docs/operations.md does not
+ * explain fails a test.
+ */
+export type UnavailableReason =
+  /** The process is shutting down. */
+  | 'draining'
+  /** Too many requests were sent ahead on connections. */
+  | 'requests_ahead'
+  /** Too much of the principal is in hand (PRINCIPAL_REQUESTS, PRINCIPAL_BODY_BYTES). */
+  | 'principal_requests'
+  /** Too many writes of the principal wait (PRINCIPAL_QUEUE_LIMIT). */
+  | 'principal_queue'
+  /** Too many writes of a channel wait (QUEUE_LIMIT). */
+  | 'queue_full'
+  /** The caller broke the request off while it was looked up who that is; nobody is told. */
+  | 'caller_gone'
+  /** Somebody else's transaction keeps the owner locked. */
+  | 'owner_locked'
+  /** The totals that a series is read from are behind. */
+  | 'totals_behind'
+  /** Work waited too long for its turn at the database, behind others of the same principal. */
+  | 'database_turn'
+  /** The identity provider is away, and a token names a key that is not known. */
+  | 'provider_away'
+  /** The database is not reached, or does not answer. */
+  | 'database_away'
+  /** The database is read-only. */
+  | 'database_read_only'
+  /** The database's disk is full. */
+  | 'database_full'
+  /** The database has no connection or memory for us, or does not let us in. */
+  | 'database_busy'
+  /** Every try for six seconds met somebody else's locks. */
+  | 'database_conflict'
+
+const AGAIN = 'A retry with the same Idempotency-Key is safe.'
+
+/** What callers are told. */
+const UNAVAILABLE: Readonly<Record<UnavailableReason, string>> = {
+  draining: 'The service is shutting down; another instance, or this one later, will answer.',
+  requests_ahead: 'Too many requests were sent without waiting for their answers.',
+  principal_requests: `Too many requests of this caller are in hand. ${AGAIN}`,
+  principal_queue: `Too many requests of this caller are waiting. ${AGAIN}`,
+  queue_full: `Too many requests are waiting. ${AGAIN}`,
+  caller_gone: 'The request was broken off.',
+  owner_locked: `Another transaction keeps this owner locked. ${AGAIN}`,
+  totals_behind: 'The totals of usage are being made from the ledger. Try again later.',
+  database_turn: `The request has waited too long for the database, behind others of this caller. ${AGAIN}`,
+  provider_away: 'The identity provider cannot be reached, and the token names a key that is not known here.',
+  database_away: `The database cannot be reached at the moment. ${AGAIN}`,
+  database_read_only: `The database is read-only at the moment: nothing can be written. ${AGAIN}`,
+  database_full: `The database has no room on its disk: nothing can be written. ${AGAIN}`,
+  database_busy: `The database is too busy at the moment. ${AGAIN}`,
+  database_conflict: `The database is too busy at the moment: others keep what is to be written locked. ${AGAIN}`,
+}
+
+/** Every reason. */
+export const UNAVAILABLE_REASONS = Object.keys(UNAVAILABLE) as readonly UnavailableReason[]
+
 /** One broken field of a request. */
 export interface FieldError {
   /** The field's wire name, `items[3].amount` inside a batch, `body` for the body as a whole. */
@@ -57,15 +118,20 @@ export class ServiceError extends Error {
   readonly fields: readonly FieldError[] | undefined
   readonly retryAfterSeconds: number | undefined
   readonly allow: readonly string[] | undefined
+  /** Why it is `unavailable`; undefined for every other code. */
+  readonly reason: UnavailableReason | undefined
 
   /**
    * @param code what went wrong, for machines
    * @param detail what went wrong in this case, for the person who reads it at night; never SQL, stack or driver text
    */
+  constructor(code: Exclude<ErrorCode, 'unavailable'>, detail: string, options?: ErrorOptions)
+  /** For `Unavailable` alone. */
+  constructor(code: 'unavailable', detail: string, options: ErrorOptions & { reason: UnavailableReason })
   constructor(
     readonly code: ErrorCode,
     readonly detail: string,
-    options: ErrorOptions = {},
+    options: ErrorOptions & { reason?: UnavailableReason } = {},
   ) {
     const { stackTraceLimit } = Error
     if (code !== 'internal_error') Error.stackTraceLimit = 0
@@ -76,6 +142,26 @@ export class ServiceError extends Error {
     this.fields = options.fields
     this.retryAfterSeconds = options.retryAfterSeconds ?? (code === 'unavailable' ? 1 : undefined)
     this.allow = options.allow
+    this.reason = options.reason
+  }
+}
+
+/** An `unavailable`, which is not made without saying why. */
+export class Unavailable extends ServiceError {
+  /** @param detail where there is more to say than the reason's own sentence */
+  constructor(
+    reason: UnavailableReason,
+    {
+      cause,
+      detail = UNAVAILABLE[reason],
+      retryAfterSeconds,
+    }: Pick<ErrorOptions, 'retryAfterSeconds'> & {
+      cause?: unknown
+      detail?: string
+    } = {},
+  ) {
+    super('unavailable', detail, { reason, cause, ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }) })
+    this.name = 'Unavailable'
   }
 }
 

@@ -3,19 +3,24 @@ import { describe, expect, it, jest } from '@jest/globals'
 import type { Config } from '../config/config.js'
 import { Admission } from './admission.js'
 
-const admission = () => new Admission({ principalRequests: 3, principalBodyBytes: 100 } as Config)
+const admission = () => new Admission({ principalRequests: 3, principalBodyBytes: 100, maxConnections: 10 } as Config)
 
 /** Enters, and tells whether it was let in. */
 function enter(gate: Admission, principal: string, bytes: number) {
-  const response = new EventEmitter()
-  const state = { letIn: false, refused: undefined as unknown, over: () => response.emit('close') }
-  const turn = gate.enter(principal, bytes, response)
-  if (turn === undefined) state.letIn = true
-  else
-    turn.then(
-      () => (state.letIn = true),
-      (error: unknown) => (state.refused = error),
-    )
+  const response = Object.assign(new EventEmitter(), { closed: false })
+  const over = () => {
+    response.closed = true
+    response.emit('close')
+  }
+  const state = { letIn: false, refused: undefined as unknown, over }
+  const refuse = (error: unknown) => (state.refused = error)
+  try {
+    const turn = gate.enter(principal, bytes, response)
+    if (turn === undefined) state.letIn = true
+    else turn.then(() => (state.letIn = true), refuse)
+  } catch (error) {
+    refuse(error)
+  }
   return state
 }
 
@@ -58,6 +63,28 @@ describe('admission', () => {
     expect([gone?.letIn, last?.letIn]).toEqual([false, true])
     last?.over()
     expect(gate.inHand()).toEqual([{ principal: 'a', requests: 0, waiting: 0, refused: 0 }])
+  })
+
+  it('keeps no share for a request that is over before it enters', () => {
+    const gate = admission()
+    const response = Object.assign(new EventEmitter(), { closed: true })
+    expect(() => gate.enter('a', 1, response)).toThrow('The request was broken off')
+    expect(gate.inHand()).toEqual([])
+  })
+
+  it('refuses at once where a principal would keep more than half of the connections busy', async () => {
+    const gate = admission()
+    const states = Array.from({ length: 7 }, () => enter(gate, 'a', 0))
+    await settled()
+    expect(states.map(({ letIn }) => letIn)).toEqual([true, true, true, false, false, false, false])
+    expect(states.map(({ refused }) => refused !== undefined)).toEqual([false, false, false, false, false, true, true])
+    expect(states[5]?.refused).toMatchObject({ code: 'unavailable', retryAfterSeconds: 1 })
+    expect(enter(gate, 'b', 0).letIn).toBe(true)
+    expect(gate.inHand()[0]).toEqual({ principal: 'a', requests: 3, waiting: 2, refused: 2 })
+    states[0]?.over()
+    states[1]?.over()
+    await settled()
+    expect(enter(gate, 'a', 0).refused).toBeUndefined()
   })
 
   it('refuses whose turn does not come in time', async () => {

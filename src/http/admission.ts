@@ -1,7 +1,7 @@
 import type { EventEmitter } from 'node:events'
 import { Injectable } from '@nestjs/common'
 import { Config } from '../config/config.js'
-import { ServiceError } from '../error/service-error.js'
+import { Unavailable } from '../error/service-error.js'
 
 /**
  * How long a request waits to be let in, in milliseconds; well below the time in which a request must have arrived
@@ -31,14 +31,21 @@ export interface InHand {
   readonly requests: number
   /** Requests that wait to be let in, bodies unread. */
   readonly waiting: number
-  /** Requests refused since the start, because they waited for too long. */
+  /** Requests refused since the start, because too many waited or they waited for too long. */
   readonly refused: number
+}
+
+/** The answer to a request; its `close` says that the request is over, also where the connection broke. */
+interface Answer extends EventEmitter {
+  /** Has that been said? */
+  readonly closed: boolean
 }
 
 /**
  * Bounds what of one principal's requests is worked on at the same time, in requests and in bytes of their bodies. What
  * is beyond waits with its body unread: whoever sends more than the service can do is slowed down by its own sockets,
- * costs nothing while it waits, and leaves the others their part of the processor and of the queues behind.
+ * costs nothing while it waits, and leaves the others their part of the processor and of the queues behind. With those
+ * that wait, a principal's requests keep at most half of MAX_CONNECTIONS busy.
  */
 @Injectable()
 export class Admission {
@@ -50,11 +57,14 @@ export class Admission {
    * Lets a request in.
    * @param bytes that its body has at most, after decompression; one that is larger than all that a principal may have
    *   in hand goes alone
-   * @param response whose `close` says that the request is over
+   * @param response of the request; its `close` gives the share back
    * @returns undefined where it may go on at once, else a promise of its turn
-   * @throws ServiceError unavailable, where its turn does not come in time
+   * @throws ServiceError unavailable, where its turn does not come in time, too many wait for theirs, or the caller has
+   *   gone by now
    */
-  enter(principal: string, bytes: number, response: EventEmitter): Promise<void> | undefined {
+  enter(principal: string, bytes: number, response: Answer): Promise<void> | undefined {
+    // What is over by now, as a request that the parser broke off while its token was looked up, will not close again.
+    if (response.closed) throw new Unavailable('caller_gone')
     let party = this.parties.get(principal)
     if (party === undefined) {
       party = { requests: 0, bytes: 0, refused: 0, waiting: new Set() }
@@ -64,6 +74,7 @@ export class Admission {
       this.take(party, bytes, response)
       return undefined
     }
+    if (party.requests + party.waiting.size >= this.config.maxConnections / 2) throw refusal(party)
     return this.wait(party, bytes, response)
   }
 
@@ -82,7 +93,7 @@ export class Admission {
     return inHand === 0 || inHand + bytes <= this.config.principalBodyBytes
   }
 
-  private take(party: Party, bytes: number, response: EventEmitter): void {
+  private take(party: Party, bytes: number, response: Answer): void {
     party.requests += 1
     party.bytes += bytes
     response.once('close', () => {
@@ -95,7 +106,7 @@ export class Admission {
     })
   }
 
-  private async wait(party: Party, bytes: number, response: EventEmitter): Promise<void> {
+  private async wait(party: Party, bytes: number, response: Answer): Promise<void> {
     return new Promise((resolve, reject) => {
       const leave = () => {
         clearTimeout(timer)
@@ -112,17 +123,16 @@ export class Admission {
       }
       const timer = setTimeout(() => {
         leave()
-        party.refused += 1
-        reject(
-          new ServiceError(
-            'unavailable',
-            'Too many requests of this caller are in hand. A retry with the same Idempotency-Key is safe.',
-          ),
-        )
+        reject(refusal(party))
       }, PATIENCE_MS)
       // Whoever hung up waits no longer; nobody is there to be told.
       response.once('close', leave)
       party.waiting.add(waiter)
     })
   }
+}
+
+function refusal(party: Party): Unavailable {
+  party.refused += 1
+  return new Unavailable('principal_requests')
 }

@@ -3,16 +3,18 @@ import type { Socket } from 'node:net'
 import { Injectable } from '@nestjs/common'
 import type { Request, Response } from 'express'
 import type { Config } from '../config/config.js'
-import { ServiceError } from '../error/service-error.js'
+import { ServiceError, Unavailable } from '../error/service-error.js'
 import { endLingering } from './linger.js'
 import { answerProblem, rawProblem } from './problem-answer.js'
 import { requestIdOf } from './request-id.js'
+import { Turns } from './turns.js'
 
 /**
- * How long an idle connection is kept, in milliseconds: longer than balancers in front keep theirs (60 s), so that they
- * never meet a closing one.
+ * How long a connection is kept on which no byte moves, in milliseconds: an idle one, and one whose answer is not
+ * read. Longer than balancers in front keep theirs idle (60 s), so that they never meet a closing one; longer than any
+ * request takes.
  */
-const KEEP_ALIVE_MS = 65_000
+const QUIET_MS = 65_000
 
 /** Between two looks for requests that do not arrive, in milliseconds. */
 const LOOK_EVERY_MS = 1_000
@@ -21,7 +23,8 @@ const LOOK_EVERY_MS = 1_000
 export type Unfit = 'not_http' | 'too_large' | 'late' | 'connect' | 'ahead'
 
 /**
- * What became of a connection when there were too many: it was not taken, or closed for another while it was idle.
+ * What became of a connection when there were too many: it was not taken, or closed for another while it waited for its
+ * caller.
  */
 export type Shed = 'refused' | 'evicted'
 
@@ -92,48 +95,17 @@ interface Line {
   readonly finish: () => void
 }
 
-/** Lines by their parties. While a line is in here its party must stay what it is. */
-class Parties {
-  private readonly parties = new Map<string, Set<Line>>()
+/** The party of a connection at this moment: a request under way may have told whose it is. */
+function partyOf({ asked, party }: Line): string {
+  return (asked[0]?.[0] as Request | undefined)?.principal?.id ?? party
+}
 
-  get size(): number {
-    let size = 0
-    for (const party of this.parties.values()) size += party.size
-    return size
-  }
-
-  /** Behind the others of its party. */
-  add(line: Line): void {
-    const party = this.parties.get(line.party)
-    if (party === undefined) this.parties.set(line.party, new Set([line]))
-    else party.add(line)
-  }
-
-  delete(line: Line): void {
-    const party = this.parties.get(line.party)
-    if (party?.delete(line) !== true) return
-    if (party.size === 0) this.parties.delete(line.party)
-  }
-
-  /** Takes the first line of the first party, whose others then stand behind all parties. */
-  next(): Line | undefined {
-    for (const [name, party] of this.parties) {
-      this.parties.delete(name)
-      for (const line of party) {
-        party.delete(line)
-        if (party.size > 0) this.parties.set(name, party)
-        return line
-      }
-    }
-    return undefined
-  }
-
-  /** The lines of the party that has most of them. */
-  largest(): Iterable<Line> {
-    let largest = new Set<Line>()
-    for (const party of this.parties.values()) if (party.size > largest.size) largest = party
-    return largest
-  }
+/** Does a connection wait for its caller: for a request, for the rest of one, or for its answer to be read? */
+function awaitsCaller({ asked, begun }: Line): boolean {
+  const [exchange] = asked
+  if (exchange === undefined) return true
+  const [request, response] = exchange
+  return begun && (!request.complete || response.writableEnded)
 }
 
 /**
@@ -142,21 +114,18 @@ class Parties {
  * The requests of one connection are worked one after the other; what was sent ahead (pipelining) waits, unread where
  * it is much. Where more want to be begun than can be at once, principals take turns, and the connections of each among
  * themselves; those that nobody known has used count as one principal, so that a flood without a token leaves the
- * others their part. Where there are as many connections as may be, an idle one makes room: the one that has been so
- * for longest among those of whoever has most of them, so that nobody can lock others out by holding connections, nor
- * have theirs closed by opening ever more. Only where all are busy is a new one refused.
+ * others their part. Where there are as many connections as may be, one makes room that waits for its caller: for a
+ * request, for the rest of one, or for its answer to be read. So nobody can lock others out by holding connections, nor
+ * have theirs closed by opening ever more. Only where all are worked on is a new one refused.
  */
 @Injectable()
 export class Connections {
   /** Told of refusals and broken requests. */
   observer: ConnectionObserver | undefined
+  /** Longest without an end of a request first. */
   private readonly lines = new Map<Socket, Line>()
-  /** Have something to answer. */
-  private readonly busyLines = new Set<Line>()
-  /** Longest idle first. A connection that has sent nothing yet is one, and so is one that is being closed. */
-  private readonly idleLines = new Parties()
   /** Want to have a request begun; the next party first, and in it the next line. */
-  private readonly ready = new Parties()
+  private readonly ready = new Turns<Line>()
   /** Have had everything answered that was read ahead; the next to be read from first. */
   private readonly paused = new Set<Line>()
   /** Requests behind the first one of their connection. */
@@ -169,17 +138,19 @@ export class Connections {
 
   /** Connections with a request that is not answered. */
   get busy(): number {
-    return this.busyLines.size
+    let busy = 0
+    for (const { asked } of this.lines.values()) if (asked.length > 0) busy += 1
+    return busy
   }
 
   /** All others. */
   get idle(): number {
-    return this.idleLines.size
+    return this.lines.size - this.busy
   }
 
   /** The answers that are owed to requests that have been begun. */
   *owed(): Generator<ServerResponse> {
-    for (const { begun, asked } of this.busyLines) if (begun && asked[0] !== undefined) yield asked[0][1]
+    for (const { begun, asked } of this.lines.values()) if (begun && asked[0] !== undefined) yield asked[0][1]
   }
 
   /** Stands between the server and whoever listens to its requests by now. To be called once, before it listens. */
@@ -188,8 +159,9 @@ export class Connections {
     { maxConnections, requestTimeoutSeconds }: Pick<Config, 'maxConnections' | 'requestTimeoutSeconds'>,
   ): void {
     this.limit = maxConnections
-    server.maxConnections = maxConnections
-    server.keepAliveTimeout = KEEP_ALIVE_MS
+    server.keepAliveTimeout = QUIET_MS
+    // Otherwise a connection whose answer nobody reads would stay for ever: it is busy, and busy ones have no timeout.
+    server.timeout = QUIET_MS
     server.requestTimeout = requestTimeoutSeconds * 1000
     server.headersTimeout = requestTimeoutSeconds * 500
     server.connectionsCheckingInterval = LOOK_EVERY_MS
@@ -208,7 +180,6 @@ export class Connections {
     // its own.
     server.on('checkExpectation', take)
     server.on('connection', (socket: Socket) => this.enter(socket))
-    server.on('drop', (dropped?: { remoteAddress?: string }) => this.observer?.shed('refused', dropped?.remoteAddress))
     server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => this.refuse(error, socket))
     server.on('connect', (_request: IncomingMessage, socket: Socket) => {
       const line = this.lines.get(socket)
@@ -225,10 +196,16 @@ export class Connections {
   }
 
   private enter(socket: Socket): void {
+    // Node tells it of a broken connection, too, once it was asked for it.
+    const address = socket.remoteAddress
+    if (this.lines.size >= this.limit && !this.makeRoom()) {
+      socket.destroy()
+      this.observer?.shed('refused', address)
+      return
+    }
     const line: Line = {
       socket,
-      // Node tells it of a broken connection, too, once it was asked for it.
-      address: socket.remoteAddress,
+      address,
       asked: [],
       begun: false,
       party: FIRST,
@@ -244,8 +221,6 @@ export class Connections {
     socket.on('resume', () => {
       if (line.asked.length > 1 || this.paused.has(line)) socket.pause()
     })
-    this.makeRoom()
-    this.idleLines.add(line)
     this.connecting = true
     this.nextTurn()
   }
@@ -265,7 +240,8 @@ export class Connections {
   private leave(line: Line): void {
     this.lines.delete(line.socket)
     this.forget(line)
-    for (const lines of [this.busyLines, this.idleLines, this.paused, this.ready]) lines.delete(line)
+    this.paused.delete(line)
+    this.ready.delete(line)
   }
 
   private forget({ asked }: Line): void {
@@ -273,14 +249,39 @@ export class Connections {
     asked.length = 0
   }
 
-  /** Keeps a place free for the next to come, as long as any connection is idle. */
-  private makeRoom(): void {
-    if (this.lines.size < this.limit) return
-    const [longest] = this.idleLines.largest()
-    if (longest === undefined) return
-    this.leave(longest)
-    longest.socket.destroy()
-    this.observer?.shed('evicted', longest.address)
+  /**
+   * Closes connections that wait for their callers, of the party that has most of these: those first whose last request
+   * ended longest ago. One in a hundred of them, so that a flood of new connections does not look through all of the
+   * others each time. Connections of nobody known count twice: they make room earlier than a principal's, and still
+   * have their part, which a new connection needs until its first request is known.
+   * @returns was there one?
+   */
+  private makeRoom(): boolean {
+    const waiting = new Map<string, Line[]>()
+    for (const line of this.lines.values()) {
+      if (!awaitsCaller(line)) continue
+      const party = partyOf(line)
+      const lines = waiting.get(party)
+      if (lines === undefined) waiting.set(party, [line])
+      else lines.push(line)
+    }
+    let largest: Line[] = []
+    let weight = 0
+    for (const [party, lines] of waiting) {
+      const own = party === FIRST || party === UNKNOWN ? 2 * lines.length : lines.length
+      if (own > weight) [largest, weight] = [lines, own]
+    }
+    for (const line of largest.slice(0, Math.ceil(largest.length / 100))) this.evict(line)
+    return weight > 0
+  }
+
+  private evict(line: Line): void {
+    const stalled = line.asked.length > 0
+    this.leave(line)
+    // The system would keep what it has taken of an answer and nobody reads, for minutes.
+    if (stalled) line.socket.resetAndDestroy()
+    else line.socket.destroy()
+    this.observer?.shed('evicted', line.address)
   }
 
   private take(exchange: Exchange): void {
@@ -294,8 +295,6 @@ export class Connections {
       socket.pause()
       return
     }
-    this.idleLines.delete(line)
-    this.busyLines.add(line)
     this.nextTurn()
     if (this.begunInTurn < this.most && this.ready.size === 0) this.begin(line, exchange)
     else this.ready.add(line)
@@ -339,7 +338,7 @@ export class Connections {
     // A broken connection leaves by itself.
     if (socket.destroyed || !this.lines.has(socket)) return
     const [request] = asked.shift() ?? []
-    line.party = (request as Request | undefined)?.principal?.name ?? UNKNOWN
+    line.party = (request as Request | undefined)?.principal?.id ?? UNKNOWN
     if (asked.length > 0) this.ahead -= 1
     const readAhead = socket.isPaused()
     if (socket.writable && asked.length > 0) {
@@ -355,10 +354,10 @@ export class Connections {
     // What was sent behind a last answer is thrown away with whatever follows.
     this.forget(line)
     this.ready.delete(line)
-    this.busyLines.delete(line)
     if (line.farewell !== undefined && line.socket.writable) this.part(line, line.farewell)
-    this.idleLines.add(line)
-    this.makeRoom()
+    // Behind all others, by the order of a Map.
+    this.lines.delete(line.socket)
+    this.lines.set(line.socket, line)
   }
 
   /** What came is no request, or did not come in time. */
@@ -400,6 +399,6 @@ export class Connections {
 
 function refusal(why: Unfit): ServiceError {
   return why === 'ahead'
-    ? new ServiceError('unavailable', DETAILS[why])
+    ? new Unavailable('requests_ahead', { detail: DETAILS[why] })
     : new ServiceError('validation_failed', DETAILS[why], { fields: [] })
 }

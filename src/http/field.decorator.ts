@@ -254,7 +254,14 @@ export function LabelField(options: FieldOptions & { beginning?: true } = {}): P
       name: 'label',
       accepts: (value) => typeof value === 'string' && isLabel(value),
       expected: `1 to ${MAX_LABEL_LENGTH} Unicode characters without control characters and lone surrogates`,
-      schema: { type: 'string', minLength: 1, maxLength: MAX_LABEL_LENGTH, pattern: '^[^\\p{Cc}\\p{Cs}]+$' },
+      // Category Cc by its code points: `\p{Cc}` is unknown to Python, and to ECMA without flags. Lone surrogates are
+      // refused too, but cannot be told there from halves of a pair.
+      schema: {
+        type: 'string',
+        minLength: 1,
+        maxLength: MAX_LABEL_LENGTH,
+        pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]+$',
+      },
     },
     { example: options.beginning === true ? 'Spring' : 'Spring campaign', ...options },
   )

@@ -7,8 +7,16 @@ import { problemOf, PROBLEM_MEDIA_TYPE } from './problem.js'
 import { addHeader, reply } from './reply.js'
 import { bringsBody } from './request-body.js'
 
+declare module 'express-serve-static-core' {
+  interface Request {
+    /** What the request was refused with; for the log and the metrics. */
+    refusal?: ServiceError
+  }
+}
+
 /** Answers a request with an error, and leaves a body unread that has not been read by then. */
 export function answerProblem(error: ServiceError, request: Request, response: Response): void {
+  request.refusal = error
   if (response.headersSent) {
     // Half an answer cannot be turned into a problem; a broken connection tells the caller not to trust it.
     response.destroy()

@@ -22,7 +22,7 @@ export class RequestForm {
     const turn =
       principal === undefined
         ? undefined
-        : this.admission.enter(principal.name, bytesOf(request, route.bodyLimit), response)
+        : this.admission.enter(principal.id, bytesOf(request, route.bodyLimit), response)
     if (turn !== undefined) return turn.then(() => this.form(request, response, route))
     return this.form(request, response, route)
   }

@@ -2,7 +2,7 @@ import { connect } from 'node:net'
 import type { Server } from 'node:http'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { Body, Controller, Get, HttpCode, Module, Post, Put, Query } from '@nestjs/common'
+import { Body, Controller, Get, Global, HttpCode, Module, Post, Put, Query } from '@nestjs/common'
 import { NestFactory } from '@nestjs/core'
 import type { NestExpressApplication } from '@nestjs/platform-express'
 import request from 'supertest'
@@ -12,10 +12,12 @@ import { AdminAuth, AnyPrincipal, Public, ServiceAuth } from '../auth/access.dec
 import { AuthModule } from '../auth/auth.module.js'
 import { Caller } from '../auth/caller.decorator.js'
 import { hashOf } from '../auth/token.js'
-import { ClockModule } from '../clock/clock.module.js'
+import { Clock, SystemClock } from '../clock/clock.js'
 import { loadConfig } from '../config/config.js'
 import { ConfigModule } from '../config/config.module.js'
-import { Metrics } from '../metrics/metrics.js'
+import { Registry } from 'prom-client'
+import { Metrics, METRICS_REGISTRY } from '../metrics/metrics.js'
+import { RefusalMetrics } from '../operations/refusal.metrics.js'
 import { Shutdown } from '../operations/shutdown.js'
 import { Tracing } from '../tracing/tracing.js'
 import { BodyLimit } from './body-limit.decorator.js'
@@ -132,10 +134,21 @@ const config = loadConfig({
   CORS_ORIGINS: 'https://office.example.com,http://localhost:8080',
 })
 
+@Global()
+@Module({ providers: [{ provide: Clock, useClass: SystemClock }], exports: [Clock] })
+class ClockModule {}
+
 @Module({
   imports: [ConfigModule.with(config), ClockModule, HttpModule, AuthModule],
   controllers: [ThingController, DoorController],
-  providers: [...FRAME, Metrics, Shutdown, { provide: Tracing, useValue: new Tracing(undefined) }],
+  providers: [
+    ...FRAME,
+    Metrics,
+    RefusalMetrics,
+    Shutdown,
+    { provide: METRICS_REGISTRY, useValue: new Registry() },
+    { provide: Tracing, useValue: new Tracing(undefined) },
+  ],
 })
 class PipelineModule {}
 

@@ -3,7 +3,14 @@ import { METHOD_METADATA, PATH_METADATA, ROUTE_ARGS_METADATA, RouteParamtypes } 
 import { MetadataScanner } from '@nestjs/core'
 import type { Guarded } from '../auth/access.js'
 import type { AccessRule } from '../auth/access-rule.js'
-import { ACCESS_RULE, CLOSED_TO, OPENED_BY, type OpeningFlag, ROUTE_CHANNEL } from '../auth/access.decorator.js'
+import {
+  ACCESS_RULE,
+  CLOSED_TO,
+  OPENED_BY,
+  type OpeningFlag,
+  OTHERS_KEYS,
+  ROUTE_CHANNEL,
+} from '../auth/access.decorator.js'
 import { type ErrorCode, ServiceError } from '../error/service-error.js'
 import type { ChannelScope, Scope } from '../role/scope.js'
 import { BODY_LIMIT, DEFAULT_BODY_LIMIT, EMPTY_BODY_LIMIT } from './body-limit.decorator.js'
@@ -177,6 +184,7 @@ function routesOf(controller: Type): Route[] {
         handler,
         access: own<AccessRule>(ACCESS_RULE),
         openedBy: own<OpeningFlag>(OPENED_BY),
+        othersKeys: own<AccessRule>(OTHERS_KEYS),
         channel: own<ChannelScope>(ROUTE_CHANNEL),
         closedTo: own<Scope[]>(CLOSED_TO) ?? [],
         problems: own<ErrorCode[]>(PROBLEM_CODES) ?? [],

@@ -1,18 +1,11 @@
 import type { Instant } from '../quota/instant.js'
 
 /**
- * How the totals can tell, from an act's id alone, that no act with a smaller id is still to come. An id holds the time
- * at which its request came in.
- *
- * - A request that is older than MAX_REQUEST_AGE_MS is not tried any more. What is tried by then ends within seconds:
- *   tries end after six, a statement after five, and the server ends a silent session after five.
- * - Totals leave out the last FOLD_LAG_MS.
- * - Where an instance's clock is behind that of the one that adds up, its ids are kept MIN_AHEAD_MS ahead of what the
- *   totals have reached, which it looks up every few seconds.
+ * Totals leave out what is younger, by the time that ids hold: nobody then has to take a new id for an act that is just
+ * being written. It is also what protects them from instances of the versions before, which do not ask whether a time
+ * is closed.
  */
-export const MAX_REQUEST_AGE_MS = 15_000
 export const FOLD_LAG_MS = 60_000
-export const MIN_AHEAD_MS = 40_000
 
 /** A text that every id made at this instant or later comes after, and every earlier one before. */
 export function firstIdAt(instant: Instant): string {

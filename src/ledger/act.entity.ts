@@ -54,9 +54,13 @@ export abstract class ActRow {
   @Column({ ...ascii(36), name: 'operation_id', nullable: true })
   operationId!: string | null
 
-  /** The principal's name. */
+  /** The principal's name, for showing. */
   @Column(ascii(64))
   caller!: string
+
+  /** Whom the act belongs to, where that is not the name: a principal of the identity provider. */
+  @Column({ ...ascii(37), name: 'caller_id', nullable: true })
+  callerId!: string | null
 
   /** The caller's Idempotency-Key, for people who look for it. */
   @Column({ ...ascii(255), name: 'idempotency_key', nullable: true })
@@ -82,7 +86,10 @@ export abstract class ActRow {
   @Column({ ...INTEGER, nullable: true })
   amount!: number | null
 
-  /** The amount that an absent `amount` stood for at that time: what was held, or what was left to refund. */
+  /**
+   * The amount that an absent `amount` stood for at that time: what was held, or what was left to refund. Null for a
+   * consume and a reserve, which always name theirs; release 0.1.0 writes it for them too, by which it is known.
+   */
   @Column({ ...INTEGER, name: 'default_amount', nullable: true })
   defaultAmount!: number | null
 

@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm'
-import { placeholders, type Scalar } from '../database/row-codec.js'
+import { type Condition, placeholders } from '../database/row-codec.js'
 import type { Transaction, UnitOfWork } from '../database/unit-of-work.js'
 import type { Instant } from '../quota/instant.js'
 import type { ChangeAction } from './change.entity.js'
@@ -39,12 +39,6 @@ type Equal = 'requestId' | 'quotaId' | 'ownerId' | 'actor' | 'action'
 /** Each of these has an index that ends in the id. The most telling come first. */
 const EQUALS: readonly Equal[] = ['requestId', 'quotaId', 'ownerId', 'actor', 'action']
 
-/** A condition with the values of its placeholders. */
-interface Condition {
-  readonly sql: string
-  readonly values: readonly Scalar[]
-}
-
 /** Where rows are read from, and the conditions that its index serves. */
 interface Path {
   readonly from: string
@@ -67,12 +61,13 @@ export class ChangeReader<Q extends QuotaRow> {
 
   /**
    * Changes that meet every condition, newest first.
+   * @param asking the principal whose turn it takes
    * @param before only changes with a smaller id
    * @param size 1 … 100
    */
-  async page(filter: ChangeFilter, before: number | undefined, size: number): Promise<ChangesPage> {
+  async page(asking: string, filter: ChangeFilter, before: number | undefined, size: number): Promise<ChangesPage> {
     if (isEmpty(filter)) return { items: [], next_before: null }
-    return this.work.read(async (transaction) => {
+    return this.work.readsOf(asking).read(async (transaction) => {
       const paths = await this.paths(transaction, filter)
       const ids = await this.ids(transaction, paths, before, size + 1)
       const items = await this.shown(transaction, ids.slice(0, size))
@@ -206,14 +201,8 @@ export class ChangeReader<Q extends QuotaRow> {
     ]
   }
 
-  /**
-   * A store's collation may take `Boss` for `boss` and drop trailing spaces; names and ids of requests compare by
-   * bytes.
-   */
   private equal(property: Equal, value: string | number): Condition {
-    const column = `c.${this.store.change.column(property)}`
-    if (typeof value === 'number' || this.work.dialect === 'sqlite') return { sql: `${column} = ?`, values: [value] }
-    return { sql: `${column} = ? AND CAST(${column} AS BINARY) = CAST(? AS BINARY)`, values: [value, value] }
+    return this.store.change.equals(this.work.dialect, 'c', property, value)
   }
 
   /** An instance of release 0.1.0 beside this one does not say whose quota it changed; the sweeper soon does. */

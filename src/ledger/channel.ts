@@ -1,11 +1,13 @@
 import type { ActRow } from './act.entity.js'
 import type { AllocationRow } from './allocation.entity.js'
+import type { CallerRow } from './caller.entity.js'
 import type { ChangeRow } from './change.entity.js'
 import type { HoldRow } from './hold.entity.js'
 import type { OperationRow } from './operation.entity.js'
 import type { OwnerRow } from './owner.entity.js'
 import type { QuotaRow } from './quota.entity.js'
 import type { RefusalRow } from './refusal.entity.js'
+import type { LedgerGateRow } from './ledger-gate.entity.js'
 import type { LedgerStateRow } from './ledger-state.entity.js'
 import type { UsageTotalRow } from './usage-total.entity.js'
 
@@ -31,6 +33,8 @@ export interface Channel<Q extends QuotaRow = QuotaRow> {
   readonly refusal: EntityClass<RefusalRow>
   readonly usageTotal: EntityClass<UsageTotalRow>
   readonly ledgerState: EntityClass<LedgerStateRow>
+  readonly caller: EntityClass<CallerRow>
+  readonly ledgerGate: EntityClass<LedgerGateRow>
 }
 
 /** One of the people a quota names. */
@@ -43,7 +47,18 @@ export interface Person<Q extends QuotaRow = QuotaRow> {
 /** A channel where it does not matter which. */
 export type AnyChannel = Pick<
   Channel,
-  'name' | 'owner' | 'act' | 'operation' | 'allocation' | 'hold' | 'change' | 'refusal' | 'usageTotal' | 'ledgerState'
+  | 'name'
+  | 'owner'
+  | 'act'
+  | 'operation'
+  | 'allocation'
+  | 'hold'
+  | 'change'
+  | 'refusal'
+  | 'usageTotal'
+  | 'ledgerState'
+  | 'caller'
+  | 'ledgerGate'
 > & {
   readonly people: readonly [Pick<Person, 'field'>, ...Pick<Person, 'field'>[]]
   readonly quota: EntityClass<object>
@@ -51,6 +66,7 @@ export type AnyChannel = Pick<
 
 /** Every entity of a channel, for the data source. */
 export function entitiesOf(channel: AnyChannel): EntityClass<object>[] {
-  const { quota, owner, act, operation, allocation, hold, change, refusal, usageTotal, ledgerState } = channel
-  return [quota, owner, act, operation, allocation, hold, change, refusal, usageTotal, ledgerState]
+  const { quota, owner, act, operation, allocation, hold, change, refusal, usageTotal } = channel
+  const { ledgerState, ledgerGate, caller } = channel
+  return [quota, owner, act, operation, allocation, hold, change, refusal, usageTotal, ledgerState, ledgerGate, caller]
 }

@@ -29,11 +29,16 @@ export type Command =
 
 /** A command with who asked for it. */
 export interface Request {
-  /** Becomes the act's id: a rerun recognises its own act by it. */
-  readonly id: string
+  /**
+   * Becomes the act's id: a rerun recognises its own act by it. The engine gives the request another one where acts up
+   * to it are closed, and no act with it is there.
+   */
+  id: string
   readonly ownerId: number
-  /** The principal's name. */
+  /** The principal's name, for showing. */
   readonly caller: string
+  /** Whom the key belongs to, and whose turn it is. */
+  readonly callerId: string
   readonly requestId: string
   readonly key: string | null
   /** What may happen once only; see ActRow. */
@@ -56,8 +61,8 @@ function shortHash(...parts: readonly unknown[]): string {
 }
 
 /** What a caller's key stands for: a key belongs to the caller that sent it, and to the channel by its table. */
-export function deduplicationKeyFor(caller: string, key: string): string {
-  return shortHash('key', caller, key)
+export function deduplicationKeyFor(callerId: string, key: string): string {
+  return shortHash('key', callerId, key)
 }
 
 /** A hold is settled once, whoever asks and however. */

@@ -28,7 +28,7 @@ export class DriftWatch implements OnApplicationBootstrap, OnModuleDestroy {
 
   /** @param enabled else only `pass` looks */
   constructor(
-    private readonly verification: Verification,
+    private readonly verification: Pick<Verification, 'channel' | 'pages'>,
     private readonly work: UnitOfWork,
     private readonly clock: Clock,
     private readonly enabled: boolean,

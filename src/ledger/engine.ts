@@ -6,24 +6,27 @@ import {
   type UnitOfWork,
   type UnitOfWorkObserver,
 } from '../database/unit-of-work.js'
-import { ServiceError } from '../error/service-error.js'
+import { ServiceError, Unavailable, type UnavailableReason } from '../error/service-error.js'
 import { WorkingSet } from './working-set.js'
 import type { Channel } from './channel.js'
 import type { Outcome, Request } from './command.js'
-import { firstIdAt, MAX_REQUEST_AGE_MS } from './act-age.js'
+import { instantOfId } from './act-age.js'
 import { grouped } from './grouped.js'
 import { loadHolds, expireDueHolds } from './holds.js'
+import type { IdSource } from './id-source.js'
 import { Judge, type Verdict } from './judge.js'
 import { Lane, type Waiting } from './lane.js'
+import { LockedOwners } from './locked-owners.js'
 import type { QuotaRow } from './quota.entity.js'
+import { Rooms } from './rooms.js'
 import type { Found, LedgerStore, Wanted } from './store.js'
 
 /** What happened in the engine, for metrics. Every time is in seconds. */
 export interface EngineObserver extends UnitOfWorkObserver {
   /** A batch was answered: its size, how long its first request had waited, how long it took. */
   batch(size: number, waitedSeconds: number, tookSeconds: number): void
-  /** A request was answered: how, or with which error code. */
-  answered(kind: string, result: 'done' | 'replayed' | ServiceError['code']): void
+  /** A request was answered: how, or with which error code, and for `unavailable` why. */
+  answered(kind: string, result: 'done' | 'replayed' | ServiceError['code'], reason?: UnavailableReason): void
 }
 
 /** A request of a batch, as it is traced. */
@@ -49,7 +52,7 @@ export interface EngineOptions {
   readonly lanes: number
   /** Requests that may wait, in each lane an equal share of them; one more is answered `unavailable`. */
   readonly queueLimit: number
-  /** Requests of one caller that may wait, over all lanes. */
+  /** Requests of one caller that may be in hand, over all lanes; what is beyond waits for room. */
   readonly callerQueueLimit: number
 }
 
@@ -98,7 +101,9 @@ export class Engine<Q extends QuotaRow> {
   /** Where an owner's requests are that wait or are at the database. */
   private readonly inLane = new Map<number, { readonly lane: Lane; count: number }>()
   private readonly knownOwners = new Set<number>()
-  private readonly waitingOf = new Map<string, number>()
+  private readonly rooms: Rooms
+  /** Which owners somebody else keeps locked, and since when. */
+  readonly locks: LockedOwners
   private waitingCount = 0
   private closed = false
   /** Set by whoever wants to count; at most one. */
@@ -111,8 +116,11 @@ export class Engine<Q extends QuotaRow> {
     private readonly store: LedgerStore<Q>,
     private readonly work: UnitOfWork,
     private readonly clock: Clock,
-    private readonly options: EngineOptions,
+    private readonly ids: IdSource,
+    options: EngineOptions,
   ) {
+    this.rooms = new Rooms(options.callerQueueLimit)
+    this.locks = new LockedOwners({ field: channel.people[0].field, channel: channel.name }, clock)
     const share = Math.ceil(options.queueLimit / options.lanes)
     this.lanes = Array.from({ length: options.lanes }, () => {
       const lane: Lane = new Lane(async (batch) => this.run(batch, lane), share)
@@ -127,32 +135,38 @@ export class Engine<Q extends QuotaRow> {
     return this.waitingCount
   }
 
-  /** The same by caller, for those who have any. */
+  /** Requests by caller that have room, those of a batch until the whole batch is answered. */
   get depthByCaller(): ReadonlyMap<string, number> {
-    return this.waitingOf
+    return this.rooms.taken()
   }
 
   /**
-   * Is there room for so many more requests of a caller? Asked before anything is done for them, so that a refusal
-   * costs nothing.
-   * @throws ServiceError unavailable
+   * Takes room for requests of a caller before anything is done for them, and waits where there is none yet. `leave`
+   * gives it back.
+   * @returns undefined where there is room at once
+   * @throws Unavailable at once or by the promise
    */
-  assureRoom(caller: string, count: number): void {
-    if (this.closed) throw shuttingDown()
-    if ((this.waitingOf.get(caller) ?? 0) + count > this.options.callerQueueLimit) throw tooMany('of this caller ')
+  enter(caller: string, count: number): Promise<void> | undefined {
+    if (this.closed) throw new Unavailable('draining')
+    return this.rooms.take(caller, count)
+  }
+
+  /** Gives back the room that `enter` took, once the requests are answered. */
+  leave(caller: string, count: number): void {
+    this.rooms.giveBack(caller, count)
   }
 
   /**
-   * Has a request decided and, where it takes effect, committed.
+   * Has a request decided and, where it takes effect, committed. There must be room for it (`enter`).
    * @throws ServiceError the refusal; `unavailable` where the database is away, the queue full or the engine closed
    */
   async submit(request: Request): Promise<Outcome> {
-    const { caller, ownerId } = request
-    this.assureRoom(caller, 1)
+    const { callerId: caller, ownerId } = request
+    if (this.closed) throw new Unavailable('draining')
     const lockedOut = this.lockedOwners.get(ownerId)
     const lane = lockedOut === undefined ? this.laneOf(ownerId) : this.lockedOut
-    if (lane.isFullFor(caller)) throw tooMany()
-    if (lockedOut !== undefined && lockedOut >= MAX_LOCKED_OUT_OF_ONE) throw ownerLocked()
+    if (lane.isFullFor(caller)) throw new Unavailable('queue_full')
+    if (lockedOut !== undefined && lockedOut >= MAX_LOCKED_OUT_OF_ONE) throw this.ownerLocked(ownerId)
     return new Promise((resolve, reject) => {
       const waiting: Waiting = {
         request,
@@ -164,9 +178,8 @@ export class Engine<Q extends QuotaRow> {
         reject,
       }
       this.waitingCount += 1
-      this.waitingOf.set(caller, (this.waitingOf.get(caller) ?? 0) + 1)
       if (lane === this.lockedOut) this.putAside(waiting)
-      else this.enter(lane, waiting)
+      else this.join(lane, waiting)
     })
   }
 
@@ -203,14 +216,8 @@ export class Engine<Q extends QuotaRow> {
 
   private async run(batch: readonly Waiting[], lane: Lane): Promise<void> {
     const start = performance.now()
-    const young = batch.filter((waiting) => {
-      const old = start - waiting.since > MAX_REQUEST_AGE_MS
-      if (old) this.refuse(waiting, tooOld())
-      return !old
-    })
-    if (young.length === 0) return
-    const answer = async (): Promise<StoreUnavailable | undefined> => this.answerBatch(young, lane === this.lockedOut)
-    const unreachable = await (this.tracer === undefined ? answer() : this.tracer.run(young, answer))
+    const answer = async (): Promise<StoreUnavailable | undefined> => this.answerBatch(batch, lane === this.lockedOut)
+    const unreachable = await (this.tracer === undefined ? answer() : this.tracer.run(batch, answer))
     // Who waited behind a batch that found no database would only wait as long again.
     if (unreachable !== undefined) for (const waiting of lane.clear()) this.refuse(waiting, unreachable)
     const waited = start - (batch[0]?.since ?? start)
@@ -243,10 +250,14 @@ export class Engine<Q extends QuotaRow> {
     }
     batch.forEach((waiting, place) => {
       const decision = decisions[place]
-      if (decision === 'locked out') this.putAside(waiting)
-      else if (decision !== undefined && 'outcome' in decision) {
+      if (decision === 'locked out') {
+        this.putAside(waiting)
+        return
+      }
+      this.locks.had(waiting.request.ownerId)
+      if (decision !== undefined && 'outcome' in decision) {
         this.observer?.answered(waiting.request.command.kind, decision.outcome.replayed ? 'replayed' : 'done')
-        this.leave(waiting)
+        this.answered(waiting)
         waiting.resolve(decision.outcome)
       } else this.refuse(waiting, decision?.refusal)
     })
@@ -277,30 +288,36 @@ export class Engine<Q extends QuotaRow> {
     if (waiting.lockedOutUntil === undefined) {
       this.leaveLane(waiting)
       waiting.lockedOutUntil = now + LOCKED_OUT_PATIENCE_MS
+      this.locks.found(ownerId)
       this.lockedOwners.set(ownerId, (this.lockedOwners.get(ownerId) ?? 0) + 1)
     }
     const others = (this.lockedOwners.get(ownerId) ?? 0) - 1
     if (now < waiting.lockedOutUntil && others < MAX_LOCKED_OUT_OF_ONE) this.lockedOut.push(waiting)
-    else this.refuse(waiting, ownerLocked())
+    else this.refuse(waiting, this.ownerLocked(ownerId))
+  }
+
+  private ownerLocked(ownerId: number): Unavailable {
+    this.locks.refused(ownerId)
+    return new Unavailable('owner_locked')
   }
 
   private refuse(waiting: Waiting, error: unknown): void {
     const { kind } = waiting.request.command
-    this.observer?.answered(kind, error instanceof ServiceError ? error.code : 'internal_error')
-    this.leave(waiting)
+    if (error instanceof ServiceError) this.observer?.answered(kind, error.code, error.reason)
+    else this.observer?.answered(kind, 'internal_error')
+    this.answered(waiting)
     waiting.reject(error)
   }
 
   /** Counts a request as no longer waiting. */
-  private leave(waiting: Waiting): void {
-    const { caller, ownerId } = waiting.request
+  private answered(waiting: Waiting): void {
+    const { ownerId } = waiting.request
     this.waitingCount -= 1
-    countDown(this.waitingOf, caller)
     this.leaveLane(waiting)
     if (waiting.lockedOutUntil !== undefined) countDown(this.lockedOwners, ownerId)
   }
 
-  private enter(lane: Lane, waiting: Waiting): void {
+  private join(lane: Lane, waiting: Waiting): void {
     const { ownerId } = waiting.request
     const inHand = this.inLane.get(ownerId)
     if (inHand === undefined) this.inLane.set(ownerId, { lane, count: 1 })
@@ -372,8 +389,8 @@ export class Engine<Q extends QuotaRow> {
     const workingSet = new WorkingSet<Q>(this.clock.now())
     await this.load(transaction, workingSet, judged, found)
 
+    this.renewIds(judged, workingSet, found.closedTo)
     const judge = new Judge(this.channel, workingSet)
-    const oldestId = firstIdAt(workingSet.now - MAX_REQUEST_AGE_MS)
     const slice = new TimeSlice()
     const decisions: Decision[] = []
     // Quotas that are to be made, and whose answers need their ids. They are made together, as long as what follows
@@ -397,7 +414,6 @@ export class Engine<Q extends QuotaRow> {
       }
       if (creating.length > 0 && dependsOn(request, creating)) await create()
       try {
-        if (request.id < oldestId && !workingSet.hasActOf(request)) throw tooOld()
         const verdict = judge.decide(request)
         if ('outcome' in verdict) decisions[place] = { outcome: verdict.outcome }
         else creating.push({ place, request, verdict })
@@ -408,7 +424,7 @@ export class Engine<Q extends QuotaRow> {
     }
     if (creating.length > 0) await create()
 
-    await expireDueHolds(transaction, this.store, workingSet, async (ids) =>
+    await expireDueHolds(transaction, this.store, workingSet, this.clock.steady, async (ids) =>
       this.loadMissing(transaction, workingSet, ids),
     )
     await this.store.write(transaction, workingSet)
@@ -420,6 +436,18 @@ export class Engine<Q extends QuotaRow> {
     const touched = transaction.clustered && workingSet.changed ? lockedIds : [...new Set(edited)]
     if (touched.length > 0) await this.store.touchOwners(transaction, touched)
     return decisions
+  }
+
+  /**
+   * Gives those requests other ids whose acts may be written no more under theirs: acts up to these are closed, and may
+   * be in the totals. Nothing of such a request is there, nor can be on its way, since its owner's lock is had.
+   */
+  private renewIds(requests: readonly Request[], workingSet: WorkingSet<Q>, closedTo: string): void {
+    for (const request of requests) {
+      if (request.id > closedTo || workingSet.hasActOf(request)) continue
+      this.ids.keepAfter(instantOfId(closedTo))
+      request.id = this.ids.next()
+    }
   }
 
   /**
@@ -521,29 +549,4 @@ function countDown<K>(counts: Map<K, number>, key: K): void {
   const left = (counts.get(key) ?? 0) - 1
   if (left > 0) counts.set(key, left)
   else counts.delete(key)
-}
-
-function shuttingDown(): ServiceError {
-  return new ServiceError('unavailable', 'The service is shutting down.')
-}
-
-function tooMany(whose = ''): ServiceError {
-  return new ServiceError(
-    'unavailable',
-    `Too many requests ${whose}are waiting. A retry with the same Idempotency-Key is safe.`,
-  )
-}
-
-function tooOld(): ServiceError {
-  return new ServiceError(
-    'unavailable',
-    'The request has waited for too long. A retry with the same Idempotency-Key is safe.',
-  )
-}
-
-function ownerLocked(): ServiceError {
-  return new ServiceError(
-    'unavailable',
-    'Another transaction keeps this owner locked. A retry with the same Idempotency-Key is safe.',
-  )
 }

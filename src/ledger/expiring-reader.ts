@@ -54,11 +54,12 @@ export class ExpiringReader<Q extends QuotaRow> {
 
   /**
    * Active quotas that end within `days` days from now, soonest first, then by id.
+   * @param asking the principal whose turn it takes
    * @param days 1 … 90, of 24 hours
    * @param cursor only what comes after it
    * @param size 1 … 100
    */
-  async page(days: number, cursor: ExpiringCursor | undefined, size: number): Promise<ExpiringPage> {
+  async page(asking: string, days: number, cursor: ExpiringCursor | undefined, size: number): Promise<ExpiringPage> {
     const now = this.clock.now()
     const { quota } = this.store
     const [id, expireAt] = [quota.column('id'), quota.column('expireAt')]
@@ -70,7 +71,7 @@ export class ExpiringReader<Q extends QuotaRow> {
             sql: `AND ${expireAt} >= ? AND (${expireAt} > ? OR ${id} > ?) `,
             values: [bind(cursor.expireAt), bind(cursor.expireAt), cursor.id],
           }
-    const found = await readQuotas(this.work, this.store, now, {
+    const found = await readQuotas(this.work.readsOf(asking), this.store, now, {
       sql:
         `SELECT ${quota.columns} FROM ${quota.readBy(this.work.dialect, ['deletedAt', 'state', 'expireAt'])} ` +
         `WHERE ${quota.column('deletedAt')} IS NULL AND ${quota.column('state')} = 'active' AND ${expireAt} > ? AND ${expireAt} <= ? ` +

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import type DataLoader from 'dataloader'
-import { ServiceError } from '../error/service-error.js'
+import { Unavailable } from '../error/service-error.js'
 import { gatheringLoader } from './gathering-loader.js'
 
 /** A store whose reads end when they are told to. */
@@ -94,7 +94,7 @@ describe('reads of one kind', () => {
     let reads = 0
     const loader = gatheringLoader<number, number>(async () => {
       reads += 1
-      throw new ServiceError('unavailable', 'away')
+      throw new Unavailable('database_away')
     })
     const results = await Promise.allSettled([1, 2, 3].map(async (key) => loader.load(key)))
     expect(results.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected'])

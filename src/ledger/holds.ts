@@ -55,12 +55,14 @@ export async function loadHolds<Q extends QuotaRow>(
 /**
  * Writes due holds down as expired, once the batch is decided: as many as one batch may, the earliest first, and beyond
  * these all that it leans on.
+ * @param steady may more be written down than what the batch leans on?
  * @param loadMissing takes quotas into the working set that are not there yet
  */
 export async function expireDueHolds<Q extends QuotaRow>(
   transaction: Transaction,
   store: LedgerStore<Q>,
   workingSet: WorkingSet<Q>,
+  steady: boolean,
   loadMissing: (quotaIds: ReadonlySet<number>) => Promise<void>,
 ): Promise<void> {
   const owners = [...workingSet.dueOwners]
@@ -68,7 +70,7 @@ export async function expireDueHolds<Q extends QuotaRow>(
   for (let limit = MAX_EXPIRED_AT_ONCE; ; limit *= NEXT_LOOK) {
     const due = await store.dueHolds(transaction, owners, workingSet.now, limit)
     await loadMissing(new Set(due.flatMap(({ hold }) => hold.allocations.map(({ quotaId }) => quotaId))))
-    workingSet.expireHolds(due, limit === MAX_EXPIRED_AT_ONCE)
+    workingSet.expireHolds(due, steady && limit === MAX_EXPIRED_AT_ONCE)
     if (due.length < limit || !workingSet.leans) break
   }
   workingSet.moveDueTimes(await store.nextDue(transaction, owners, workingSet.now))

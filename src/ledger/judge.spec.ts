@@ -59,6 +59,7 @@ class Tables {
       id,
       ownerId: OWNER,
       caller,
+      callerId: caller,
       requestId: 'request',
       key,
       deduplicationKey: settling

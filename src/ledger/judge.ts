@@ -205,7 +205,7 @@ export class Judge<Q extends QuotaRow> {
     const entry = { row, allocations }
     workingSet.addOperation(entry)
     workingSet.newOperations.push(entry)
-    return this.answerOperation(request, entry, amount, amount)
+    return this.answerOperation(request, entry, amount, null)
   }
 
   private settle(request: Request, command: Of<'commit'> | Of<'release'>): Outcome {
@@ -297,7 +297,12 @@ export class Judge<Q extends QuotaRow> {
     return outcome
   }
 
-  private answerOperation(request: Request, entry: OperationEntry, amount: number, defaultAmount: number): Outcome {
+  private answerOperation(
+    request: Request,
+    entry: OperationEntry,
+    amount: number,
+    defaultAmount: number | null,
+  ): Outcome {
     const { row, allocations } = entry
     row.ownerRemaining = this.workingSet.ownerRemaining(row.ownerId)
     if (row.id !== request.id) this.workingSet.changedOperations.set(row.id, entry)
@@ -309,7 +314,7 @@ export class Judge<Q extends QuotaRow> {
   }
 
   private act(
-    { id, command, ownerId, caller, key, deduplicationKey, requestId }: Request,
+    { id, command, ownerId, caller, callerId, key, deduplicationKey, requestId }: Request,
     what: Pick<Act, 'quotaId' | 'operationId' | 'amount' | 'defaultAmount' | 'answer'>,
   ): Act {
     const { kind } = command as RecordedCommand
@@ -318,6 +323,7 @@ export class Judge<Q extends QuotaRow> {
       kind,
       ownerId,
       caller,
+      callerId: callerId === caller ? null : callerId,
       idempotencyKey: key,
       deduplicationKey,
       // Made where it is asked for: most consumes are stored without it.

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Outcome, Request } from './command.js'
-import { FairQueue } from './fair-queue.js'
+import { FairQueue } from '../database/fair-queue.js'
 
 /** A request whose caller waits for its answer. */
 export interface Waiting {
@@ -81,7 +81,7 @@ export class Lane {
   }
 
   push(waiting: Waiting): void {
-    const { caller } = waiting.request
+    const { callerId: caller } = waiting.request
     if (this.lastCaller !== undefined && caller !== this.lastCaller) this.sharedUntil = waiting.since + USES_LANE_MS
     this.lastCaller = caller
     this.queue.push(caller, waiting)

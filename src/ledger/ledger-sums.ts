@@ -1,6 +1,6 @@
 import { TimeSlice } from '../clock/time-slice.js'
 import { instantFromStore } from '../database/column.js'
-import type { RawRow, Scalar } from '../database/row-codec.js'
+import type { Dialect, RawRow, Scalar } from '../database/row-codec.js'
 import type { Transaction } from '../database/unit-of-work.js'
 import { type Allocation, cut } from '../quota/draw-down.js'
 import type { Instant } from '../quota/instant.js'
@@ -12,6 +12,7 @@ import { TotalsStore } from './totals-store.js'
 
 /** What the ledger says of a quota's running cycle. */
 export interface LedgerSum {
+  /** What the rows that are there add up to; what was removed is not in it. */
   used: number
   reserved: number
   /** When the first of its open holds ends; null where there is none. */
@@ -34,10 +35,10 @@ interface Place {
 
 /** Totals that are further behind are being made for the first time. */
 const MAX_BEHIND_MS = 900_000
-/** Acts that one statement adds up. */
-const ACTS = 2_000
+/** Acts that one statement adds up; SQLite has the event loop to itself meanwhile. */
+const ACTS: Readonly<Record<Dialect, number>> = { mysql: 20_000, sqlite: 2_000 }
 /** Operations that one statement reads with their allocations. */
-const OPERATIONS = 500
+const OPERATIONS: Readonly<Record<Dialect, number>> = { mysql: 5_000, sqlite: 500 }
 
 /**
  * Adds up the ledger: what quotas' counters must be. In pages, so that neither a statement nor memory grows with an
@@ -76,7 +77,6 @@ export class LedgerSums<Q extends QuotaRow> {
     return sums
   }
 
-  /** What was removed is in the totals alone. */
   private async addTotals(
     transaction: Transaction,
     ownerIds: readonly number[],
@@ -85,8 +85,9 @@ export class LedgerSums<Q extends QuotaRow> {
   ): Promise<void> {
     for (;;) {
       const { foldedTo, beginsAt } = await this.totals.state(transaction)
-      const newest = await this.totals.newestAct(transaction)
-      const behind = newest === undefined ? 0 : instantOfId(newest) - instantOfId(foldedTo)
+      const newest = (await this.totals.newestAct(transaction)) ?? ''
+      const first = await this.totals.nthAct(transaction, foldedTo, newest, 1)
+      const behind = first === undefined ? 0 : instantOfId(newest) - instantOfId(first)
       if (beginsAt === null && behind > MAX_BEHIND_MS) return
       const totals = await this.totals.used(transaction, ownerIds)
       const rest = await this.totals.rest(transaction, foldedTo, ownerIds)
@@ -100,23 +101,21 @@ export class LedgerSums<Q extends QuotaRow> {
         const sum = sumOf(quotaId, cycleSeq)
         if (sum !== undefined) sum.totalled = (sum.totalled ?? 0) + amount
       }
-      if (beginsAt !== null) for (const sum of sums.values()) sum.used = sum.totalled ?? sum.used
       return
     }
   }
 
-  /** Consumes that are their act alone. */
+  /** Plain consumes; those that have rows of their own by now are taken away again with them. */
   private async addPlainConsumes(transaction: Transaction, stretch: Stretch, sumOf: SumOf): Promise<void> {
-    const { act, operation } = this.store
+    const { act } = this.store
     const [id, ownerId] = [act.column('id'), act.column('plainOwnerId')]
     const from = act.readBy(transaction.dialect, ['plainOwnerId', 'id'])
-    await everyPage(stretch, ACTS, async (range, values) => {
+    const size = ACTS[transaction.dialect]
+    await everyPage(stretch, size, async (range, values) => {
       const rows = await transaction.rows(
-        `SELECT p.owner_id, p.quota_id, p.cycle_seq, SUM(CASE WHEN o.${operation.column('id')} IS NULL THEN p.amount ELSE 0 END) AS amount, ` +
-          `COUNT(*) AS n, MAX(p.id) AS id FROM (SELECT ${id} AS id, ${ownerId} AS owner_id, ${act.column('plainQuotaId')} AS quota_id, ` +
+        `SELECT p.owner_id, p.quota_id, p.cycle_seq, SUM(p.amount) AS amount, COUNT(*) AS n, MAX(p.id) AS id FROM (SELECT ${id} AS id, ${ownerId} AS owner_id, ${act.column('plainQuotaId')} AS quota_id, ` +
           `${act.column('cycleSeq')} AS cycle_seq, ${act.column('amount')} AS amount FROM ${from} ` +
-          `WHERE ${range(ownerId, id)} ORDER BY ${ownerId}, ${id} LIMIT ${ACTS}) p ` +
-          `LEFT JOIN ${operation.readByKey(transaction.dialect, 'o')} ON o.${operation.column('id')} = p.id ` +
+          `WHERE ${range(ownerId, id)} ORDER BY ${ownerId}, ${id} LIMIT ${size}) p ` +
           'GROUP BY p.owner_id, p.quota_id, p.cycle_seq',
         values,
       )
@@ -132,19 +131,22 @@ export class LedgerSums<Q extends QuotaRow> {
 
   /** Operations with rows of their own: what they keep is a prefix of their allocations. */
   private async addOperations(transaction: Transaction, stretch: Stretch, sumOf: SumOf): Promise<void> {
-    const { operation, allocation } = this.store
+    const { operation, allocation, act } = this.store
     const { dialect } = transaction
     const [id, ownerId] = [operation.column('id'), operation.column('ownerId')]
     const from = operation.readBy(dialect, ['ownerId', 'id'])
     const slice = new TimeSlice()
-    await everyPage(stretch, OPERATIONS, async (range, values) => {
+    const size = OPERATIONS[dialect]
+    await everyPage(stretch, size, async (range, values) => {
       const rows = await transaction.rows(
         `SELECT o.id, o.owner_id, o.state, o.kept, o.expires_at, a.${allocation.column('position')} AS position, ` +
-          `a.${allocation.column('quotaId')} AS quota_id, a.${allocation.column('cycleSeq')} AS cycle_seq, a.${allocation.column('amount')} AS amount ` +
-          `FROM (SELECT ${id} AS id, ${ownerId} AS owner_id, ${operation.column('state')} AS state, ` +
+          `a.${allocation.column('quotaId')} AS quota_id, a.${allocation.column('cycleSeq')} AS cycle_seq, a.${allocation.column('amount')} AS amount, ` +
+          `p.${act.column('plainQuotaId')} AS plain_quota_id, p.${act.column('cycleSeq')} AS plain_cycle_seq, p.${act.column('amount')} AS plain_amount ` +
+          `FROM (SELECT ${id} AS id, ${ownerId} AS owner_id, ${operation.column('kind')} AS kind, ${operation.column('state')} AS state, ` +
           `${operation.column('charged')} - ${operation.column('refunded')} AS kept, ${operation.column('expiresAt')} AS expires_at FROM ${from} ` +
-          `WHERE ${range(ownerId, id)} ORDER BY ${ownerId}, ${id} LIMIT ${OPERATIONS}) o ` +
-          `LEFT JOIN ${allocation.readByKey(dialect, 'a')} ON a.${allocation.column('operationId')} = o.id`,
+          `WHERE ${range(ownerId, id)} ORDER BY ${ownerId}, ${id} LIMIT ${size}) o ` +
+          `LEFT JOIN ${allocation.readByKey(dialect, 'a')} ON a.${allocation.column('operationId')} = o.id ` +
+          `LEFT JOIN ${act.readByKey(dialect, 'p')} ON o.kind = 'consume' AND p.${act.column('id')} = o.id`,
         values,
       )
       const byId = grouped(rows, (row) => row['id'])
@@ -161,7 +163,12 @@ type SumOf = (quotaId: number, cycleSeq: number) => LedgerSum | undefined
 
 function addOperation(parts: readonly RawRow[], sumOf: SumOf): void {
   const [first] = parts
-  if (first === undefined || first['quota_id'] === null) return
+  if (first === undefined) return
+  if (first['plain_quota_id'] !== null) {
+    const sum = sumOf(Number(first['plain_quota_id']), Number(first['plain_cycle_seq'] ?? NaN))
+    if (sum !== undefined) sum.used -= Number(first['plain_amount'])
+  }
+  if (first['quota_id'] === null) return
   const allocations: Allocation[] = [...parts]
     .sort((a, b) => Number(a['position']) - Number(b['position']))
     .map((row) => ({

@@ -2,10 +2,11 @@ import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/
 import type DataLoader from 'dataloader'
 import type { DataSource } from 'typeorm'
 import type { Clock } from '../clock/clock.js'
-import type { Transaction, UnitOfWork } from '../database/unit-of-work.js'
+import type { Reads, Transaction, UnitOfWork } from '../database/unit-of-work.js'
 import { ServiceError } from '../error/service-error.js'
 import type { Instant } from '../quota/instant.js'
 import type { NewSettings, SettingsPatch } from '../quota/settings.js'
+import { Callers } from './callers.js'
 import type { Channel } from './channel.js'
 import { type Command, deduplicationKeyFor, deduplicationKeyForSettling, type Outcome } from './command.js'
 import { Engine, type EngineOptions } from './engine.js'
@@ -18,8 +19,10 @@ import { LedgerStore } from './store.js'
 
 /** Who asks, and how the request is told apart from others. */
 export interface Caller {
-  /** The principal's name, 1 … 64 characters. */
+  /** The principal's name, for showing: 1 … 64 characters of ASCII. */
   readonly name: string
+  /** Whom keys and operations belong to: of a static token its name. */
+  readonly id: string
   readonly requestId: string
   /** Are operations that others made to it as if they did not exist? */
   readonly ownOnly: boolean
@@ -38,6 +41,9 @@ interface Remembered {
   readonly maker: string
 }
 
+/** The commands whose keys are looked for under every caller. */
+const SPENDING: ReadonlySet<Command['kind']> = new Set(['consume', 'reserve', 'refund'])
+
 /** Owners and makers of operations made or settled here lately; saves the look-up before a settlement. */
 const MAX_REMEMBERED = 50_000
 
@@ -49,6 +55,7 @@ export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, Befor
   readonly engine: Engine<Q>
   readonly store: LedgerStore<Q>
   readonly refusals: RefusalCounter<Q>
+  readonly callers: Callers<Q>
   private readonly ids: IdSource
   private readonly ownerOfQuota: DataLoader<number, number | undefined>
   private readonly ownerOfOperation: DataLoader<string, number | undefined>
@@ -63,14 +70,18 @@ export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, Befor
     options: LedgerOptions,
   ) {
     this.store = new LedgerStore(dataSource, channel, options.plainConsumes)
-    this.engine = new Engine(channel, this.store, work, clock, options)
-    this.refusals = new RefusalCounter(channel.name, this.store, work, clock)
     this.ids = new IdSource(clock)
+    this.engine = new Engine(channel, this.store, work, clock, this.ids, options)
+    this.refusals = new RefusalCounter(channel.name, this.store, work, clock)
+    this.callers = new Callers(this.store, work, clock)
     // Whose a quota or an operation is never changes, nor who made it, so that may be read outside the locks. The owner
     // says which lock to take.
-    this.ownerOfQuota = mapLoader(work, async (transaction, ids) => this.store.ownersOfQuotas(transaction, ids))
-    this.ownerOfOperation = mapLoader(work, async (transaction, ids) => this.store.ownersOfOperations(transaction, ids))
-    this.makerOfOperation = mapLoader(work, async (transaction, ids) => this.store.makersOf(transaction, ids))
+    const reads = work.readsOf(`(${channel.name} owners)`)
+    this.ownerOfQuota = mapLoader(reads, async (transaction, ids) => this.store.ownersOfQuotas(transaction, ids))
+    this.ownerOfOperation = mapLoader(reads, async (transaction, ids) =>
+      this.store.ownersOfOperations(transaction, ids),
+    )
+    this.makerOfOperation = mapLoader(reads, async (transaction, ids) => this.store.makersOf(transaction, ids))
   }
 
   /**
@@ -113,17 +124,29 @@ export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, Befor
     return this.submit(caller, ownerId, { kind: 'reset', quotaId, version }, key)
   }
 
-  /** Spends `amount` units at once, or nothing. */
-  async consume(caller: Caller, ownerId: number, amount: number, key: string): Promise<Outcome> {
-    return this.spend(caller, ownerId, { kind: 'consume', amount }, key)
+  /**
+   * Spends `amount` units at once, or nothing.
+   * @param inBatch has room been taken for it (`together`)?
+   */
+  async consume(caller: Caller, ownerId: number, amount: number, key: string, inBatch = false): Promise<Outcome> {
+    return this.spend(caller, ownerId, { kind: 'consume', amount }, key, inBatch)
   }
 
   /**
-   * Is there room for so many requests of this caller? To be asked before work is done for them.
-   * @throws ServiceError unavailable
+   * Works on several requests of a caller once there is room for all of them, so that none of them is refused for want
+   * of it.
+   * @throws Unavailable where the room does not come in time; nothing is begun then
    */
-  assureRoom({ name }: Caller, count: number): void {
-    this.engine.assureRoom(name, count)
+  async together<T>({ id }: Caller, count: number, work: () => Promise<T>): Promise<T> {
+    // Nobody waits for room while the database is known to be away.
+    this.work.requireWrites()
+    const room = this.engine.enter(id, count)
+    if (room !== undefined) await room
+    try {
+      return await work()
+    } finally {
+      this.engine.leave(id, count)
+    }
   }
 
   /** Holds `amount` units for `ttlSeconds`, or nothing. */
@@ -149,14 +172,16 @@ export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, Befor
     return this.submit(caller, ownerId, { kind: 'refund', operationId, amount }, key)
   }
 
-  /** Every id made from here on is later than this instant; see `act-age.ts`. */
+  /** Every id made from here on is later than this instant; see `IdSource`. */
   keepIdsAfter(instant: Instant): void {
     this.ids.keepAfter(instant)
   }
 
   /** Writes down that the owner's due holds have expired. */
   async sweep(ownerId: number): Promise<void> {
-    await this.submit({ name: 'sweeper', requestId: 'sweeper', ownOnly: false }, ownerId, { kind: 'sweep' })
+    await this.submit({ name: 'sweeper', id: 'sweeper', requestId: 'sweeper', ownOnly: false }, ownerId, {
+      kind: 'sweep',
+    })
   }
 
   /** Answers what was taken before the database goes. */
@@ -174,9 +199,11 @@ export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, Befor
     ownerId: number,
     command: Extract<Command, { kind: 'consume' | 'reserve' }>,
     key: string,
+    inBatch = false,
   ): Promise<Outcome> {
     try {
-      return await this.submit(caller, ownerId, command, key)
+      const submit = async (): Promise<Outcome> => this.submitted(caller, ownerId, command, key)
+      return await (inBatch ? submit() : this.together(caller, 1, submit))
     } catch (error) {
       if (error instanceof ServiceError && isCounted(error.code))
         this.refusals.count(ownerId, error.code, command.amount)
@@ -185,24 +212,32 @@ export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, Befor
   }
 
   private async submit(caller: Caller, ownerId: number, command: Command, key: string | null = null): Promise<Outcome> {
+    return this.together(caller, 1, async () => this.submitted(caller, ownerId, command, key))
+  }
+
+  private async submitted(caller: Caller, ownerId: number, command: Command, key: string | null): Promise<Outcome> {
     // Not to wait behind a batch that was in hand when the database went, and that still waits for its return.
     this.work.requireWrites()
     const settling = command.kind === 'commit' || command.kind === 'release'
+    // Before the act: whoever looks for a key under all callers finds it as soon as it is answered.
+    const noting = SPENDING.has(command.kind) ? this.callers.note(caller) : undefined
+    if (noting !== undefined) await noting
     const outcome = await this.engine.submit({
       id: this.ids.next(),
       ownerId,
       caller: caller.name,
+      callerId: caller.id,
       requestId: caller.requestId,
       key,
       deduplicationKey: settling
         ? deduplicationKeyForSettling(command.operationId)
         : key === null
           ? null
-          : deduplicationKeyFor(caller.name, key),
+          : deduplicationKeyFor(caller.id, key),
       command,
     })
     // A replay as well: a key is its caller's, and so is what it made.
-    if (command.kind === 'reserve') this.remember(String(outcome.subject), { ownerId, maker: caller.name })
+    if (command.kind === 'reserve') this.remember(String(outcome.subject), { ownerId, maker: caller.id })
     return outcome
   }
 
@@ -218,13 +253,13 @@ export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, Befor
   }
 
   /** @throws ServiceError operation_not_found, also where the caller may not know that there is one */
-  private async operationOwner({ name, ownOnly }: Caller, operationId: string): Promise<number> {
+  private async operationOwner({ id, ownOnly }: Caller, operationId: string): Promise<number> {
     const known = this.remembered.get(operationId)
     const ownerId = known?.ownerId ?? (await this.ownerOfOperation.load(operationId))
     if (ownerId === undefined) throw operationNotFound(operationId)
     if (!ownOnly) return ownerId
     const maker = known?.maker ?? (await this.makerOfOperation.load(operationId))
-    if (maker !== name) throw operationNotFound(operationId)
+    if (maker !== id) throw operationNotFound(operationId)
     return ownerId
   }
 
@@ -243,21 +278,21 @@ export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, Befor
       return await find()
     } catch (error) {
       if (key === null) throw error
-      const deduplicationKeys = [deduplicationKeyFor(caller.name, key)]
-      const acts = await this.work.read(async (transaction) =>
-        this.store.actsByDeduplicationKey(transaction, deduplicationKeys),
-      )
+      const deduplicationKeys = [deduplicationKeyFor(caller.id, key)]
+      const acts = await this.work
+        .readsOf(caller.id)
+        .read(async (transaction) => this.store.actsByDeduplicationKey(transaction, deduplicationKeys))
       throw acts.some(({ operationId, quotaId }) => (operationId ?? quotaId) !== subject) ? keyReused() : error
     }
   }
 }
 
 function mapLoader<K extends string | number, V>(
-  work: UnitOfWork,
+  reads: Reads,
   find: (transaction: Transaction, ids: readonly K[]) => Promise<ReadonlyMap<K, V>>,
 ): DataLoader<K, V | undefined> {
   return gatheringLoader(async (ids) => {
-    const found = await work.read((transaction) => find(transaction, ids))
+    const found = await reads.read((transaction) => find(transaction, ids))
     return ids.map((id) => found.get(id))
   })
 }

@@ -1,6 +1,6 @@
 import type DataLoader from 'dataloader'
 import type { Clock } from '../clock/clock.js'
-import type { UnitOfWork } from '../database/unit-of-work.js'
+import type { Reads, UnitOfWork } from '../database/unit-of-work.js'
 import { formatInstant, type Instant } from '../quota/instant.js'
 import { roll } from '../quota/quota.js'
 import type { Channel } from './channel.js'
@@ -99,24 +99,31 @@ export class ListReader<Q extends QuotaRow> {
   ) {
     this.sources = new ListSources(channel, store.quota, work.dialect)
     const options = { most: MAX_LISTS, keyOf: ({ key }: Ask<Q>): string => key }
-    this.ends = gatheringLoader(async (asks) => this.readEnds(asks), options)
-    this.counted = gatheringLoader(async (asks) => this.readCounted(asks), options)
+    const [ends, counted] = [work.readsOf(`(${channel.name} ends)`), work.readsOf(`(${channel.name} lists)`)]
+    this.ends = gatheringLoader(async (asks) => this.readEnds(ends, asks), options)
+    this.counted = gatheringLoader(async (asks) => this.readCounted(counted, asks), options)
   }
 
-  /** A page of live quotas, or of deleted ones, newest first. */
-  async get(filter: QuotaFilter<Q>, page: PageRequest): Promise<SharedPage> {
+  /**
+   * A page of live quotas, or of deleted ones, newest first.
+   * @param asking the principal whose turn it takes. A list that is read alone is shared with its other callers only:
+   *   behind another principal's it might wait for all that this one asks for
+   */
+  async get(asking: string, filter: QuotaFilter<Q>, page: PageRequest): Promise<SharedPage> {
     const ask = { filter, page, key: JSON.stringify([filter, page]) }
-    if (!gathers(ask)) return this.alone.get(ask.key, async () => this.readAlone(ask))
+    if (!gathers(ask)) {
+      return this.alone.get(`${asking} ${ask.key}`, async () => this.readAlone(this.work.readsOf(asking), ask))
+    }
     // The total counts what comes before the page's first row too, of which the page knows nothing.
     const found = page.beforeId === undefined ? await this.ends.load(ask) : undefined
     return found ?? this.counted.load(ask)
   }
 
   /** Pages that show the end of their list, by which its length is known; undefined where there is more. */
-  private async readEnds(asks: readonly Ask<Q>[]): Promise<(SharedPage | undefined)[]> {
+  private async readEnds(reads: Reads, asks: readonly Ask<Q>[]): Promise<(SharedPage | undefined)[]> {
     const now = this.clock.now()
     const found = await readLists(
-      this.work,
+      reads,
       this.store,
       now,
       // A row more than is shown tells whether there are more.
@@ -132,26 +139,29 @@ export class ListReader<Q extends QuotaRow> {
     })
   }
 
-  private async readCounted(asks: readonly Ask<Q>[]): Promise<Promise<SharedPage>[]> {
+  private async readCounted(reads: Reads, asks: readonly Ask<Q>[]): Promise<Promise<SharedPage>[]> {
     const now = this.clock.now()
     return this.read(
+      reads,
       now,
       asks.map((ask) => ({ ask, sources: onlyWay(this.sources.of(ask.filter, now)) })),
     )
   }
 
-  private async readAlone(ask: Ask<Q>): Promise<SharedPage> {
+  private async readAlone(reads: Reads, ask: Ask<Q>): Promise<SharedPage> {
     const now = this.clock.now()
-    const [page] = await this.read(now, [{ ask, sources: await this.bestSources(ask.filter, now, ask.page) }])
+    const sources = await this.bestSources(reads, ask.filter, now, ask.page)
+    const [page] = await this.read(reads, now, [{ ask, sources }])
     return page as Promise<SharedPage>
   }
 
   private async read(
+    reads: Reads,
     now: Instant,
     lists: readonly { readonly ask: Ask<Q>; readonly sources: Sources }[],
   ): Promise<Promise<SharedPage>[]> {
     const found = await readLists(
-      this.work,
+      reads,
       this.store,
       now,
       lists.map(({ ask, sources }) =>
@@ -164,7 +174,10 @@ export class ListReader<Q extends QuotaRow> {
   private async counting({ filter, page }: Ask<Q>, found: ListFound<Q> | undefined, now: Instant): Promise<SharedPage> {
     const total = await this.counts.total(nameOf(filter), found?.counted ?? 0, async () =>
       // Counted anew at a later time, the list is another one: its sources are made again.
-      this.countedBy(countOf(this.store.quota.table, (await this.bestSources(filter, this.clock.now())).total)),
+      this.countedBy(
+        this.work,
+        countOf(this.store.quota.table, (await this.bestSources(this.work, filter, this.clock.now())).total),
+      ),
     )
     return this.shown(page, found?.quotas ?? [], now, total)
   }
@@ -193,19 +206,19 @@ export class ListReader<Q extends QuotaRow> {
    * the list is walked in its own order as long as it meets them soon, and else they are sorted all the same: reading
    * them from their index costs less than walking past all the rows that are newer.
    */
-  private async bestSources(filter: QuotaFilter<Q>, now: Instant, page?: PageRequest): Promise<Sources> {
+  private async bestSources(reads: Reads, filter: QuotaFilter<Q>, now: Instant, page?: PageRequest): Promise<Sources> {
     const sources = this.sources.of(filter, now)
     const { people, status, deleted = false, label } = filter
     if (label === undefined) return onlyWay(sources)
     const { table } = this.store.quota
     const alone = this.sources.byLabel({ people: {}, status: undefined, deleted, label }, now)
-    const count = await this.countedBy(countOf(table, [alone], MAX_SORTED + 1))
+    const count = await this.countedBy(reads, countOf(table, [alone], MAX_SORTED + 1))
     const others = this.sources.of({ people, status, deleted }, now)
     const narrowed = status !== undefined || Object.values(people).some((id) => id !== undefined)
     const most = Math.min(count, MAX_SORTED)
-    if (narrowed && (await this.countedBy(countOf(table, others, most + 1))) <= most) return onlyWay(sources)
+    if (narrowed && (await this.countedBy(reads, countOf(table, others, most + 1))) <= most) return onlyWay(sources)
     const named = [this.sources.byLabel(filter, now)]
-    if (count <= MAX_SORTED || page === undefined || !(await this.isNear(sources[0], others[0], page))) {
+    if (count <= MAX_SORTED || page === undefined || !(await this.isNear(reads, sources[0], others[0], page))) {
       return onlyWay(named)
     }
     // By the label alone its own index tells how many there are; of what is narrowed further, walking meets enough of
@@ -218,12 +231,17 @@ export class ListReader<Q extends QuotaRow> {
    * @param wanted the rows that it looks for
    * @param all those it meets on its way
    */
-  private async isNear(wanted: Where | undefined, all: Where | undefined, page: PageRequest): Promise<boolean> {
+  private async isNear(
+    reads: Reads,
+    wanted: Where | undefined,
+    all: Where | undefined,
+    page: PageRequest,
+  ): Promise<boolean> {
     if (wanted === undefined || all === undefined) return false
     const reach = page.page * page.pageSize
     const before = beforeOf(page.beforeId)
     const offset = LEAST_WALKED + WALKED_FOR_EACH * reach
-    const end = await this.work.read((transaction) =>
+    const end = await reads.read((transaction) =>
       transaction.rows(
         `SELECT \`id\` FROM ${all.from} ${all.sql}${before.sql} ORDER BY \`id\` DESC LIMIT 1 OFFSET ${offset}`,
         [...all.values, ...before.values],
@@ -231,15 +249,15 @@ export class ListReader<Q extends QuotaRow> {
     )
     // As a value of its own: the planner finds no range in a subquery's.
     const near = { sql: `${wanted.sql}${before.sql} AND \`id\` > ?`, values: [...wanted.values, ...before.values] }
-    const found = await this.countedBy({
+    const found = await this.countedBy(reads, {
       sql: `SELECT COUNT(*) AS counted FROM (SELECT 1 AS one FROM ${wanted.from} ${near.sql} ORDER BY \`id\` DESC LIMIT ${reach}) near`,
       values: [...near.values, Number(end[0]?.['id'] ?? 0)],
     })
     return found === reach
   }
 
-  private async countedBy({ sql, values }: Statement): Promise<number> {
-    return countedIn(await this.work.read((transaction) => transaction.rows(sql, values)))
+  private async countedBy(reads: Reads, { sql, values }: Statement): Promise<number> {
+    return countedIn(await reads.read((transaction) => transaction.rows(sql, values)))
   }
 }
 

@@ -31,6 +31,8 @@ export interface PageRequest {
 export interface Where extends Counted {
   /** The table, by that index. */
   readonly from: string
+  /** Does the index hold them in another order? They are sorted then. */
+  readonly unordered?: true
 }
 
 /** Where a list's rows are found: two ways to the same ones. */
@@ -124,6 +126,7 @@ export class ListSources<Q extends QuotaRow> {
     return {
       from,
       countedFrom: from,
+      unordered: true,
       sql: `WHERE ${conditions.map(({ sql }) => sql).join(' AND ')}`,
       values: conditions.flatMap(({ values }) => values),
     }
@@ -166,6 +169,9 @@ export function beforeOf(beforeId: number | undefined): Statement {
   return beforeId === undefined ? { sql: '', values: [] } : { sql: ' AND `id` < ?', values: [beforeId] }
 }
 
+/** No table has more rows than there are ids. */
+const ALL_ROWS = Number.MAX_SAFE_INTEGER
+
 /**
  * What is told of each row of a page: its sources are read newest first and no further than the page reaches.
  * @param columns what is told: columns of the table, the id among them
@@ -180,8 +186,14 @@ export function pageOf(
 ): Statement {
   const before = beforeOf(beforeId)
   const window = `LIMIT ${size} OFFSET ${offset}`
-  const rows = ({ from, sql }: Where, limit: string): string =>
-    `SELECT ${columns} FROM ${from} ${sql}${before.sql} ORDER BY \`id\` DESC ${limit}`
+  // What has to be sorted is found first. MariaDB computes a virtual column of a row that it sorts from columns that it
+  // has not read (MDEV-36896), and leaves rows out; a derived table with a LIMIT is not merged into the sort.
+  const rows = ({ from, sql, unordered }: Where, limit: string): string =>
+    `SELECT ${columns} FROM ${
+      unordered === true
+        ? `(SELECT \`id\` FROM ${from} ${sql}${before.sql} LIMIT ${ALL_ROWS}) found`
+        : `${from} ${sql}${before.sql}`
+    } ORDER BY \`id\` DESC ${limit}`
   const values = sources.flatMap((source) => [...source.values, ...before.values])
   const [only, ...others] = sources
   if (only !== undefined && others.length === 0) return { sql: rows(only, window), values }

@@ -27,22 +27,25 @@ export class OwnerReader<Q extends QuotaRow> {
 
   /**
    * Everybody who ever had a quota, ids ascending, each with the sums of what is active.
+   * @param asking the principal whose turn it takes
    * @param after only owners with a larger id
    * @param size 1 … 100
    */
-  async page(after: number | undefined, size: number): Promise<OwnersPage> {
+  async page(asking: string, after: number | undefined, size: number): Promise<OwnersPage> {
     const { owner, quota } = this.store
     const id = owner.column('ownerId')
     const force = this.work.dialect === 'mysql' ? ' FORCE INDEX (PRIMARY)' : ''
     // One look for each owner of the page: an EXISTS would be turned into a join with all quotas behind it.
     // The row is made before the first create, which may then be refused: that is no owner yet.
-    const rows = await this.work.read((transaction) =>
-      transaction.rows(
-        `SELECT o.${id} AS id FROM ${owner.table} o${force} WHERE o.${id} > ? ` +
-          `AND (SELECT 1 FROM ${quota.table} q WHERE q.${quota.column('ownerId')} = o.${id} LIMIT 1) = 1 ORDER BY o.${id} LIMIT ${size + 1}`,
-        [after ?? 0],
-      ),
-    )
+    const rows = await this.work
+      .readsOf(asking)
+      .read((transaction) =>
+        transaction.rows(
+          `SELECT o.${id} AS id FROM ${owner.table} o${force} WHERE o.${id} > ? ` +
+            `AND (SELECT 1 FROM ${quota.table} q WHERE q.${quota.column('ownerId')} = o.${id} LIMIT 1) = 1 ORDER BY o.${id} LIMIT ${size + 1}`,
+          [after ?? 0],
+        ),
+      )
     const ids = rows.slice(0, size).map((row) => Number(row['id']))
     const items = await Promise.all(ids.map(async (ownerId) => this.quotas.summary(ownerId)))
     return { items, next_after: rows.length > size ? (ids.at(-1) ?? null) : null }

@@ -21,7 +21,7 @@ export function isPlain({ row, allocations }: OperationEntry): boolean {
 export function plainRow(act: Act, { row, allocations: [paid] }: OperationEntry): ActRow {
   if (paid === undefined) throw new Error('a plain consume that nothing paid')
   // Member by member: the hash is made only where it is read.
-  const { id, kind, ownerId, caller, idempotencyKey, deduplicationKey, amount, requestId, at } = act
+  const { id, kind, ownerId, caller, callerId, idempotencyKey, deduplicationKey, amount, requestId, at } = act
   return {
     id,
     kind,
@@ -29,6 +29,7 @@ export function plainRow(act: Act, { row, allocations: [paid] }: OperationEntry)
     quotaId: null,
     operationId: null,
     caller,
+    callerId,
     idempotencyKey,
     deduplicationKey,
     requestHash: '',
@@ -79,7 +80,6 @@ export function wholeAct(channel: AnyChannel, stored: ActRow): Act {
     ...stored,
     operationId: row.id,
     requestHash: hashRequest({ kind: 'consume', amount: row.amount }, row.ownerId),
-    defaultAmount: row.amount,
     answer: storedJson(operationView(channel, row, allocations, row.createdAt)),
   }
 }

@@ -2,7 +2,7 @@ import type DataLoader from 'dataloader'
 import type { DataSource } from 'typeorm'
 import type { Clock } from '../clock/clock.js'
 import { placeholders } from '../database/row-codec.js'
-import type { UnitOfWork } from '../database/unit-of-work.js'
+import type { Reads, UnitOfWork } from '../database/unit-of-work.js'
 import { ServiceError } from '../error/service-error.js'
 import { byDrawDown } from '../quota/draw-down.js'
 import { formatInstant, type Instant } from '../quota/instant.js'
@@ -58,6 +58,8 @@ export class QuotaReader<Q extends QuotaRow> {
   private readonly ofOwner: DataLoader<number, OwnerNow<Q>>
   private readonly lists: ListReader<Q>
   private readonly counts: RecentCounts
+  /** Those that all who check or add up share. */
+  private readonly checks: Reads
 
   constructor(
     private readonly channel: Channel<Q>,
@@ -69,8 +71,11 @@ export class QuotaReader<Q extends QuotaRow> {
     this.counts = new RecentCounts(clock)
     this.lists = new ListReader(channel, this.store, work, clock, this.counts)
     const { quota } = this.store
+    const shared = (what: string): Reads => work.readsOf(`(${channel.name} ${what})`)
+    const ones = shared('quotas')
+    const checks = (this.checks = shared('checks'))
     this.one = gatheringLoader(async (ids) => {
-      const quotas = await readQuotas(work, this.store, this.clock.now(), {
+      const quotas = await readQuotas(ones, this.store, this.clock.now(), {
         sql: `SELECT ${quota.columns} FROM ${quota.table} WHERE ${quota.column('id')} IN (${placeholders(ids)})`,
         values: ids,
       })
@@ -78,7 +83,7 @@ export class QuotaReader<Q extends QuotaRow> {
       return ids.map((id) => byId.get(id))
     })
     this.ofOwner = gatheringLoader(async (ownerIds) => {
-      const quotas = await readQuotas(work, this.store, this.clock.now(), {
+      const quotas = await readQuotas(checks, this.store, this.clock.now(), {
         sql:
           `SELECT ${quota.columns} FROM ${quota.readBy(work.dialect, LIVE_OF_OWNER)} ` +
           `WHERE ${quota.column('ownerId')} IN (${placeholders(ownerIds)}) AND ${quota.column('deletedAt')} IS NULL ` +
@@ -149,21 +154,25 @@ export class QuotaReader<Q extends QuotaRow> {
     return { allowed, requested: amount, remaining: left, refills_at: refill === null ? null : formatInstant(refill) }
   }
 
-  /** A page of live quotas, or of deleted ones, newest first. */
-  async list(filter: QuotaFilter<Q>, page: PageRequest): Promise<Page<QuotaView>> {
-    return (await this.lists.get(filter, page)).page
+  /**
+   * A page of live quotas, or of deleted ones, newest first.
+   * @param asking the principal whose turn it takes
+   */
+  async list(asking: string, filter: QuotaFilter<Q>, page: PageRequest): Promise<Page<QuotaView>> {
+    return (await this.lists.get(asking, filter, page)).page
   }
 
   /** The same as the JSON that is answered. */
-  async listAsJson(filter: QuotaFilter<Q>, page: PageRequest): Promise<string> {
-    return (await this.lists.get(filter, page)).json
+  async listAsJson(asking: string, filter: QuotaFilter<Q>, page: PageRequest): Promise<string> {
+    return (await this.lists.get(asking, filter, page)).json
   }
 
   /**
    * A page of what was changed in a quota's settings, newest first; deleted quotas' too.
+   * @param asking the principal whose turn it takes
    * @throws ServiceError quota_not_found where it never was
    */
-  async changes(quotaId: number, { page, pageSize }: PageRequest): Promise<Page<ChangeView>> {
+  async changes(asking: string, quotaId: number, { page, pageSize }: PageRequest): Promise<Page<ChangeView>> {
     const { change, quota } = this.store
     const ofQuota = { sql: `WHERE ${change.column('quotaId')} = ?`, values: [quotaId] }
     const { sql, values } = together(
@@ -174,7 +183,7 @@ export class QuotaReader<Q extends QuotaRow> {
       },
       countOf(change.table, [ofQuota], EXACT_UP_TO + 1),
     )
-    const [rows, ownerId] = await this.work.read(async (transaction) => {
+    const [rows, ownerId] = await this.work.readsOf(asking).read(async (transaction) => {
       const [known] = await transaction.rows(
         `SELECT ${quota.column('ownerId')} AS owner_id FROM ${quota.table} WHERE ${quota.column('id')} = ?`,
         [quotaId],
@@ -204,7 +213,7 @@ export class QuotaReader<Q extends QuotaRow> {
   private async refills(ownerId: number, quotas: readonly Q[], now: Instant): Promise<Refills> {
     const reserved = quotas.some((quota) => quota.reserved > 0)
     const open = reserved
-      ? await this.work.read((transaction) => this.store.openHolds(transaction, [ownerId], now))
+      ? await this.checks.read((transaction) => this.store.openHolds(transaction, [ownerId], now))
       : []
     return new Refills(
       quotas,

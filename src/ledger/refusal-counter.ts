@@ -32,7 +32,7 @@ export interface RefusalObserver {
  */
 export class RefusalCounter<Q extends QuotaRow> {
   private readonly logger: Logger
-  private counts = new Map<string, RefusalRow>()
+  private counts = new Map<string, Counted>()
   private timer: NodeJS.Timeout | undefined
   private writing: Promise<void> | undefined
   /** Set by whoever wants to count; at most one. */
@@ -51,19 +51,17 @@ export class RefusalCounter<Q extends QuotaRow> {
   count(ownerId: number, code: RefusalCode, amount: number): void {
     const now = this.clock.now()
     const hour = beginningOf('hour', now)
-    const name = `${hour} ${ownerId} ${code}`
-    const known = this.counts.get(name)
-    if (known !== undefined) {
-      known.count += 1
-      known.requested = saturated(known.requested + amount)
-      known.lastAt = Math.max(known.lastAt, now)
-      return
-    }
-    if (this.counts.size >= MAX_COUNTS) {
-      this.observer?.dropped(1)
-      return
-    }
-    this.counts.set(name, { hour, ownerId, code, count: 1, requested: amount, lastAt: now })
+    this.add({
+      hour,
+      ownerId,
+      code,
+      count: 1,
+      requested: amount,
+      smallest: amount,
+      largest: amount,
+      lastAmount: amount,
+      lastAt: now,
+    })
     if (this.counts.size >= MAX_COUNTS) void this.flush()
   }
 
@@ -104,14 +102,14 @@ export class RefusalCounter<Q extends QuotaRow> {
         if (strangers > 0) this.observer?.unknownOwner(strangers)
       } catch (error) {
         this.logger.warn(`counts of refusals were not written, trying again later: ${String(error)}`)
-        this.putBack(rows.slice(start))
+        for (const row of rows.slice(start)) this.add(row)
         return
       }
     }
   }
 
   /** @returns attempts for owners who never had a quota */
-  private async write(transaction: Transaction, rows: readonly RefusalRow[]): Promise<number> {
+  private async write(transaction: Transaction, rows: readonly Counted[]): Promise<number> {
     const { owner, quota, refusal } = this.store
     const ownerIds = [...new Set(rows.map(({ ownerId }) => ownerId))]
     const found = await transaction.rows(
@@ -132,11 +130,21 @@ export class RefusalCounter<Q extends QuotaRow> {
   private addition({ dialect }: Transaction): { sql: string; values: Scalar[] } {
     const { refusal } = this.store
     const [count, requested, lastAt] = [refusal.column('count'), refusal.column('requested'), refusal.column('lastAt')]
+    const [smallest, largest, lastAmount] = [
+      refusal.column('smallest'),
+      refusal.column('largest'),
+      refusal.column('lastAmount'),
+    ]
     const fresh = (column: string): string => (dialect === 'mysql' ? `VALUES(${column})` : `excluded.${column}`)
     const [least, greatest] = dialect === 'mysql' ? ['LEAST', 'GREATEST'] : ['MIN', 'MAX']
     const sets = [
       `${count} = ${count} + ${fresh(count)}`,
       `${requested} = ${least}(?, ${requested} + ${fresh(requested)})`,
+      // What counts of an earlier version have left is null.
+      `${smallest} = COALESCE(${least}(${smallest}, ${fresh(smallest)}), ${fresh(smallest)})`,
+      `${largest} = COALESCE(${greatest}(${largest}, ${fresh(largest)}), ${fresh(largest)})`,
+      // MySQL assigns from left to right: this one looks at the time before it is set.
+      `${lastAmount} = CASE WHEN ${fresh(lastAt)} < ${lastAt} THEN ${lastAmount} ELSE ${fresh(lastAmount)} END`,
       `${lastAt} = ${greatest}(${lastAt}, ${fresh(lastAt)})`,
     ].join(', ')
     const key = (['hour', 'ownerId', 'code'] as const).map((property) => refusal.column(property)).join(', ')
@@ -146,17 +154,31 @@ export class RefusalCounter<Q extends QuotaRow> {
     }
   }
 
-  private putBack(rows: readonly RefusalRow[]): void {
-    for (const row of rows) {
-      const name = `${row.hour} ${row.ownerId} ${row.code}`
-      const known = this.counts.get(name)
-      if (known !== undefined) {
-        known.count += row.count
-        known.requested = saturated(known.requested + row.requested)
-        known.lastAt = Math.max(known.lastAt, row.lastAt)
-      } else if (this.counts.size < MAX_COUNTS) this.counts.set(name, row)
-      else this.observer?.dropped(row.count)
-    }
+  /** Adds a count to those that wait to be written; drops it where there is no room. */
+  private add(row: Counted): void {
+    const name = `${row.hour} ${row.ownerId} ${row.code}`
+    const known = this.counts.get(name)
+    if (known !== undefined) this.counts.set(name, together(known, row))
+    else if (this.counts.size < MAX_COUNTS) this.counts.set(name, row)
+    else this.observer?.dropped(row.count)
+  }
+}
+
+/** A count that is kept here: its amounts are known. */
+type Counted = RefusalRow & { smallest: number; largest: number; lastAmount: number }
+
+/** Two counts of one owner, code and hour as one. */
+function together(one: Counted, other: Counted): Counted {
+  return {
+    hour: one.hour,
+    ownerId: one.ownerId,
+    code: one.code,
+    count: one.count + other.count,
+    requested: saturated(one.requested + other.requested),
+    smallest: Math.min(one.smallest, other.smallest),
+    largest: Math.max(one.largest, other.largest),
+    lastAmount: (other.lastAt < one.lastAt ? one : other).lastAmount,
+    lastAt: Math.max(one.lastAt, other.lastAt),
   }
 }
 

@@ -24,6 +24,10 @@ export interface TopRefusalView {
 /** How often an owner was refused so within an hour, as it is answered. */
 export interface RefusalView extends TopRefusalView {
   hour: string
+  /** The least, the greatest and the latest of the amounts asked for, where that is wanted. */
+  smallest?: number | null
+  largest?: number | null
+  last?: number | null
 }
 
 /** Reads the counts of refusals. */
@@ -41,23 +45,26 @@ export class RefusalReader<Q extends QuotaRow> {
 
   /**
    * Who was refused most, by count, then owner, then code.
+   * @param asking the principal whose turn it takes
    * @param hours this hour and so many less one before it, 1 … 168
    * @param size 1 … 100
    */
-  async top(hours: number, size: number): Promise<{ items: TopRefusalView[] }> {
+  async top(asking: string, hours: number, size: number): Promise<{ items: TopRefusalView[] }> {
     const { refusal } = this.store
     const column = (property: 'hour' | 'ownerId' | 'code' | 'count' | 'requested' | 'lastAt'): string =>
       refusal.column(property)
     const end = beginningOf('hour', this.clock.now()) + HOUR_MS
-    const rows = await this.work.read((transaction) =>
-      transaction.rows(
-        `SELECT ${column('ownerId')} AS owner, ${column('code')} AS reason, SUM(${column('count')}) AS attempts, ` +
-          `SUM(${column('requested')}) AS units, MAX(${column('lastAt')}) AS latest FROM ${refusal.table} ` +
-          `WHERE ${column('hour')} >= ? AND ${column('hour')} < ? GROUP BY ${column('ownerId')}, ${column('code')} ` +
-          `ORDER BY attempts DESC, owner, reason LIMIT ${size}`,
-        [refusal.bind('hour', end - hours * HOUR_MS), refusal.bind('hour', end)],
-      ),
-    )
+    const rows = await this.work
+      .readsOf(asking)
+      .read((transaction) =>
+        transaction.rows(
+          `SELECT ${column('ownerId')} AS owner, ${column('code')} AS reason, SUM(${column('count')}) AS attempts, ` +
+            `SUM(${column('requested')}) AS units, MAX(${column('lastAt')}) AS latest FROM ${refusal.table} ` +
+            `WHERE ${column('hour')} >= ? AND ${column('hour')} < ? GROUP BY ${column('ownerId')}, ${column('code')} ` +
+            `ORDER BY attempts DESC, owner, reason LIMIT ${size}`,
+          [refusal.bind('hour', end - hours * HOUR_MS), refusal.bind('hour', end)],
+        ),
+      )
     const [{ field }] = this.channel.people
     return {
       items: rows.map((row) => ({
@@ -70,24 +77,36 @@ export class RefusalReader<Q extends QuotaRow> {
     }
   }
 
-  /** An owner's refusals by hour, newest first; of the last 31 days where the period has no beginning. */
-  async ofOwner(ownerId: number, { from, to }: Period): Promise<{ items: RefusalView[] }> {
+  /**
+   * An owner's refusals by hour, newest first; of the last 31 days where the period has no beginning.
+   * @param asking the principal whose turn it takes
+   * @param amounts tell which amounts were refused, too
+   */
+  async ofOwner(
+    asking: string,
+    ownerId: number,
+    { from, to }: Period,
+    amounts: boolean,
+  ): Promise<{ items: RefusalView[] }> {
     const period = { from: from ?? oldest(this.clock.now()), to }
     if (isEmpty(period)) return { items: [] }
     const { refusal } = this.store
     const hour = refusal.column('hour')
-    const rows = await this.work.read((transaction) =>
-      transaction.rows(
-        `SELECT ${refusal.columns} FROM ${refusal.readBy(this.work.dialect, ['ownerId', 'hour'])} ` +
-          `WHERE ${refusal.column('ownerId')} = ? AND ${hour} >= ?${to === undefined ? '' : ` AND ${hour} < ?`} ` +
-          `ORDER BY ${hour} DESC, ${refusal.column('code')}`,
-        [ownerId, refusal.bind('hour', period.from), ...(to === undefined ? [] : [refusal.bind('hour', to)])],
-      ),
-    )
+    const rows = await this.work
+      .readsOf(asking)
+      .read((transaction) =>
+        transaction.rows(
+          `SELECT ${refusal.columns} FROM ${refusal.readBy(this.work.dialect, ['ownerId', 'hour'])} ` +
+            `WHERE ${refusal.column('ownerId')} = ? AND ${hour} >= ?${to === undefined ? '' : ` AND ${hour} < ?`} ` +
+            `ORDER BY ${hour} DESC, ${refusal.column('code')}`,
+          [ownerId, refusal.bind('hour', period.from), ...(to === undefined ? [] : [refusal.bind('hour', to)])],
+        ),
+      )
     return {
       items: rows.map((row) => {
-        const { hour: began, code, count, requested, lastAt } = refusal.decode(row)
-        return { hour: formatInstant(began), code, count, requested, last_at: formatInstant(lastAt) }
+        const { hour: began, code, count, requested, lastAt, smallest, largest, lastAmount } = refusal.decode(row)
+        const counted = { hour: formatInstant(began), code, count, requested, last_at: formatInstant(lastAt) }
+        return amounts ? { ...counted, smallest, largest, last: lastAmount } : counted
       }),
     }
   }

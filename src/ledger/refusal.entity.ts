@@ -29,6 +29,19 @@ export abstract class RefusalRow {
   @Column(INTEGER)
   requested!: number
 
+  /**
+   * The least, the greatest and the latest of these amounts; null where all of them were counted before amounts were
+   * kept.
+   */
+  @Column({ ...INTEGER, nullable: true })
+  smallest!: number | null
+
+  @Column({ ...INTEGER, nullable: true })
+  largest!: number | null
+
+  @Column({ ...INTEGER, name: 'last_amount', nullable: true })
+  lastAmount!: number | null
+
   @Column({ ...INSTANT, name: 'last_at' })
   lastAt!: Instant
 }

@@ -1,4 +1,5 @@
 import type { Clock } from '../clock/clock.js'
+import { presentOf } from '../database/store-clock.js'
 import { placeholders } from '../database/row-codec.js'
 import type { Transaction, UnitOfWork } from '../database/unit-of-work.js'
 import type { Instant } from '../quota/instant.js'
@@ -6,6 +7,7 @@ import { firstIdAt, instantOfId } from './act-age.js'
 import { OPERATION_ACTS, type ActRow } from './act.entity.js'
 import type { QuotaRow } from './quota.entity.js'
 import type { LedgerStore } from './store.js'
+import { TotalsStore } from './totals-store.js'
 import { beginningOf, STEP_MS } from './utc-step.js'
 
 /** Rows that one step looks at: their owners are locked for as long as it takes to remove them. */
@@ -15,18 +17,23 @@ const STEP = 200
  * Removes what is older than it need be kept: operations that are settled, with all their acts, and acts on settings.
  * An operation goes as a whole or stays as a whole: one with an act that is younger stays, and so does an open hold.
  * Each step locks the owners that it touches, as every write does, so that nothing happens to an operation while it
- * goes.
+ * goes. What a step removes is old by the store's own time, too, as that says in the same transaction, and is in the
+ * totals, which do not move meanwhile.
  */
 export class Retention<Q extends QuotaRow> {
+  private readonly totals: TotalsStore<Q>
+
   constructor(
     private readonly store: LedgerStore<Q>,
     private readonly work: UnitOfWork,
     private readonly clock: Clock,
-  ) {}
+  ) {
+    this.totals = new TotalsStore(store)
+  }
 
   /** What is older than this may go: the beginning of a UTC day, at least `days` back. */
   cutoff(days: number): Instant {
-    return beginningOf('day', this.clock.now()) - days * STEP_MS.day
+    return cutoffAt(this.clock.now(), days)
   }
 
   /** When the oldest act came in, by its id's time; undefined where there is none. */
@@ -42,16 +49,16 @@ export class Retention<Q extends QuotaRow> {
   /**
    * Looks at the next acts and removes what may go of them.
    * @param after the last act that was looked at; empty at first
-   * @param cutoff what is younger stays; not after the totals reach
+   * @param days for how long everything is kept
    * @returns how much was removed, and the last act that was looked at; undefined at the end
    */
-  async removeActs(after: string, cutoff: Instant): Promise<{ removed: number; last: string | undefined }> {
+  async removeActs(after: string, days: number): Promise<{ removed: number; last: string | undefined }> {
     const { act } = this.store
     const id = act.column('id')
     const rows = await this.work.read((transaction) =>
       transaction.rows(
         `SELECT ${act.columns} FROM ${act.readByKey(transaction.dialect)} WHERE ${id} > ? AND ${id} < ? ORDER BY ${id} LIMIT ${STEP}`,
-        [after, firstIdAt(cutoff)],
+        [after, firstIdAt(this.cutoff(days))],
       ),
     )
     const acts = rows.map((row) => act.decode(row))
@@ -64,8 +71,10 @@ export class Retention<Q extends QuotaRow> {
       const ownerIds = [...new Set([...roots, ...edits].map(({ ownerId }) => ownerId))]
       // Without its row an owner cannot be locked; the next create or consume makes it.
       const locked = new Set(await this.store.lockOwners(transaction, ownerIds))
-      const mine = ({ ownerId }: ActRow): boolean => locked.has(ownerId)
-      const { inRows, acts: gone } = await this.removable(transaction, roots.filter(mine), cutoff)
+      const { foldedTo } = await this.totals.lockState(transaction)
+      const cutoff = await this.confirmedCutoff(transaction, days)
+      const mine = ({ ownerId, id, at }: ActRow): boolean => locked.has(ownerId) && id <= foldedTo && at < cutoff
+      const { inRows, acts: gone } = await this.removable(transaction, roots.filter(mine), cutoff, foldedTo)
       const ids = [...gone, ...edits.filter(mine).map((edit) => edit.id)]
       const count = await this.remove(transaction, inRows, ids)
       // On a cluster a refund on another node does not see the lock: both must collide.
@@ -76,21 +85,24 @@ export class Retention<Q extends QuotaRow> {
   }
 
   /** Removes the oldest changes of settings. @returns how many */
-  async removeChanges(cutoff: Instant): Promise<number> {
+  async removeChanges(days: number): Promise<number> {
     const { change } = this.store
     const [id, at] = [change.column('id'), change.column('at')]
     const rows = await this.work.read((transaction) =>
       transaction.rows(
         `SELECT ${id} AS id FROM ${change.readBy(transaction.dialect, ['at', 'id'])} WHERE ${at} < ? ORDER BY ${at}, ${id} LIMIT ${STEP}`,
-        [change.bind('at', cutoff)],
+        [change.bind('at', this.cutoff(days))],
       ),
     )
     const ids = rows.map((row) => Number(row['id'])).sort((a, b) => a - b)
     if (ids.length === 0) return 0
-    await this.work.write((transaction) =>
-      transaction.execute(`DELETE FROM ${change.table} WHERE ${id} IN (${placeholders(ids)})`, ids),
+    const { affected } = await this.work.write(async (transaction) =>
+      transaction.execute(`DELETE FROM ${change.table} WHERE ${id} IN (${placeholders(ids)}) AND ${at} < ?`, [
+        ...ids,
+        change.bind('at', await this.confirmedCutoff(transaction, days)),
+      ]),
     )
-    return ids.length
+    return affected
   }
 
   /** Removes totals of hours. @returns how many */
@@ -120,11 +132,16 @@ export class Retention<Q extends QuotaRow> {
     return affected
   }
 
+  private async confirmedCutoff(transaction: Transaction, days: number): Promise<Instant> {
+    return cutoffAt(await this.clock.confirmed(async () => presentOf(transaction)), days)
+  }
+
   /** Those of the operations that nothing happened to since, and nothing can happen to by themselves; with all acts. */
   private async removable(
     transaction: Transaction,
     roots: readonly ActRow[],
     cutoff: Instant,
+    foldedTo: string,
   ): Promise<{ inRows: string[]; acts: string[] }> {
     const { operation, act } = this.store
     const ids = roots.map(({ id }) => id)
@@ -144,7 +161,8 @@ export class Retention<Q extends QuotaRow> {
     const states = new Map(found.map((row) => [String(row['id']), row['state']]))
     const acts = others.map((row) => act.decode(row))
     const [youngest, younger] = [firstIdAt(cutoff), new Set<string | null>()]
-    for (const one of acts) if (one.at >= cutoff || one.id >= youngest) younger.add(one.operationId)
+    for (const one of acts)
+      if (one.at >= cutoff || one.id >= youngest || one.id > foldedTo) younger.add(one.operationId)
     const old = roots.filter(({ id, at }) => at < cutoff && !younger.has(id)).map(({ id }) => id)
     const inRows = old.filter((id) => states.has(id) && states.get(id) !== 'reserved')
     const gone = new Set<string | null>(inRows)
@@ -175,4 +193,8 @@ export class Retention<Q extends QuotaRow> {
     }
     return ids.length
   }
+}
+
+function cutoffAt(now: Instant, days: number): Instant {
+  return beginningOf('day', now) - days * STEP_MS.day
 }

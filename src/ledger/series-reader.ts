@@ -1,10 +1,9 @@
 import type { DataSource } from 'typeorm'
 import { instantFromStore } from '../database/column.js'
-import type { Transaction, UnitOfWork } from '../database/unit-of-work.js'
+import type { Reads, Transaction, UnitOfWork } from '../database/unit-of-work.js'
 import type { Clock } from '../clock/clock.js'
-import { ServiceError } from '../error/service-error.js'
+import { Unavailable } from '../error/service-error.js'
 import { formatInstant, type Instant } from '../quota/instant.js'
-import { instantOfId } from './act-age.js'
 import type { Channel } from './channel.js'
 import type { QuotaRow } from './quota.entity.js'
 import { SharedReads } from './shared-reads.js'
@@ -74,23 +73,27 @@ export class SeriesReader<Q extends QuotaRow> {
 
   /**
    * Every step that begins in `[from, to)` and is not in the future, also those in which nothing was used.
+   * @param asking the principal whose turn it takes
    * @param of refusals are those of an owner; of one quota there are none to be told
    * @throws ServiceError unavailable while the totals are made for the first time
    */
-  async series(of: LedgerOf, step: SeriesStep, from: Instant, to: Instant): Promise<SeriesView> {
+  async series(asking: string, of: LedgerOf, step: SeriesStep, from: Instant, to: Instant): Promise<SeriesView> {
     const first = beginningOf(step, from) < from ? beginningOf(step, from) + STEP_MS[step] : from
     const end = Math.min(to, this.clock.now() + 1)
     const sums = new Map<Instant, Sums>()
     for (let beganAt = first; beganAt < end; beganAt += STEP_MS[step]) {
       sums.set(beganAt, { charged: 0, refunded: 0, refused: 0, refusals: 0 })
     }
-    const ownerId = 'ownerId' in of ? of.ownerId : await this.ownerOf(of.quotaId)
+    const reads = this.work.readsOf(asking)
+    const ownerId = 'ownerId' in of ? of.ownerId : await this.ownerOf(reads, of.quotaId)
     const quotaId = 'quotaId' in of ? of.quotaId : undefined
     if (ownerId !== undefined && sums.size > 0) {
       await this.caughtUp.get('', async () => this.catchUp())
       const after = first + sums.size * STEP_MS[step]
       const question = { ownerId, quotaId, step, from: first, end: after }
-      const found = await this.found.get(JSON.stringify(question), async () => this.sums(question))
+      const found = await this.found.get(`${asking} ${JSON.stringify(question)}`, async () =>
+        this.sums(reads, question),
+      )
       for (const [beganAt, more] of found) {
         const sum = sums.get(beganAt)
         if (sum !== undefined) for (const name of NAMES) sum[name] = Math.min(sum[name] + more[name], MAX)
@@ -107,25 +110,25 @@ export class SeriesReader<Q extends QuotaRow> {
     }
   }
 
-  private async ownerOf(quotaId: number): Promise<number | undefined> {
-    return (await this.work.read((transaction) => this.store.ownersOfQuotas(transaction, [quotaId]))).get(quotaId)
+  private async ownerOf(reads: Reads, quotaId: number): Promise<number | undefined> {
+    return (await reads.read((transaction) => this.store.ownersOfQuotas(transaction, [quotaId]))).get(quotaId)
   }
 
   private async catchUp(): Promise<void> {
     const deadline = performance.now() + PATIENCE_MS
     const oldest = this.clock.now() - MAX_REST_MS
-    while (instantOfId((await this.totals.state()).foldedTo) < oldest) {
-      if (performance.now() > deadline) {
-        throw new ServiceError('unavailable', 'The totals of usage are being made from the ledger. Try again later.')
-      }
-      await this.totals.fold()
+    while (((await this.totals.behindSince()) ?? oldest) < oldest) {
+      const more = await this.totals.fold()
+      // What cannot be added now, as while the time is in doubt, is read from the ledger, unless it is much.
+      if (!more && (this.clock.steady || !(await this.totals.isStepBehind()))) break
+      if (!more || performance.now() > deadline) throw new Unavailable('totals_behind')
     }
   }
 
-  private async sums(question: Question): Promise<[Instant, Sums][]> {
+  private async sums(reads: Reads, question: Question): Promise<[Instant, Sums][]> {
     const { ownerId, quotaId, step } = question
     for (let tries = 1; ; tries += 1) {
-      const found = await this.work.read(async (transaction) => {
+      const found = await reads.read(async (transaction) => {
         const { foldedTo } = await this.totals.rows.state(transaction)
         const rest = await this.totals.rows.rest(transaction, foldedTo, [ownerId])
         const stored = await this.stored(transaction, question)
@@ -140,7 +143,7 @@ export class SeriesReader<Q extends QuotaRow> {
         return [...stored, ...since]
       })
       if (found !== undefined) return found
-      if (tries === MAX_TRIES) throw new ServiceError('unavailable', 'The totals of usage are moving on. Try again.')
+      if (tries === MAX_TRIES) throw new Unavailable('totals_behind')
     }
   }
 

@@ -9,6 +9,7 @@ import { storedForSearch } from '../quota/label.js'
 import type { Act, ActRow } from './act.entity.js'
 import type { AllocationRow } from './allocation.entity.js'
 import { allocationRows, type WorkingSet, type HeldBy, type OperationEntry } from './working-set.js'
+import type { CallerRow } from './caller.entity.js'
 import type { ChangeRow } from './change.entity.js'
 import type { Channel } from './channel.js'
 import type { HoldRow } from './hold.entity.js'
@@ -17,7 +18,9 @@ import type { OwnerRow } from './owner.entity.js'
 import { isPlain, plainOperation, plainRow, wholeAct } from './plain-consume.js'
 import type { QuotaRow } from './quota.entity.js'
 import type { RefusalRow } from './refusal.entity.js'
+import type { LedgerGateRow } from './ledger-gate.entity.js'
 import type { LedgerStateRow } from './ledger-state.entity.js'
+import type { MadeBy } from './view.js'
 import type { UsageTotalRow } from './usage-total.entity.js'
 
 /** The index by which an owner's live quotas are found. */
@@ -59,6 +62,8 @@ export interface Found<Q> {
   readonly quotas: readonly Q[]
   readonly acts: readonly Act[]
   readonly operations: readonly OperationEntry[]
+  /** No act may be written whose id is this one or an earlier one; it stays so until the transaction ends. */
+  readonly closedTo: string
 }
 
 /**
@@ -75,7 +80,9 @@ export class LedgerStore<Q extends QuotaRow> {
   readonly refusal: RowCodec<RefusalRow>
   readonly usageTotal: RowCodec<UsageTotalRow>
   readonly state: RowCodec<LedgerStateRow>
+  readonly gate: RowCodec<LedgerGateRow>
   readonly act: RowCodec<ActRow>
+  readonly caller: RowCodec<CallerRow>
 
   /**
    * @param plainConsumes may a plain consume be written as one row? Not beside an instance that cannot read it. Such
@@ -96,6 +103,8 @@ export class LedgerStore<Q extends QuotaRow> {
     this.refusal = RowCodec.of(dataSource, channel.refusal)
     this.usageTotal = RowCodec.of(dataSource, channel.usageTotal)
     this.state = RowCodec.of(dataSource, channel.ledgerState)
+    this.caller = RowCodec.of(dataSource, channel.caller)
+    this.gate = RowCodec.of(dataSource, channel.ledgerGate)
   }
 
   /** Makes sure that the owners have the rows that serve as their locks. Harmless where nothing follows. */
@@ -119,18 +128,18 @@ export class LedgerStore<Q extends QuotaRow> {
     const { dialect } = transaction
     const { ownerIds, skipLocked, deduplicationKeys, actIds, operationIds, quotaIds } = wanted
     const lock = dialect === 'sqlite' ? '' : skipLocked ? 'FOR UPDATE SKIP LOCKED' : 'FOR UPDATE'
-    const [owners = [], live = [], named = [], keyed = [], own = [], operations = [], allocations = []] = await sent(
-      transaction,
-      [
-        this.ownerRows(dialect, ownerIds, lock),
-        this.liveQuotas(dialect, ownerIds, wanted.now - CLOCK_MAY_STEP_BACK_MS),
-        selectBy(this.quota, 'id', quotaIds),
-        selectBy(this.act, 'deduplicationKey', deduplicationKeys),
-        selectBy(this.act, 'id', actIds),
-        selectBy(this.operation, 'id', operationIds),
-        selectBy(this.allocation, 'operationId', operationIds),
-      ],
-    )
+    const found = await sent(transaction, [
+      this.ownerRows(dialect, ownerIds, lock),
+      this.liveQuotas(dialect, ownerIds, wanted.now - CLOCK_MAY_STEP_BACK_MS),
+      selectBy(this.quota, 'id', quotaIds),
+      selectBy(this.act, 'deduplicationKey', deduplicationKeys),
+      selectBy(this.act, 'id', actIds),
+      selectBy(this.operation, 'id', operationIds),
+      selectBy(this.allocation, 'operationId', operationIds),
+      this.keptGate(dialect),
+    ])
+    const [owners = [], live = [], named = [], keyed = [], own = [], operations = [], allocations = [], gate = []] =
+      found
     const entries = withAllocations(
       await decoded(this.operation, operations),
       await decoded(this.allocation, allocations),
@@ -140,6 +149,21 @@ export class LedgerStore<Q extends QuotaRow> {
       quotas: [...(await decoded(this.quota, live)), ...(await decoded(this.quota, named))],
       acts: [...(await decoded(this.act, keyed)), ...(await decoded(this.act, own))].map((act) => this.whole(act)),
       operations: [...entries, ...(await this.plainOperations(transaction, operationIds, entries))],
+      closedTo: (gate[0]?.['closed_to'] as string | undefined) ?? '',
+    }
+  }
+
+  /**
+   * Up to where acts are closed, and nobody moves that until the transaction ends. Those who read it do not wait for
+   * each other. It comes after the owners' locks, so that nobody keeps it while waiting for one of these.
+   */
+  private keptGate(dialect: Dialect): Statement {
+    const { gate } = this
+    return {
+      sql:
+        `SELECT ${gate.column('closedTo')} AS closed_to FROM ${gate.table} WHERE ${gate.column('id')} = ? ` +
+        (dialect === 'mysql' ? 'LOCK IN SHARE MODE' : ''),
+      values: [1],
     }
   }
 
@@ -247,12 +271,28 @@ export class LedgerStore<Q extends QuotaRow> {
     const makers = new Map<string, string>()
     for (const part of chunks(ids)) {
       const rows = await transaction.rows(
-        `SELECT ${act.column('id')} AS id, ${act.column('caller')} AS caller FROM ${act.table} WHERE ${act.column('id')} IN (${placeholders(part)})`,
+        `SELECT ${act.column('id')} AS id, COALESCE(${act.column('callerId')}, ${act.column('caller')}) AS caller FROM ${act.table} WHERE ${act.column('id')} IN (${placeholders(part)})`,
         part,
       )
       for (const row of rows) makers.set(row['id'] as string, row['caller'] as string)
     }
     return makers
+  }
+
+  /** Who made the operations, and with which key, by their ids. */
+  async beginningsOf(transaction: Transaction, ids: readonly string[]): Promise<Map<string, MadeBy>> {
+    const part = this.act.part(['id', 'caller', 'idempotencyKey'])
+    if (ids.length === 0) return new Map()
+    const rows = await transaction.rows(
+      `SELECT ${part.columns} FROM ${this.act.table} WHERE ${this.act.column('id')} IN (${placeholders(ids)})`,
+      ids,
+    )
+    return new Map(
+      rows.map((row) => {
+        const { id, caller, idempotencyKey } = part.decode(row)
+        return [id, { actor: caller, idempotency_key: idempotencyKey }]
+      }),
+    )
   }
 
   /** The owners' holds that are open at `now`. */

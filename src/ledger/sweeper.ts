@@ -61,8 +61,16 @@ export class Sweeper<Q extends QuotaRow> implements OnApplicationBootstrap, OnMo
     await this.running
   }
 
-  /** One round: everything that is due now, step by step. */
+  /** One round: everything that is due now, step by step; what depends on the time while that is in no doubt. */
   async sweep(): Promise<void> {
+    if (this.clock.steady) await this.expire()
+    await this.nameOwners()
+    while (this.clock.steadyForRemoval && (await this.dropRefusals()) > 0) await turn()
+    await this.reader.refreshCounts()
+  }
+
+  /** Writes down what has expired. */
+  private async expire(): Promise<void> {
     while ((await this.markExpired()) === STEP) await turn()
     // Whoever is asked for in between goes in the same batches. A hold that is there still after its step will not go
     // by asking again at once.
@@ -73,9 +81,6 @@ export class Sweeper<Q extends QuotaRow> implements OnApplicationBootstrap, OnMo
       first = due[0]
       await turn()
     }
-    await this.nameOwners()
-    while ((await this.dropRefusals()) > 0) await turn()
-    await this.reader.refreshCounts()
   }
 
   /** Stores `expired` on quotas that are over. The statement asks again, so that an edit in between wins. */

@@ -3,6 +3,7 @@ import { instantFromStore } from '../database/column.js'
 import { type Dialect, placeholders } from '../database/row-codec.js'
 import type { Transaction } from '../database/unit-of-work.js'
 import type { Allocation } from '../quota/draw-down.js'
+import type { Instant } from '../quota/instant.js'
 import { grouped } from './grouped.js'
 import type { LedgerStateRow } from './ledger-state.entity.js'
 import { type PaidOperation, type Posting, postingsOf, USAGE_KINDS, type UsageAct } from './posting.js'
@@ -49,6 +50,26 @@ export class TotalsStore<Q extends QuotaRow> {
     const first = firstState()
     for (const { sql, values } of this.store.state.inserts([first])) await transaction.execute(sql, values)
     return first
+  }
+
+  /** No act is written any more whose id is this one or an earlier one; empty at first. */
+  async closedTo(transaction: Transaction): Promise<string> {
+    const { gate } = this.store
+    const [row] = await transaction.rows(
+      `SELECT ${gate.column('closedTo')} AS closed_to FROM ${gate.table} WHERE ${gate.column('id')} = 1`,
+    )
+    return (row?.['closed_to'] as string | undefined) ?? ''
+  }
+
+  /** Closes acts up to an id, once the transaction is committed; that waits for batches that are being written. */
+  async close(transaction: Transaction, id: string): Promise<void> {
+    const { gate } = this.store
+    const closedTo = gate.column('closedTo')
+    // Sent with COMMIT: the lock that all batches wait for is never held while anybody but the server works.
+    await transaction.later(
+      `UPDATE ${gate.table} SET ${closedTo} = ? WHERE ${gate.column('id')} = 1 AND ${closedTo} < ?`,
+      [id, id],
+    )
   }
 
   private async stored(transaction: Transaction, lock = ''): Promise<LedgerStateRow | undefined> {
@@ -106,29 +127,33 @@ export class TotalsStore<Q extends QuotaRow> {
     ]
   }
 
-  /** The id of the latest act; undefined where there is none. */
-  async newestAct(transaction: Transaction): Promise<string | undefined> {
+  /** The id of the latest act, or of the latest up to an id; undefined where there is none. */
+  async newestAct(transaction: Transaction, until?: string): Promise<string | undefined> {
     const { act } = this.store
     const id = act.column('id')
     const [row] = await transaction.rows(
-      `SELECT ${id} AS id FROM ${act.readByKey(transaction.dialect)} ORDER BY ${id} DESC LIMIT 1`,
+      `SELECT ${id} AS id FROM ${act.readByKey(transaction.dialect)} ${until === undefined ? '' : `WHERE ${id} <= ?`} ORDER BY ${id} DESC LIMIT 1`,
+      until === undefined ? [] : [until],
     )
     return row === undefined ? undefined : String(row['id'])
   }
 
-  /** The id of act number `n` after one id and before another; undefined where there are fewer. */
-  async nthAct(transaction: Transaction, after: string, before: string, n: number): Promise<string | undefined> {
+  /** The id of act number `n` after one id and up to another; undefined where there are fewer. */
+  async nthAct(transaction: Transaction, after: string, until: string, n: number): Promise<string | undefined> {
     const { act } = this.store
     const id = act.column('id')
     const [row] = await transaction.rows(
-      `SELECT ${id} AS id FROM ${act.readByKey(transaction.dialect)} WHERE ${id} > ? AND ${id} < ? ORDER BY ${id} LIMIT 1 OFFSET ${n - 1}`,
-      [after, before],
+      `SELECT ${id} AS id FROM ${act.readByKey(transaction.dialect)} WHERE ${id} > ? AND ${id} <= ? ORDER BY ${id} LIMIT 1 OFFSET ${n - 1}`,
+      [after, until],
     )
     return row === undefined ? undefined : String(row['id'])
   }
 
-  /** Adds the plain consumes after one id up to another to the totals: the store adds them up by itself. */
-  async addPlain(transaction: Transaction, after: string, last: string): Promise<void> {
+  /**
+   * Adds the plain consumes after one id up to another to the totals: the store adds them up by itself.
+   * @param from those of this instant or later
+   */
+  async addPlain(transaction: Transaction, after: string, last: string, from: Instant = 0): Promise<void> {
     const { act, usageTotal } = this.store
     const { dialect } = transaction
     const [id, at] = [act.column('id'), act.column('at')]
@@ -143,9 +168,9 @@ export class TotalsStore<Q extends QuotaRow> {
       await transaction.later(
         `INSERT INTO ${usageTotal.table} (${into}) ` +
           `SELECT ${ownerId}, '${step}', ${beganAt}, ${quotaId}, ${cycleSeq}, SUM(${act.column('amount')}), 0, 0, 0 ` +
-          `FROM ${act.readByKey(dialect)} WHERE ${id} > ? AND ${id} <= ? AND ${ownerId} IS NOT NULL ` +
+          `FROM ${act.readByKey(dialect)} WHERE ${id} > ? AND ${id} <= ? AND ${ownerId} IS NOT NULL AND ${at} >= ? ` +
           `GROUP BY ${whose.join(', ')}, ${beganAt} ${conflict}`,
-        [after, last],
+        [after, last, act.bind('at', from)],
       )
     }
   }

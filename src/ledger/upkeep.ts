@@ -4,7 +4,7 @@ import { Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nest
 import type { Clock } from '../clock/clock.js'
 import type { UnitOfWork } from '../database/unit-of-work.js'
 import type { Instant } from '../quota/instant.js'
-import { FOLD_LAG_MS, instantOfId, MIN_AHEAD_MS } from './act-age.js'
+import { instantOfId } from './act-age.js'
 import type { Ledger } from './ledger.js'
 import type { LedgerStateRow } from './ledger-state.entity.js'
 import type { QuotaRow } from './quota.entity.js'
@@ -50,10 +50,11 @@ export class Upkeep<Q extends QuotaRow> implements OnApplicationBootstrap, OnMod
   private timer: NodeJS.Timeout | undefined
   private running: Promise<void> | undefined
   private readonly stop = new AbortController()
-  private clockTold = false
   /** As it was found last. */
   private known: LedgerStateRow | undefined
+  private behindSince: Instant | undefined
   private oldestActAt: Instant | undefined
+  private aheadTold = false
   /** Set by whoever wants to count; at most one. */
   observer: UpkeepObserver | undefined
 
@@ -73,10 +74,14 @@ export class Upkeep<Q extends QuotaRow> implements OnApplicationBootstrap, OnMod
     return this.known?.beginsAt ?? null
   }
 
-  /** How far the totals are behind, in milliseconds; undefined until it is known. */
+  /**
+   * For how long the first act has been there that is not in the totals, in milliseconds; 0 where all are; undefined
+   * until it is known. Where the totals claim to reach beyond the present, it is by how much.
+   */
   get foldLagMs(): number | undefined {
-    if (this.known === undefined || this.known.foldedTo === '') return undefined
-    return Math.max(0, this.clock.now() - instantOfId(this.known.foldedTo))
+    if (this.known === undefined) return undefined
+    const ahead = instantOfId(this.known.foldedTo) - this.clock.now()
+    return Math.max(ahead, this.clock.now() - (this.behindSince ?? Infinity), 0)
   }
 
   /** For how long something has been due to be removed, in milliseconds; undefined where everything is kept. */
@@ -88,7 +93,7 @@ export class Upkeep<Q extends QuotaRow> implements OnApplicationBootstrap, OnMod
   }
 
   async onApplicationBootstrap(): Promise<void> {
-    // Ids must not fall behind the totals from the first request on.
+    // Ids come after the totals from the first request on.
     await this.look().catch((error: unknown) => this.tell(error))
     this.timer = setInterval(() => {
       // Known, told once and watched by others.
@@ -112,50 +117,58 @@ export class Upkeep<Q extends QuotaRow> implements OnApplicationBootstrap, OnMod
     }
   }
 
-  /** Looks how far upkeep has come, and keeps this instance's ids ahead of it. */
+  /**
+   * Looks how far upkeep has come, and keeps this instance's ids after that: an instance of a version before may have
+   * added up what is not closed.
+   */
   async look(): Promise<LedgerStateRow> {
     const state = await this.totals.state()
+    this.behindSince = await this.totals.behindSince()
     this.known = state
     const reached = instantOfId(state.foldedTo)
-    this.ledger.keepIdsAfter(reached + MIN_AHEAD_MS)
-    const behind = reached + FOLD_LAG_MS - this.clock.now()
-    if (behind > FOLD_LAG_MS - MIN_AHEAD_MS && !this.clockTold) {
-      this.clockTold = true
-      this.logger.warn(
-        `this machine's clock is at least ${Math.round(behind / 1000)} s behind another instance's: cycles and holds end at different times`,
+    this.ledger.keepIdsAfter(reached)
+    const ahead = reached - this.clock.now()
+    if (ahead > 0 && !this.aheadTold) {
+      this.logger.error(
+        `totals claim to reach ${Math.round(ahead / 1000)} s beyond the present, as a clock that was wrong has left them: nothing is added up until then. ` +
+          'npm run verify names it',
       )
     }
+    this.aheadTold = ahead > 0
     return state
   }
 
   /** Everything that is due now, step by step, unless another instance keeps house. */
   async round(): Promise<void> {
-    if (!(await this.lease(await this.look()))) return
+    const found = await this.look()
+    if (!this.clock.steady || !(await this.lease(found))) return
     await this.paced(async () => this.totals.fold())
     await this.removeOld(await this.look())
   }
 
-  private async removeOld(state: LedgerStateRow): Promise<void> {
+  private async removeOld({ removedTo, foldedTo }: LedgerStateRow): Promise<void> {
+    if (!this.clock.steadyForRemoval) return
     await this.paced(async () => (await this.retention.removeHours(oldest(this.clock.now()))) > 0)
     const { days, changesDays } = this.options
     if (changesDays !== undefined) {
       await this.paced(async () => {
-        const removed = await this.retention.removeChanges(this.retention.cutoff(changesDays))
+        const removed = await this.retention.removeChanges(changesDays)
         this.observer?.removed('change', removed)
         return removed > 0
       })
     }
     if (days === undefined) return
     const cutoff = this.retention.cutoff(days)
-    const { removedTo, foldedTo } = state
     // Once a day, and never before it is added up.
-    if ((removedTo !== null && removedTo >= cutoff) || instantOfId(foldedTo) < cutoff) return
+    if (removedTo !== null && removedTo >= cutoff) return
+    if (this.behindSince !== undefined && this.behindSince < cutoff) return
+    if (instantOfId(foldedTo) > this.clock.now()) return
     this.oldestActAt = await this.retention.oldestActAt()
     if (this.oldestActAt !== undefined && this.oldestActAt < cutoff) {
       await this.mark('beginsAt', cutoff)
       let after = ''
       const done = await this.paced(async () => {
-        const { removed, last } = await this.retention.removeActs(after, cutoff)
+        const { removed, last } = await this.retention.removeActs(after, days)
         this.observer?.removed('act', removed)
         if (last !== undefined) after = last
         return last !== undefined
@@ -166,12 +179,13 @@ export class Upkeep<Q extends QuotaRow> implements OnApplicationBootstrap, OnMod
   }
 
   /**
-   * Does steps with pauses until there is nothing left, this instance is to stop, or another one has taken over.
+   * Does steps with pauses until there is nothing left, this instance is to stop, another one has taken over, or the
+   * time is in doubt.
    * @returns is there nothing left?
    */
   private async paced(step: () => Promise<boolean>): Promise<boolean> {
     let renewed = performance.now()
-    while (!this.stop.signal.aborted) {
+    while (!this.stop.signal.aborted && this.clock.steady) {
       const began = performance.now()
       if (!(await step())) return true
       const took = performance.now() - began
@@ -195,7 +209,7 @@ export class Upkeep<Q extends QuotaRow> implements OnApplicationBootstrap, OnMod
     const now = this.clock.now()
     const left = (heldUntil ?? now) - now
     if (holder === this.id && left > LEASE_MS / 2) return true
-    // One that lasts for longer was left by an instance whose clock is ahead.
+    // One that lasts for longer was left before the time was set back.
     if (holder !== null && holder !== this.id && left > 0 && left <= 2 * LEASE_MS) return false
     return this.hold(holder, this.id)
   }

@@ -1,7 +1,7 @@
 import type DataLoader from 'dataloader'
 import type { DataSource } from 'typeorm'
 import type { Clock } from '../clock/clock.js'
-import type { RowCodec, Scalar } from '../database/row-codec.js'
+import type { Condition, RowCodec } from '../database/row-codec.js'
 import type { Transaction, UnitOfWork } from '../database/unit-of-work.js'
 import type { Act } from './act.entity.js'
 import type { OperationEntry } from './working-set.js'
@@ -35,7 +35,7 @@ export interface LedgerPage {
 }
 
 /** Who reads. */
-export type Reader = Pick<Caller, 'name' | 'ownOnly'>
+export type Reader = Pick<Caller, 'id' | 'name' | 'ownOnly'>
 
 /**
  * How many operations are walked past at most for a page of those that one caller made: there is no index by caller,
@@ -43,11 +43,8 @@ export type Reader = Pick<Caller, 'name' | 'ownOnly'>
  */
 const MOST_WALKED = 2_000
 
-/** A condition with the values of its placeholders. */
-interface Condition {
-  readonly sql: string
-  readonly values: readonly Scalar[]
-}
+/** Operations of one key that are told at most, where it is looked for under every caller. */
+const MOST_OF_A_KEY = 20
 
 /** One of the places where the ids of a page may be, to be read newest first. */
 interface Arm {
@@ -56,8 +53,6 @@ interface Arm {
   readonly conditions: readonly Condition[]
   /** The alias of the act that made the operation, where that is among what is read. */
   readonly act?: string
-  /** Who made the operation, where that is asked. */
-  readonly caller?: string
 }
 
 /**
@@ -75,21 +70,22 @@ export class UsageReader<Q extends QuotaRow> {
     private readonly clock: Clock,
   ) {
     this.store = new LedgerStore(dataSource, channel)
+    const ones = work.readsOf(`(${channel.name} operations)`)
     this.one = gatheringLoader(async (ids) => {
-      const entries = await this.work.read((transaction) => this.store.operationsById(transaction, ids))
+      const entries = await ones.read((transaction) => this.store.operationsById(transaction, ids))
       const byId = new Map(entries.map((entry) => [entry.row.id, entry]))
       return ids.map((id) => byId.get(id))
     })
     this.maker = gatheringLoader(async (ids) => {
-      const makers = await this.work.read((transaction) => this.store.makersOf(transaction, ids))
+      const makers = await ones.read((transaction) => this.store.makersOf(transaction, ids))
       return ids.map((id) => makers.get(id))
     })
   }
 
   /** One operation. @throws ServiceError operation_not_found */
-  async get({ name, ownOnly }: Reader, id: string): Promise<OperationView> {
+  async get({ id: asking, ownOnly }: Reader, id: string): Promise<OperationView> {
     const entry = await this.one.load(id)
-    if (entry === undefined || (ownOnly && (await this.maker.load(id)) !== name)) throw operationNotFound(id)
+    if (entry === undefined || (ownOnly && (await this.maker.load(id)) !== asking)) throw operationNotFound(id)
     return this.view(entry)
   }
 
@@ -107,22 +103,20 @@ export class UsageReader<Q extends QuotaRow> {
     filter: LedgerFilter = {},
   ): Promise<LedgerPage> {
     if (isEmpty(filter)) return { items: [], next_before: null }
-    return this.work.read(async (transaction) => {
+    return this.work.readsOf(asking.id).read(async (transaction) => {
       // What is open is few, however long the ledger is.
       const far = asking.ownOnly && filter.state !== 'reserved'
       const end = far ? await this.endOfWalk(transaction, of, before) : undefined
       const all = [this.inRows(of, filter), ...this.plain(of, filter)]
-      const arms = (asking.ownOnly ? all.map((arm) => this.madeBy(asking.name, arm)) : all).map((arm) =>
+      const arms = (asking.ownOnly ? all.map((arm) => this.madeBy(asking, arm)) : all).map((arm) =>
         within(arm, before, end),
       )
       // One more than asked for tells whether there is a next page.
       const found = await newestIn(transaction, arms, `LIMIT ${size + 1}`, size + 1)
       const page = found.slice(0, size)
-      // The store may take names for one that differ in case.
-      const ids = page.filter(({ caller }) => !asking.ownOnly || caller === asking.name).map(({ id }) => id)
-      const entries = await this.store.operationsById(transaction, ids)
+      const entries = await this.store.operationsById(transaction, page)
       entries.sort((a, b) => (a.row.id < b.row.id ? 1 : -1))
-      const next = found.length > size ? page.at(-1)?.id : await this.ifAnyIsOlder(transaction, of, end)
+      const next = found.length > size ? page.at(-1) : await this.ifAnyIsOlder(transaction, of, end)
       return { items: entries.map((entry) => this.view(entry)), next_before: next ?? null }
     })
   }
@@ -138,7 +132,7 @@ export class UsageReader<Q extends QuotaRow> {
   ): Promise<string | undefined> {
     const arms = [this.inRows(of, {}), ...this.plain(of, {})].map((arm) => within(arm, before, undefined))
     const [last] = await newestIn(transaction, arms, `LIMIT 1 OFFSET ${MOST_WALKED - 1}`, MOST_WALKED)
-    return last === undefined ? undefined : firstOfItsMillisecond(last.id)
+    return last === undefined ? undefined : firstOfItsMillisecond(last)
   }
 
   private async ifAnyIsOlder(
@@ -152,25 +146,43 @@ export class UsageReader<Q extends QuotaRow> {
   }
 
   /**
-   * The operation that a key stands for: the one it made, or the one it refunded. None where it stands for a quota's
-   * act, or for nothing.
-   * @param caller whose key it is
+   * The operations that a key stands for: those it made, and those it refunded; of one caller at most one. None where
+   * it stands for a quota's act, or for nothing.
+   * @param callers whose key it may be
    */
-  async byKey(asking: Reader, caller: string, key: string): Promise<LedgerPage> {
-    return this.work.read(async (transaction) => {
-      const acts = await this.store.actsByDeduplicationKey(transaction, [deduplicationKeyFor(caller, key)])
+  async byKey(asking: Reader, callers: readonly string[], key: string): Promise<LedgerPage> {
+    return this.work.readsOf(asking.id).read(async (transaction) => {
+      const keys = callers.map((caller) => deduplicationKeyFor(caller, key))
+      const acts = await this.store.actsByDeduplicationKey(transaction, keys)
       const found = acts.map(({ operationId }) => operationId).filter((id) => id !== null)
       const makers = asking.ownOnly ? await this.store.makersOf(transaction, found) : undefined
-      const ids = found.filter((id) => makers === undefined || makers.get(id) === asking.name)
-      const entries = await this.store.operationsById(transaction, ids)
+      const ids = found.filter((id) => makers === undefined || makers.get(id) === asking.id)
+      const newest = [...new Set(ids)].sort((a, b) => (a < b ? 1 : -1)).slice(0, MOST_OF_A_KEY)
+      const entries = await this.store.operationsById(transaction, newest)
+      entries.sort((a, b) => (a.row.id < b.row.id ? 1 : -1))
       return { items: entries.map((entry) => this.view(entry)), next_before: null }
     })
   }
 
+  /** A page of the ledger that says of each operation who made it, and with which key. */
+  async withMakers({ id }: Reader, page: LedgerPage): Promise<LedgerPage> {
+    const made = await this.work.readsOf(id).read((transaction) =>
+      this.store.beginningsOf(
+        transaction,
+        page.items.map((item) => item.id),
+      ),
+    )
+    const items = page.items.map((item) => {
+      const by = made.get(item.id)
+      return by === undefined ? item : { ...item, made_by: by }
+    })
+    return { ...page, items }
+  }
+
   /** What was done with an operation, oldest first. @throws ServiceError operation_not_found */
-  async acts({ name, ownOnly }: Reader, id: string): Promise<ActView[]> {
-    const acts = await this.work.read((transaction) => this.store.actsOf(transaction, id))
-    const hidden = ownOnly && !acts.some((act) => act.id === id && act.caller === name)
+  async acts({ id: asking, ownOnly }: Reader, id: string): Promise<ActView[]> {
+    const acts = await this.work.readsOf(asking).read((transaction) => this.store.actsOf(transaction, id))
+    const hidden = ownOnly && !acts.some((act) => act.id === id && (act.callerId ?? act.caller) === asking)
     if (acts.length === 0 || hidden) throw operationNotFound(id)
     // In the order in which they must have happened, also where the clocks of two instances disagree.
     const rank = ({ kind }: Act): number => (kind === 'refund' ? 2 : kind === 'commit' || kind === 'release' ? 1 : 0)
@@ -244,16 +256,14 @@ export class UsageReader<Q extends QuotaRow> {
   }
 
   /** Those of a place that one caller made: a consume's or reserve's act has the operation's id. */
-  private madeBy(name: string, { from, id, conditions, act }: Arm): Arm {
+  private madeBy({ id: callerId, name }: Reader, { from, id, conditions, act }: Arm): Arm {
     const codec = this.store.act
-    const column = `${act ?? 'm'}.${codec.column('caller')}`
+    const made: ['caller' | 'callerId', string] = callerId === name ? ['caller', name] : ['callerId', callerId]
     const join = `${inThisOrder(this.work.dialect)} ${codec.readByKey(this.work.dialect, 'm')} ON m.${codec.column('id')} = ${id}`
     return {
       from: act === undefined ? `${from} ${join}` : from,
       id,
-      conditions: [...conditions, { sql: `${column} = ?`, values: [name] }],
-      act: act ?? 'm',
-      caller: column,
+      conditions: [...conditions, codec.equals(this.work.dialect, act ?? 'm', ...made)],
     }
   }
 
@@ -287,13 +297,6 @@ export class UsageReader<Q extends QuotaRow> {
   }
 }
 
-/** What an operation's id is found with. */
-interface Found {
-  readonly id: string
-  /** Who made it; undefined where that was not asked. */
-  readonly caller: string | undefined
-}
-
 /** Those of a place that are older than `before`, and no older than `end`. */
 function within(arm: Arm, before: string | undefined, end: string | undefined): Arm {
   return {
@@ -307,7 +310,7 @@ function within(arm: Arm, before: string | undefined, end: string | undefined): 
 }
 
 /**
- * The newest of several places.
+ * The newest ids of several places.
  * @param window of all of them
  * @param most that one place can have in it
  */
@@ -316,18 +319,17 @@ async function newestIn(
   arms: readonly Arm[],
   window: string,
   most: number,
-): Promise<Found[]> {
-  const newest = arms.map(({ from, id, caller, conditions }, n) => {
-    const columns = `${id} AS id${caller === undefined ? '' : `, ${caller} AS caller`}`
+): Promise<string[]> {
+  const newest = arms.map(({ from, id, conditions }, n) => {
     const where = conditions.map(({ sql }) => sql).join(' AND ')
-    return `SELECT * FROM (SELECT ${columns} FROM ${from} WHERE ${where} ORDER BY ${id} DESC LIMIT ${most}) arm${n}`
+    return `SELECT * FROM (SELECT ${id} AS id FROM ${from} WHERE ${where} ORDER BY ${id} DESC LIMIT ${most}) arm${n}`
   })
   // A union, since a refunded consume is found in both.
   const rows = await transaction.rows(
     `${newest.join(' UNION ')} ORDER BY id DESC ${window}`,
     arms.flatMap(({ conditions }) => conditions.flatMap(({ values }) => values)),
   )
-  return rows.map((row) => ({ id: String(row['id']), caller: row['caller'] as string | undefined }))
+  return rows.map((row) => String(row['id']))
 }
 
 /** The smallest UUIDv7 of an id's millisecond. */

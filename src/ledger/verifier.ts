@@ -11,6 +11,7 @@ import { ChangeCheck } from './verify-changes.js'
 import { type Check, type Finding, insert, type Mended, type Rule, type Subject } from './verify-check.js'
 import { OperationCheck } from './verify-operations.js'
 import { QuotaCheck, VERIFY } from './verify-quotas.js'
+import { WatermarkCheck } from './verify-watermark.js'
 
 /** What a page showed. */
 export interface Page {
@@ -36,11 +37,18 @@ export interface Verification {
    * @param signal ends it before its next statement, with an error
    */
   pages(signal?: AbortSignal): AsyncGenerator<Page>
+  /** The same in parts that may be read at the same time, where nothing is repaired. */
+  parts(signal?: AbortSignal): readonly AsyncGenerator<Page>[]
+  /** About how many rows there are, by what a page calls them. */
+  sizes(): Promise<Record<string, number>>
   /** Mends the findings of a page where that can be derived. @returns what became of each */
   repair(findings: readonly Finding[], requestId: string): Promise<Map<Finding, Repaired>>
 }
 
-/** What leaves nothing to count by, where it cannot be mended: counters are then the better witness. */
+/** What adding up an owner's ledger says. */
+const OF_SUMS: readonly Rule[] = ['counters', 'totals']
+
+/** What leaves nothing to count by, where it cannot be mended: no counter is lowered then. */
 const OF_THE_LEDGER: readonly Rule[] = [
   'operation_act',
   'operation_missing',
@@ -65,6 +73,8 @@ class LockRowMissing extends Error {}
 export class Verifier<Q extends QuotaRow> implements Verification {
   readonly channel: string
   private readonly store: LedgerStore<Q>
+  /** Marks come first: they say which acts the totals must hold. */
+  private readonly marks: WatermarkCheck<Q>
   private readonly checks: readonly Check[]
   /** Owners whose ledger a repair had to leave wrong. */
   private readonly doubtful = new Set<number>()
@@ -77,27 +87,73 @@ export class Verifier<Q extends QuotaRow> implements Verification {
   ) {
     this.channel = channel.name
     this.store = new LedgerStore(dataSource, channel)
+    this.marks = new WatermarkCheck(this.store, clock)
     this.checks = [
       new ActCheck(this.store),
       new OperationCheck(this.store),
       new ChangeCheck(this.store),
-      new QuotaCheck(this.store),
+      new QuotaCheck(this.store, clock),
     ]
   }
 
   async *pages(signal?: AbortSignal): AsyncGenerator<Page> {
-    const index = await this.look(signal, async (transaction) => missingKeyIndex(transaction, this.store))
-    if (index.length > 0) yield { what: 'tables', count: 1, findings: index }
-    for (const check of this.checks) {
+    for (const part of this.parts(signal)) yield* part
+  }
+
+  parts(signal?: AbortSignal): readonly AsyncGenerator<Page>[] {
+    // Operations come before owners: see above. About half of the work is in each part.
+    const { checks } = this
+    return [
+      this.pagesOf(checks.slice(0, -1), signal, async () => this.ofTables(signal)),
+      this.pagesOf(checks.slice(-1), signal),
+    ]
+  }
+
+  async sizes(): Promise<Record<string, number>> {
+    const { act, operation, change, owner } = this.store
+    const tables = { acts: act.table, operations: operation.table, changes: change.table, owners: owner.table }
+    const sizes: Record<string, number> = {}
+    for (const [what, table] of Object.entries(tables)) {
+      const [row] = await this.work.read(async (transaction) =>
+        transaction.dialect === 'mysql'
+          ? transaction.rows(
+              'SELECT table_rows AS n FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = ?',
+              [table.replaceAll('`', '')],
+            )
+          : transaction.rows(`SELECT COUNT(*) AS n FROM ${table}`),
+      )
+      sizes[what] = Number(row?.['n'] ?? 0)
+    }
+    return sizes
+  }
+
+  private async ofTables(signal?: AbortSignal): Promise<Page[]> {
+    const findings = [
+      ...(await this.look(signal, async (transaction) => missingKeyIndex(transaction, this.store))),
+      ...(await this.look(signal, async (transaction) => this.marks.examine(transaction))),
+    ]
+    return findings.length === 0 ? [] : [{ what: this.marks.what, count: 1, findings }]
+  }
+
+  private async *pagesOf(
+    checks: readonly Check[],
+    signal?: AbortSignal,
+    first: () => Promise<Page[]> = async () => Promise.resolve([]),
+  ): AsyncGenerator<Page> {
+    yield* await first()
+    for (const check of checks) {
       for (let after: Subject | undefined; ;) {
         const from = after
-        const { subjects, findings } = await this.look(signal, async (transaction) => {
-          const next = await check.next(transaction, from)
-          return { subjects: next, findings: next.length === 0 ? [] : await check.examine(transaction, next) }
+        const { count, last, findings } = await this.look(signal, async (transaction) => {
+          const stretch = await check.next(transaction, from)
+          const found: Finding[] = []
+          for (let start = 0; start < stretch.suspects.length; start += check.size)
+            found.push(...(await check.examine(transaction, stretch.suspects.slice(start, start + check.size))))
+          return { ...stretch, findings: found }
         })
-        if (subjects.length > 0) yield { what: check.what, count: subjects.length, findings }
-        if (subjects.length < check.size) break
-        after = subjects.at(-1)
+        if (count > 0) yield { what: check.what, count, findings }
+        if (last === undefined) break
+        after = last
       }
     }
   }
@@ -116,8 +172,8 @@ export class Verifier<Q extends QuotaRow> implements Verification {
 
   async repair(findings: readonly Finding[], requestId: string): Promise<Map<Finding, Repaired>> {
     const repaired = new Map<Finding, Repaired>()
-    for (const finding of findings) if (finding.mend === undefined) repaired.set(finding, 'left')
-    const mendable = findings.filter(({ mend }) => mend !== undefined)
+    const mendable = findings.filter(({ mend, raise }) => (mend ?? raise) !== undefined)
+    for (const finding of findings) if (!mendable.includes(finding)) repaired.set(finding, 'left')
     for (const [subject, own] of grouped(mendable, (finding) => finding.subject)) {
       const after = await this.repairSubject(subject, own, requestId)
       for (const finding of own) repaired.set(finding, after.get(nameOf(finding)) ?? 'gone')
@@ -157,7 +213,7 @@ export class Verifier<Q extends QuotaRow> implements Verification {
 
   private checkOf(findings: readonly Finding[]): Check {
     const [first] = findings
-    const check = this.checks.find((one) => one.rules.some((rule) => rule === first?.rule))
+    const check = [this.marks, ...this.checks].find((one) => one.rules.some((rule) => rule === first?.rule))
     if (check === undefined) throw new Error(`nobody looks for ${String(first?.rule)}`)
     return check
   }
@@ -176,9 +232,10 @@ export class Verifier<Q extends QuotaRow> implements Verification {
     const done = new Map<string, Repaired>()
     const mended: Mended[] = []
     for (const finding of await check.examine(transaction, [subject])) {
-      const mend = finding.rule === 'counters' && this.doubtful.has(ownerId ?? 0) ? undefined : finding.mend
+      const sure = finding.mend !== undefined && !(OF_SUMS.includes(finding.rule) && this.doubtful.has(ownerId ?? 0))
+      const mend = sure ? finding.mend : finding.raise
       if (mend !== undefined) mended.push(...(await mend(transaction)))
-      done.set(nameOf(finding), mend === undefined ? 'left' : 'mended')
+      done.set(nameOf(finding), sure ? 'mended' : 'left')
     }
     const at = this.clock.now()
     await insert(

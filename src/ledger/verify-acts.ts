@@ -1,10 +1,19 @@
-import type { Dialect } from '../database/row-codec.js'
+import { type Dialect, type Scalar } from '../database/row-codec.js'
 import type { Transaction } from '../database/unit-of-work.js'
 import { ACT_KINDS, type ActRow, OPERATION_ACTS } from './act.entity.js'
 import { deduplicationKeyFor, deduplicationKeyForSettling } from './command.js'
 import type { QuotaRow } from './quota.entity.js'
 import type { LedgerStore } from './store.js'
-import { type Check, type Finding, idsAfter, type KnownQuota, rowsBy, type Subject } from './verify-check.js'
+import {
+  type Check,
+  examined,
+  type Finding,
+  idsAfter,
+  type KnownQuota,
+  rowsBy,
+  type Stretch,
+  type Subject,
+} from './verify-check.js'
 
 const PARTS = [
   'id',
@@ -13,6 +22,7 @@ const PARTS = [
   'quotaId',
   'operationId',
   'caller',
+  'callerId',
   'idempotencyKey',
   'deduplicationKey',
   'amount',
@@ -22,6 +32,9 @@ const PARTS = [
   'ownerRemaining',
 ] as const
 type KnownAct = Pick<ActRow, (typeof PARTS)[number]>
+
+/** Acts that a server looks at in one statement. */
+const PAGE = 20_000
 
 /** What acts refer to. */
 interface Around {
@@ -40,12 +53,59 @@ export class ActCheck<Q extends QuotaRow> implements Check {
 
   constructor(private readonly store: LedgerStore<Q>) {}
 
-  async next(transaction: Transaction, after: Subject | undefined): Promise<string[]> {
+  /** A server looks at acts by itself, and names those that are not plainly right. SQLite knows no SHA-256. */
+  async next(transaction: Transaction, after: Subject | undefined): Promise<Stretch> {
     const { act } = this.store
-    const rows = await transaction.rows(idsAfter(act, act.readByKey(transaction.dialect), 'id', this.size), [
-      after ?? '',
-    ])
-    return rows.map((row) => row['id'] as string)
+    const from = act.readByKey(transaction.dialect)
+    const id = act.column('id')
+    if (transaction.dialect === 'sqlite') {
+      const rows = await transaction.rows(idsAfter(act, from, 'id', this.size), [after ?? ''])
+      return examined(
+        rows.map((row) => row['id'] as string),
+        this.size,
+      )
+    }
+    const [end] = await transaction.rows(
+      `SELECT ${id} AS id FROM ${from} WHERE ${id} > ? ORDER BY ${id} LIMIT 1 OFFSET ${PAGE - 1}`,
+      [after ?? ''],
+    )
+    const last = end === undefined ? undefined : (end['id'] as string)
+    const range = (column: string): string => `${column} > ?${last === undefined ? '' : ` AND ${column} <= ?`}`
+    const values: Scalar[] = [after ?? '', ...(last === undefined ? [] : [last])]
+    const suspects = await transaction.rows(this.suspects(range), values)
+    const [counted] =
+      last === undefined
+        ? await transaction.rows(`SELECT COUNT(*) AS n FROM ${from} WHERE ${range(id)}`, values)
+        : [{ n: PAGE }]
+    return { count: Number(counted?.['n']), last, suspects: suspects.map((row) => row['id'] as string) }
+  }
+
+  /** What `examine` would find nothing wrong with, in the words of a server: the others, and those it cannot tell. */
+  private suspects(range: (column: string) => string): string {
+    const { act, quota, operation } = this.store
+    const a = (property: (typeof PARTS)[number]): string => `a.${act.column(property)}`
+    const all = (properties: readonly (typeof PARTS)[number][], is: string): string =>
+      properties.map((property) => `${a(property)} IS ${is}`).join(' AND ')
+    const hash = (...parts: readonly string[]): string =>
+      `LEFT(SHA2(CONCAT('[', ${parts.join(`, ',', `)}, ']'), 256), 32)`
+    const key =
+      `CASE WHEN ${a('kind')} IN ('commit', 'release') THEN ${a('deduplicationKey')} = ${hash(`'"settle"'`, `JSON_QUOTE(${a('operationId')})`)} ` +
+      `WHEN ${a('idempotencyKey')} IS NULL THEN ${a('deduplicationKey')} IS NULL ` +
+      `ELSE ${a('deduplicationKey')} = ${hash(`'"key"'`, `JSON_QUOTE(${a('caller')})`, `JSON_QUOTE(${a('idempotencyKey')})`)} END`
+    const plain =
+      `${a('kind')} = 'consume' AND ${a('plainOwnerId')} = ${a('ownerId')} AND ${all(['operationId'], 'NULL')} ` +
+      `AND ${all(['ownerRemaining'], 'NOT NULL')} AND q.${quota.column('ownerId')} = ${a('ownerId')} AND ${a('cycleSeq')} <= q.${quota.column('cycleSeq')}`
+    const other =
+      `${a('kind')} IN (${OPERATION_ACTS.map((kind) => `'${kind}'`).join(', ')}) AND ${all(['operationId'], 'NOT NULL')} ` +
+      `AND ${all(['plainOwnerId', 'plainQuotaId', 'cycleSeq', 'ownerRemaining'], 'NULL')} ` +
+      `AND (o.${operation.column('id')} IS NULL OR o.${operation.column('ownerId')} = ${a('ownerId')})`
+    return (
+      `SELECT ${a('id')} AS id FROM ${act.readByKey('mysql', 'a')} ` +
+      `LEFT JOIN ${quota.table} q ON q.${quota.column('id')} = ${a('plainQuotaId')} ` +
+      `LEFT JOIN ${operation.table} o ON o.${operation.column('id')} = ${a('operationId')} ` +
+      `WHERE ${range(a('id'))} AND NOT COALESCE(${all(['quotaId'], 'NULL')} AND ${a('amount')} >= 1 ` +
+      `AND ((${plain}) OR (${other})) AND ${key}, FALSE) ORDER BY ${a('id')}`
+    )
   }
 
   async examine(transaction: Transaction, ids: readonly Subject[]): Promise<Finding[]> {
@@ -74,6 +134,9 @@ export class ActCheck<Q extends QuotaRow> implements Check {
     if (holder !== undefined) {
       return [told(act, 'key', 'the one act of its key', `act ${holder} has the same`)]
     }
+    const finding = told(act, 'key', key ?? 'no key', act.deduplicationKey ?? 'no key')
+    // Where it has another one, nobody knows which of the columns is wrong.
+    if (act.deduplicationKey !== null) return [finding]
     const mend: Finding['mend'] = async (transaction) => {
       await transaction.execute(
         `UPDATE ${codec.table} SET ${codec.column('deduplicationKey')} = ? WHERE ${codec.column('id')} = ?`,
@@ -81,7 +144,7 @@ export class ActCheck<Q extends QuotaRow> implements Check {
       )
       return []
     }
-    return [{ ...told(act, 'key', key ?? 'no key', act.deduplicationKey ?? 'no key'), mend }]
+    return [{ ...finding, mend }]
   }
 }
 
@@ -124,9 +187,9 @@ const UNIQUE_INDEX: Readonly<Record<Dialect, string>> = {
 }
 
 /** What the act stands for, once only; null where it may be done as often as one likes. */
-function keyOf({ kind, operationId, caller, idempotencyKey }: KnownAct): string | null {
+function keyOf({ kind, operationId, caller, callerId, idempotencyKey }: KnownAct): string | null {
   if (kind === 'commit' || kind === 'release') return deduplicationKeyForSettling(operationId ?? '')
-  return idempotencyKey === null ? null : deduplicationKeyFor(caller, idempotencyKey)
+  return idempotencyKey === null ? null : deduplicationKeyFor(callerId ?? caller, idempotencyKey)
 }
 
 /** Is it about an operation or a quota, as its kind says, that is there and its owner's? */

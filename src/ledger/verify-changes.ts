@@ -2,7 +2,7 @@ import type { Transaction } from '../database/unit-of-work.js'
 import { CHANGE_ACTIONS } from './change.entity.js'
 import type { QuotaRow } from './quota.entity.js'
 import type { LedgerStore } from './store.js'
-import { type Check, type Finding, idsAfter, rowsBy, type Subject } from './verify-check.js'
+import { type Check, examined, type Finding, idsAfter, rowsBy, type Stretch, type Subject } from './verify-check.js'
 
 /** Is each change one of a quota that is there, and does it say whose? */
 export class ChangeCheck<Q extends QuotaRow> implements Check {
@@ -12,12 +12,15 @@ export class ChangeCheck<Q extends QuotaRow> implements Check {
 
   constructor(private readonly store: LedgerStore<Q>) {}
 
-  async next(transaction: Transaction, after: Subject | undefined): Promise<number[]> {
+  async next(transaction: Transaction, after: Subject | undefined): Promise<Stretch> {
     const { change } = this.store
     const rows = await transaction.rows(idsAfter(change, change.readByKey(transaction.dialect), 'id', this.size), [
       after ?? 0,
     ])
-    return rows.map((row) => Number(row['id']))
+    return examined(
+      rows.map((row) => Number(row['id'])),
+      this.size,
+    )
   }
 
   async examine(transaction: Transaction, ids: readonly Subject[]): Promise<Finding[]> {
@@ -40,16 +43,7 @@ export class ChangeCheck<Q extends QuotaRow> implements Check {
       if (!CHANGE_ACTIONS.includes(action)) findings.push(told(`one of ${CHANGE_ACTIONS.join(', ')}`, action))
       if (owner === undefined) findings.push(told('its quota', 'none'))
       // Without an owner it is one of release 0.1.0, to be named by the sweeper.
-      else if (ownerId !== null && ownerId !== owner) {
-        const mend: Finding['mend'] = async (writing) => {
-          await writing.execute(
-            `UPDATE ${change.table} SET ${change.column('ownerId')} = ? WHERE ${change.column('id')} = ?`,
-            [owner, id],
-          )
-          return []
-        }
-        findings.push({ ...told(`owner ${owner}`, `owner ${ownerId}`), mend })
-      }
+      else if (ownerId !== null && ownerId !== owner) findings.push(told(`owner ${owner}`, `owner ${ownerId}`))
     }
     return findings
   }

@@ -4,6 +4,7 @@ import type { Transaction } from '../database/unit-of-work.js'
 
 /** What may be wrong with rows, as docs/operations.md tells it. */
 export const RULES = [
+  'watermark',
   'counters',
   'totals',
   'hold_due',
@@ -51,8 +52,23 @@ export interface Finding {
   readonly expected: string
   readonly found: string
   readonly note?: true
-  /** Absent where nothing says what would be right. */
+  /** Writes what other rows leave no doubt about; absent where they do. */
   readonly mend?: Mend
+  /**
+   * What is written instead where there is no `mend`, or the owner's ledger has contradictions of its own: counters
+   * that are lower than what the rows add up to are raised to it. The finding stays.
+   */
+  readonly raise?: Mend | undefined
+}
+
+/** A page of rows. */
+export interface Stretch {
+  /** How many subjects it has. */
+  readonly count: number
+  /** Where the next page begins; undefined: there is none. */
+  readonly last: Subject | undefined
+  /** Those of them that must be examined. The store has seen itself that the others are right. */
+  readonly suspects: readonly Subject[]
 }
 
 /**
@@ -64,10 +80,10 @@ export interface Check {
   readonly what: string
   /** What it may find. */
   readonly rules: readonly Rule[]
-  /** Subjects of a page at most; a page with fewer is the last. */
+  /** Subjects that are examined at a time, at most. */
   readonly size: number
-  /** The next subjects, in order. */
-  next(transaction: Transaction, after: Subject | undefined): Promise<Subject[]>
+  /** The next page, in the order of subjects. */
+  next(transaction: Transaction, after: Subject | undefined): Promise<Stretch>
   examine(transaction: Transaction, subjects: readonly Subject[]): Promise<Finding[]>
 }
 
@@ -97,6 +113,11 @@ export function idsAfter<T extends object>(
 ): string {
   const id = codec.column(property)
   return `SELECT DISTINCT ${id} AS id FROM ${from} WHERE ${id} > ? ORDER BY ${id} LIMIT ${limit}`
+}
+
+/** A page of which everything is examined. */
+export function examined(subjects: readonly Subject[], size: number): Stretch {
+  return { count: subjects.length, last: subjects.length < size ? undefined : subjects.at(-1), suspects: subjects }
 }
 
 /** Inserts rows of an entity. */

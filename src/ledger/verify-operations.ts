@@ -1,5 +1,5 @@
 import type { Transaction } from '../database/unit-of-work.js'
-import { placeholders } from '../database/row-codec.js'
+import { type Dialect, placeholders } from '../database/row-codec.js'
 import { formatInstant } from '../quota/instant.js'
 import type { ActRow } from './act.entity.js'
 import type { AllocationRow } from './allocation.entity.js'
@@ -18,12 +18,16 @@ import {
   type Mend,
   type Mended,
   rowsBy,
+  type Stretch,
   type Subject,
 } from './verify-check.js'
 import { allocationRows, type OperationEntry } from './working-set.js'
 
 const ACT_PARTS = [...PLAIN_PARTS, 'kind', 'ownerId', 'operationId'] as const
 type KnownAct = Pick<ActRow, (typeof ACT_PARTS)[number]>
+
+/** Operations that the store looks at in one statement; SQLite has the event loop to itself meanwhile. */
+const PAGE: Readonly<Record<Dialect, number>> = { mysql: 10_000, sqlite: 500 }
 
 /** Everything that is stored of one operation. */
 interface Known {
@@ -58,20 +62,84 @@ export class OperationCheck<Q extends QuotaRow> implements Check {
   constructor(private readonly store: LedgerStore<Q>) {}
 
   /** Every id that any table takes for an operation's; plain consumes that have no other row are left to `ActCheck`. */
-  async next(transaction: Transaction, after: Subject | undefined): Promise<string[]> {
+  async next(transaction: Transaction, after: Subject | undefined): Promise<Stretch> {
     const { operation, allocation, hold, act } = this.store
     const { dialect } = transaction
+    const size = PAGE[dialect]
     const sources = [
-      idsAfter(operation, operation.readByKey(dialect), 'id', this.size),
-      idsAfter(allocation, allocation.readByKey(dialect), 'operationId', this.size),
-      idsAfter(hold, hold.readByKey(dialect), 'operationId', this.size),
-      idsAfter(act, act.readBy(dialect, ['operationId']), 'operationId', this.size),
+      idsAfter(operation, operation.readByKey(dialect), 'id', size),
+      idsAfter(allocation, allocation.readByKey(dialect), 'operationId', size),
+      idsAfter(hold, hold.readByKey(dialect), 'operationId', size),
+      idsAfter(act, act.readBy(dialect, ['operationId']), 'operationId', size),
     ]
-    const rows = await transaction.rows(
-      `${sources.map((source, n) => `SELECT id FROM (${source}) source${n}`).join(' UNION ')} ORDER BY id LIMIT ${this.size}`,
+    const union = sources.map((source, n) => `SELECT id FROM (${source}) source${n}`).join(' UNION ')
+    const [page] = await transaction.rows(
+      `SELECT COUNT(*) AS n, MAX(id) AS last FROM (SELECT id FROM (${union}) every_id ORDER BY id LIMIT ${size}) page`,
       sources.map(() => after ?? ''),
     )
-    return rows.map((row) => row['id'] as string)
+    const count = Number(page?.['n'])
+    if (count === 0) return { count, last: undefined, suspects: [] }
+    const last = page?.['last'] as string
+    const suspects = new Set<string>()
+    for (const sql of this.suspects(dialect)) {
+      const values = Array.from({ length: sql.split('?').length - 1 }, (_, n) => (n % 2 === 0 ? (after ?? '') : last))
+      for (const row of await transaction.rows(sql, values)) suspects.add(row['id'] as string)
+    }
+    return { count, last: count < size ? undefined : last, suspects: [...suspects].sort() }
+  }
+
+  /**
+   * What `examine` would find something wrong with, in the store's own words; it may name more. Each statement takes
+   * the two ends of a range of ids for every two placeholders.
+   */
+  private suspects(dialect: Dialect): string[] {
+    const { operation, allocation, hold, act, quota } = this.store
+    const o = (property: keyof OperationRow): string => `o.${operation.column(property)}`
+    const f = (property: keyof ActRow): string => `f.${act.column(property)}`
+    const h = (property: keyof HoldRow): string => `h.${hold.column(property)}`
+    const kind = act.column('kind')
+    const number = (condition: string, value = '1'): string => `SUM(CASE WHEN ${condition} THEN ${value} ELSE 0 END)`
+    const units = act.column('amount')
+    const [ofAct, ofAllocation] = [act.column('operationId'), `a.${allocation.column('operationId')}`]
+    const later =
+      `SELECT ${ofAct} AS id, ${number(`${kind} = 'commit'`)} AS commits, ${number(`${kind} = 'release'`)} AS releases, ` +
+      `${number(`${kind} IN ('consume', 'reserve') AND ${act.column('id')} <> ${ofAct}`)} AS others, ` +
+      `${number(`${kind} = 'commit'`, units)} AS charged, ${number(`${kind} = 'refund'`, units)} AS refunded ` +
+      `FROM ${act.readBy(dialect, ['operationId'])} WHERE ${ofAct} > ? AND ${ofAct} <= ? GROUP BY ${ofAct}`
+    const position = `a.${allocation.column('position')}`
+    const paid =
+      `SELECT ${ofAllocation} AS id, COUNT(*) AS n, SUM(a.${allocation.column('amount')}) AS units, MIN(a.${allocation.column('amount')}) AS least, ` +
+      `MIN(${position}) AS lowest, MAX(${position}) AS highest, MIN(a.${allocation.column('quotaId')}) AS quota_id, MIN(a.${allocation.column('cycleSeq')}) AS cycle_seq, ` +
+      `MIN(q.${quota.column('ownerId')}) AS one_owner, MAX(q.${quota.column('ownerId')}) AS other_owner, ` +
+      `${number(`a.${allocation.column('cycleSeq')} <= q.${quota.column('cycleSeq')}`)} AS known ` +
+      `FROM ${allocation.readByKey(dialect, 'a')} LEFT JOIN ${quota.table} q ON q.${quota.column('id')} = a.${allocation.column('quotaId')} ` +
+      `WHERE ${ofAllocation} > ? AND ${ofAllocation} <= ? GROUP BY ${ofAllocation}`
+    const settled = 'COALESCE(l.commits, 0) + COALESCE(l.releases, 0)'
+    const right = [
+      `${f('kind')} = ${o('kind')} AND ${f('amount')} = ${o('amount')} AND ${f('ownerId')} = ${o('ownerId')}`,
+      `(${f('operationId')} IS NULL OR ${f('operationId')} = ${o('id')}) AND COALESCE(l.others, 0) = 0`,
+      `${o('refunded')} = COALESCE(l.refunded, 0)`,
+      `((${o('kind')} = 'consume' AND ${settled} = 0 AND ${o('state')} = 'consumed' AND ${o('charged')} = ${o('amount')} AND ${o('expiresAt')} IS NULL) OR ` +
+        `(${o('kind')} = 'reserve' AND ${settled} <= 1 AND ${o('charged')} = COALESCE(l.charged, 0) AND ${o('expiresAt')} IS NOT NULL AND ` +
+        `CASE WHEN l.commits = 1 THEN ${o('state')} = 'committed' WHEN l.releases = 1 THEN ${o('state')} = 'released' ELSE ${o('state')} IN ('reserved', 'expired') END))`,
+      `CASE WHEN ${o('state')} = 'reserved' THEN ${h('ownerId')} = ${o('ownerId')} AND ${h('expiresAt')} = ${o('expiresAt')} ELSE ${h('operationId')} IS NULL END`,
+      `p.units = ${o('amount')} AND p.least > 0 AND p.lowest = 0 AND p.highest = p.n - 1 AND p.known = p.n`,
+      `p.one_owner = ${o('ownerId')} AND p.other_owner = ${o('ownerId')}`,
+      `(${f('plainQuotaId')} IS NULL OR (p.n = 1 AND p.quota_id = ${f('plainQuotaId')} AND p.cycle_seq = ${f('cycleSeq')}))`,
+    ]
+    const wrong =
+      `SELECT ${o('id')} AS id FROM ${operation.readByKey(dialect, 'o')} LEFT JOIN ${act.table} f ON ${f('id')} = ${o('id')} ` +
+      `LEFT JOIN ${hold.table} h ON ${h('operationId')} = ${o('id')} LEFT JOIN (${later}) l ON l.id = ${o('id')} LEFT JOIN (${paid}) p ON p.id = ${o('id')} ` +
+      `WHERE NOT COALESCE(${right.join(' AND ')}, 1 = 0) AND ${o('id')} > ? AND ${o('id')} <= ?`
+    const without = (id: string, from: string): string =>
+      `SELECT DISTINCT s.${id} AS id FROM ${from} LEFT JOIN ${operation.table} o ON ${o('id')} = s.${id} ` +
+      `WHERE s.${id} > ? AND s.${id} <= ? AND ${o('id')} IS NULL`
+    return [
+      wrong,
+      without(allocation.column('operationId'), allocation.readByKey(dialect, 's')),
+      without(hold.column('operationId'), hold.readByKey(dialect, 's')),
+      without(ofAct, act.readBy(dialect, ['operationId'], 's')),
+    ]
   }
 
   async examine(transaction: Transaction, ids: readonly Subject[]): Promise<Finding[]> {
@@ -113,32 +181,29 @@ export class OperationCheck<Q extends QuotaRow> implements Check {
   private withoutRow(known: Known): Finding[] {
     const { founders, later, plain, allocations, hold } = known
     if (plain === undefined ? founders.length + later.length > 0 : later.length > 0) {
+      const refundsAlone = later.every(({ kind }) => kind === 'refund')
+      const sure =
+        plain !== undefined &&
+        founders.length === 1 &&
+        refundsAlone &&
+        unitsOf(later, 'refund') <= plain.row.amount &&
+        (allocations.length === 0 || paidBy(allocations) === paidBy(allocationRows(known.id, plain.allocations)))
       return [
         finding(known, 'operation_missing', {
           expected: 'its row',
           found: `none, and ${acts(founders.length + later.length)} on it`,
-          mend: plain === undefined ? undefined : this.rebuild(known, plain),
+          mend: sure ? this.rebuild(known, plain) : undefined,
         }),
       ]
     }
     const findings: Finding[] = []
     if (allocations.length > 0) {
       findings.push(
-        finding(known, 'stray', {
-          expected: 'no allocation without an operation',
-          found: paidBy(allocations),
-          mend: this.takeAway(known, 'allocation', paidBy(allocations)),
-        }),
+        finding(known, 'stray', { expected: 'no allocation without an operation', found: paidBy(allocations) }),
       )
     }
     if (hold !== undefined) {
-      findings.push(
-        finding(known, 'stray', {
-          expected: 'no hold without an operation',
-          found: holdText(hold),
-          mend: this.takeAway(known, 'hold', holdText(hold)),
-        }),
-      )
+      findings.push(finding(known, 'stray', { expected: 'no hold without an operation', found: holdText(hold) }))
     }
     return findings
   }
@@ -169,18 +234,22 @@ export class OperationCheck<Q extends QuotaRow> implements Check {
       )
     }
     const should = founders.length === 1 && settled.length <= 1 ? madeOf(row, later) : undefined
-    findings.push(...this.stateOf(known, row, should))
+    const ofItsAct = findings.length === 0
+    findings.push(...this.stateOf(known, row, should, ofItsAct))
     findings.push(...this.allocationsOf(known, row))
-    findings.push(...this.holdOf(known, row, should?.state ?? row.state))
+    findings.push(
+      ...this.holdOf(known, row, should?.state ?? row.state, row.kind === 'consume' || settled.length === 1),
+    )
     return findings
   }
 
-  private stateOf(known: Known, row: OperationRow, should: Made | undefined): Finding[] {
+  /** @param ofItsAct is it what its act made, whatever became of it? */
+  private stateOf(known: Known, row: OperationRow, should: Made | undefined, ofItsAct: boolean): Finding[] {
     const findings: Finding[] = []
     const is = { state: row.state, charged: row.charged, refunded: row.refunded }
     if (should !== undefined && madeText(should) !== madeText(is)) {
       const { state, charged, refunded } = should
-      const mendable = state !== undefined && refunded <= charged && charged <= row.amount
+      const mendable = ofItsAct && state !== undefined && refunded <= charged && charged <= row.amount
       findings.push(
         finding(known, 'operation_state', {
           expected: `${madeText(should)}, as its acts say`,
@@ -211,7 +280,8 @@ export class OperationCheck<Q extends QuotaRow> implements Check {
         finding(known, 'allocations', {
           expected: `${act}, as its act says`,
           found: paidBy(allocations),
-          mend: this.allocateAnew(known, plain),
+          // Where there are others, act or allocation is wrong, and neither ever changes.
+          mend: allocations.length === 0 ? this.allocateAnew(known, plain) : undefined,
         }),
       )
     } else if (sum !== row.amount || !inOrder) {
@@ -238,26 +308,31 @@ export class OperationCheck<Q extends QuotaRow> implements Check {
     return findings
   }
 
-  private holdOf(known: Known, row: OperationRow, state: OperationState): Finding[] {
+  /** @param settled does an act say that it is not open? That it expired its row alone says. */
+  private holdOf(known: Known, row: OperationRow, state: OperationState, settled: boolean): Finding[] {
     const { hold } = known
     const { expiresAt } = row
     if (state !== 'reserved') {
       if (hold === undefined) return []
-      const mend = this.takeAway(known, 'hold', holdText(hold))
+      const mend = settled ? this.removeHold(known, holdText(hold)) : undefined
       return [finding(known, 'hold', { expected: `none, being ${state}`, found: holdText(hold), mend })]
     }
     if (expiresAt === null) return []
     const should = { operationId: row.id, ownerId: row.ownerId, expiresAt }
     if (hold !== undefined && holdText(hold) === holdText(should)) return []
+    // Where they differ, either of them may be wrong.
+    const mend: Mend | undefined =
+      hold !== undefined
+        ? undefined
+        : async (transaction) => {
+            await insert(transaction, this.store.hold, [should])
+            return mended(known, 'no hold', holdText(should))
+          }
     return [
       finding(known, 'hold', {
         expected: holdText(should),
         found: hold === undefined ? 'none' : holdText(hold),
-        mend: async (transaction) => {
-          await this.remove(transaction, 'hold', row.id)
-          await insert(transaction, this.store.hold, [should])
-          return mended(known, hold === undefined ? 'no hold' : holdText(hold), holdText(should))
-        },
+        mend,
       }),
     ]
   }
@@ -274,19 +349,19 @@ export class OperationCheck<Q extends QuotaRow> implements Check {
     }
   }
 
-  private takeAway(known: Known, table: 'allocation' | 'hold', was: string): Mend {
+  private removeHold(known: Known, was: string): Mend {
+    const { hold } = this.store
     return async (transaction) => {
-      await this.remove(transaction, table, known.id)
-      return mended(known, was, table === 'hold' ? 'no hold' : 'no allocation')
+      await transaction.execute(`DELETE FROM ${hold.table} WHERE ${hold.column('operationId')} = ?`, [known.id])
+      return mended(known, was, 'no hold')
     }
   }
 
   private allocateAnew(known: Known, plain: OperationEntry): Mend {
     return async (transaction) => {
-      await this.remove(transaction, 'allocation', known.id)
       const rows = allocationRows(known.id, plain.allocations)
       await insert(transaction, this.store.allocation, rows)
-      return mended({ ...known, plain }, paidBy(known.allocations), paidBy(rows))
+      return mended({ ...known, plain }, paidBy([]), paidBy(rows))
     }
   }
 
@@ -296,7 +371,7 @@ export class OperationCheck<Q extends QuotaRow> implements Check {
       const refunded = unitsOf(known.later, 'refund')
       const ownerRemaining = (await this.lastRemaining(transaction, known)) ?? plain.row.ownerRemaining
       await insert(transaction, this.store.operation, [{ ...plain.row, refunded, ownerRemaining }])
-      await this.allocateAnew(known, plain)(transaction)
+      if (known.allocations.length === 0) await this.allocateAnew(known, plain)(transaction)
       return mended({ ...known, plain }, 'no row', madeText({ ...plain.row, refunded }))
     }
   }
@@ -315,11 +390,6 @@ export class OperationCheck<Q extends QuotaRow> implements Check {
     } catch {
       return undefined
     }
-  }
-
-  private async remove(transaction: Transaction, table: 'allocation' | 'hold', operationId: string): Promise<void> {
-    const codec = this.store[table]
-    await transaction.execute(`DELETE FROM ${codec.table} WHERE ${codec.column('operationId')} = ?`, [operationId])
   }
 }
 

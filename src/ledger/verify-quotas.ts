@@ -1,17 +1,26 @@
+import type { Clock } from '../clock/clock.js'
 import { TimeSlice } from '../clock/time-slice.js'
 import { instantFromStore } from '../database/column.js'
 import { placeholders } from '../database/row-codec.js'
 import type { Transaction } from '../database/unit-of-work.js'
 import { formatInstant, type Instant } from '../quota/instant.js'
 import { CYCLE_QUOTA, MAX_AMOUNT, STATUSES, TOTAL_QUOTA } from '../quota/quota.js'
-import { instantOfId } from './act-age.js'
 import { LedgerSums, type LedgerSum } from './ledger-sums.js'
+import type { LedgerStateRow } from './ledger-state.entity.js'
 import type { QuotaRow } from './quota.entity.js'
 import { LIVE_OF_OWNER, type LedgerStore } from './store.js'
+import { dayText, TotalsAgain, type UnequalDay, wholeFrom } from './totals-again.js'
 import { TotalsStore } from './totals-store.js'
-import { SERIES_STEPS } from './usage-total.entity.js'
-import { beginningOf } from './utc-step.js'
-import { type Check, type Finding, idsAfter, type Mend, type Mended, rowsBy, type Subject } from './verify-check.js'
+import {
+  type Check,
+  examined,
+  type Finding,
+  idsAfter,
+  type Mend,
+  rowsBy,
+  type Stretch,
+  type Subject,
+} from './verify-check.js'
 
 const PARTS = [
   'id',
@@ -50,23 +59,46 @@ interface Edits {
   readonly created: boolean
 }
 
+/** What a quota's counters must be, and what says so. */
+interface ShouldBe {
+  /** What was used: by the rows that are there, and the totals of what was removed. */
+  readonly used: number
+  readonly reserved: number
+  /** What the rows that are there add up to. */
+  readonly ofRows: number
+  /** What all totals and the acts after them say was used; undefined where they are too far behind to tell. */
+  readonly totalled: number | undefined
+  /** Is it certain that nothing of the quota's running cycle was removed? */
+  readonly whole: boolean
+}
+
 /** Do quotas count what the ledger says, under a lock that is there, with settings that go together? */
 export class QuotaCheck<Q extends QuotaRow> implements Check {
   readonly what = 'owners'
   readonly rules = ['counters', 'totals', 'hold_due', 'owner_row', 'version', 'settings', 'overdrawn'] as const
   readonly size = 50
 
+  private readonly sums: LedgerSums<Q>
+  private readonly totals: TotalsStore<Q>
+  private readonly again: TotalsAgain<Q>
+
   constructor(
     private readonly store: LedgerStore<Q>,
-    private readonly sums = new LedgerSums(store),
-    private readonly totals = new TotalsStore(store),
-  ) {}
+    private readonly clock: Clock,
+  ) {
+    this.sums = new LedgerSums(store)
+    this.totals = new TotalsStore(store)
+    this.again = new TotalsAgain(store)
+  }
 
-  async next(transaction: Transaction, after: Subject | undefined): Promise<number[]> {
+  async next(transaction: Transaction, after: Subject | undefined): Promise<Stretch> {
     const { quota } = this.store
     const from = quota.readBy(transaction.dialect, LIVE_OF_OWNER)
     const rows = await transaction.rows(idsAfter(quota, from, 'ownerId', this.size), [after ?? 0])
-    return rows.map((row) => Number(row['id']))
+    return examined(
+      rows.map((row) => Number(row['id'])),
+      this.size,
+    )
   }
 
   async examine(transaction: Transaction, ownerIds: readonly Subject[]): Promise<Finding[]> {
@@ -75,6 +107,10 @@ export class QuotaCheck<Q extends QuotaRow> implements Check {
     const findings = await this.owners(transaction, sorted)
     const running = new Map(quotas.map(({ id, cycleSeq }) => [id, cycleSeq]))
     const sums = await this.sums.of(transaction, sorted, running)
+    const state = await this.totals.state(transaction)
+    const unequal = new Map<number, UnequalDay>()
+    for (const day of await this.again.unequalDays(transaction, sorted, this.clock.now()))
+      if (!unequal.has(day.quotaId)) unequal.set(day.quotaId, day)
     const edits = await this.edits(transaction, quotas)
     const oldest = await this.oldestChange(transaction)
     const slice = new TimeSlice()
@@ -83,8 +119,10 @@ export class QuotaCheck<Q extends QuotaRow> implements Check {
       const sum = sums.get(quota.id)
       if (sum === undefined) continue
       const known = edits.get(quota.id) ?? { count: 0, created: false }
-      const counted = this.counters(quota, sum)
-      findings.push(...counted, ...settings(quota), ...version(quota, known, oldest))
+      const should = await this.shouldBe(transaction, quota, sum, state)
+      const counted = [...this.counters(quota, should), ...this.holdDue(quota, sum)]
+      findings.push(...this.totalsOf(quota, should, state, unequal.get(quota.id)), ...counted)
+      findings.push(...settings(quota), ...version(quota, known, oldest))
       if (counted.length === 0 && quota.used + quota.reserved > quota.total)
         findings.push(await this.overdrawn(transaction, quota, known.created))
     }
@@ -110,52 +148,107 @@ export class QuotaCheck<Q extends QuotaRow> implements Check {
       }))
   }
 
-  private counters(quota: KnownQuota, { used, reserved, firstHoldAt, totalled }: LedgerSum): Finding[] {
-    const findings: Finding[] = []
-    // Where the counter is off as well, something else is named that both follow from.
-    if (quota.used === used && totalled !== undefined && totalled !== used) {
-      findings.push({
-        ...told(quota, 'totals', `${used} used, as the ledger says`, `${totalled} added up`),
-        mend: this.correctTotals(quota, totalled, used),
-      })
+  /**
+   * What the counters and the totals of a quota must be. Where nothing of its running cycle can have been removed, that
+   * is what the rows add up to. Else the totals of the days before `begins_at` belong to it, and nothing else confirms
+   * them.
+   */
+  private async shouldBe(
+    transaction: Transaction,
+    quota: KnownQuota,
+    { used: ofRows, reserved, totalled }: LedgerSum,
+    state: LedgerStateRow,
+  ): Promise<ShouldBe> {
+    const { beginsAt } = state
+    const whole = beginsAt === null || quota.createdAt >= beginsAt + MAX_SKEW_MS
+    const sums = { ofRows, reserved, totalled, whole }
+    if (whole) return { ...sums, used: ofRows }
+    // The counter and the totals say the same, and no less than the rows: what takes longer to find out is the same.
+    if (totalled === quota.used && totalled >= ofRows) return { ...sums, used: totalled }
+    const of = { quotaId: quota.id, ownerId: quota.ownerId }
+    const from = wholeFrom(state)
+    const since = (await this.again.postings(transaction, of, from)).reduce(
+      (sum, { cycleSeq, charged, refunded }) => sum + (cycleSeq === quota.cycleSeq ? charged - refunded : 0),
+      0,
+    )
+    return { ...sums, used: (await this.again.usedBefore(transaction, of, quota.cycleSeq, from)) + since }
+  }
+
+  /** Totals that can be made again are wrong wherever they differ; those of earlier days can be seen to be too low. */
+  private totalsOf(
+    quota: KnownQuota,
+    should: ShouldBe,
+    state: LedgerStateRow,
+    unequal: UnequalDay | undefined,
+  ): Finding[] {
+    const { used, ofRows, totalled } = should
+    const again: Mend = async (transaction) => {
+      const locked = await this.totals.lockState(transaction)
+      await this.again.make(transaction, { quotaId: quota.id, ownerId: quota.ownerId }, locked, this.clock.now())
+      const told = (text: string): { mended: string } => ({ mended: `totals: ${text}` })
+      return [
+        {
+          quotaId: quota.id,
+          ownerId: quota.ownerId,
+          before: told(`${String(totalled)} used`),
+          after: told(`made again from the acts`),
+        },
+      ]
     }
-    if (quota.used !== used || quota.reserved !== reserved) {
-      findings.push({
-        ...told(quota, 'counters', counted(used, reserved), counted(quota.used, quota.reserved)),
-        mend: this.setTo(
+    if (totalled !== undefined && totalled !== used) {
+      const found = told(quota, 'totals', `${used} used, as the acts say`, `${totalled} added up`)
+      return [bothMore(quota, should) ? found : { ...found, mend: again }]
+    }
+    if (totalled !== undefined && totalled < ofRows)
+      return [told(quota, 'totals', `at least ${ofRows} used, as the acts that are left say`, `${totalled} added up`)]
+    if (unequal === undefined) return []
+    const { day, ofHours, ofDay } = unequal
+    const found = told(quota, 'totals', `hours of ${dayText(day)} that add up to its day`, `${ofHours}; day ${ofDay}`)
+    return [day < wholeFrom(state) ? found : { ...found, mend: again }]
+  }
+
+  /**
+   * A counter is raised to what the rows add up to whatever else is wrong, so that nothing is spent twice. It is
+   * lowered only where nothing was removed and the totals do not say more as well: acts may be what is missing.
+   */
+  private counters(quota: KnownQuota, should: ShouldBe): Finding[] {
+    const { ofRows, reserved, whole } = should
+    const atLeast = should.used < ofRows
+    const used = Math.max(should.used, ofRows)
+    const wrong = atLeast ? quota.used < used : quota.used !== used
+    if (!wrong && quota.reserved === reserved) return []
+    const set = (values: { used: number; reserved: number }): Mend =>
+      this.setTo(quota, values, { before: { used: quota.used, reserved: quota.reserved }, after: values })
+    const raised = { used: Math.max(quota.used, ofRows), reserved: Math.max(quota.reserved, reserved) }
+    const known = !wrong || (quota.used < ofRows ? used === ofRows : whole && !bothMore(quota, should))
+    return [
+      {
+        ...told(
           quota,
-          { used, reserved },
-          { before: { used: quota.used, reserved: quota.reserved }, after: { used, reserved } },
+          'counters',
+          `${atLeast ? 'at least ' : ''}${counted(used, reserved)}`,
+          counted(quota.used, quota.reserved),
         ),
-      })
-    }
-    if (firstHoldAt !== null && (quota.holdDueAt === null || quota.holdDueAt > firstHoldAt)) {
-      const was = quota.holdDueAt === null ? null : formatInstant(quota.holdDueAt)
-      findings.push({
-        ...told(quota, 'hold_due', `${formatInstant(firstHoldAt)} or before`, was ?? 'none'),
+        ...(known ? { mend: set({ used: wrong ? used : quota.used, reserved }) } : {}),
+        raise: raised.used > quota.used || raised.reserved > quota.reserved ? set(raised) : undefined,
+      },
+    ]
+  }
+
+  private holdDue(quota: KnownQuota, { firstHoldAt }: LedgerSum): Finding[] {
+    if (firstHoldAt === null || (quota.holdDueAt !== null && quota.holdDueAt <= firstHoldAt)) return []
+    const was = quota.holdDueAt === null ? null : formatInstant(quota.holdDueAt)
+    const is = formatInstant(firstHoldAt)
+    return [
+      {
+        ...told(quota, 'hold_due', `${is} or before`, was ?? 'none'),
         mend: this.setTo(
           quota,
           { holdDueAt: firstHoldAt },
-          { before: { hold_due_at: was }, after: { hold_due_at: formatInstant(firstHoldAt) } },
+          { before: { hold_due_at: was }, after: { hold_due_at: is } },
         ),
-      })
-    }
-    return findings
-  }
-
-  /** Adds what is missing, or takes away what is too much, where the totals have got to: nobody knows of which day. */
-  private correctTotals({ id: quotaId, ownerId, cycleSeq }: KnownQuota, totalled: number, used: number): Mend {
-    return async (transaction) => {
-      const { foldedTo } = await this.totals.state(transaction)
-      const units = { charged: Math.max(0, used - totalled), refunded: Math.max(0, totalled - used) }
-      const rows = SERIES_STEPS.map((step) => {
-        const beganAt = beginningOf(step, instantOfId(foldedTo))
-        return { ownerId, step, beganAt, quotaId, cycleSeq, ...units, refusals: 0, refused: 0 }
-      })
-      await this.totals.add(transaction, rows)
-      const told = (sum: number): Mended['before'] => ({ mended: `totals: ${sum} used` })
-      return [{ quotaId, ownerId, before: told(totalled), after: told(used) }]
-    }
+      },
+    ]
   }
 
   private setTo(
@@ -268,6 +361,11 @@ function settings(quota: KnownQuota): Finding[] {
 
 function told({ id, ownerId }: KnownQuota, rule: Finding['rule'], expected: string, found: string): Finding {
   return { rule, subject: ownerId, ownerId, where: `quota ${id} of owner ${ownerId}`, expected, found }
+}
+
+/** Do counter and totals say more than the acts? These may be what is missing then. */
+function bothMore({ used: counter }: KnownQuota, { used, totalled }: ShouldBe): boolean {
+  return counter > used && totalled !== undefined && totalled > used
 }
 
 function counted(used: number, reserved: number): string {

@@ -42,6 +42,14 @@ export interface OperationView {
   owner_remaining: number
   expires_at: string | null
   created_at: string
+  /** In a list that is asked for it alone. */
+  made_by?: MadeBy
+}
+
+/** Who made an operation, as it is answered. */
+export interface MadeBy {
+  actor: string
+  idempotency_key: string | null
 }
 
 /** An act on an operation as it is answered. */

@@ -1,11 +1,13 @@
 import { Entity, Index } from 'typeorm'
 import { ActRow } from '../ledger/act.entity.js'
 import { AllocationRow } from '../ledger/allocation.entity.js'
+import { CallerRow } from '../ledger/caller.entity.js'
 import { ChangeRow } from '../ledger/change.entity.js'
 import { HoldRow } from '../ledger/hold.entity.js'
 import { OperationRow } from '../ledger/operation.entity.js'
 import { OwnerRow } from '../ledger/owner.entity.js'
 import { RefusalRow } from '../ledger/refusal.entity.js'
+import { LedgerGateRow } from '../ledger/ledger-gate.entity.js'
 import { LedgerStateRow } from '../ledger/ledger-state.entity.js'
 import { UsageTotalRow } from '../ledger/usage-total.entity.js'
 
@@ -50,3 +52,9 @@ export class MailUsageTotal extends UsageTotalRow {}
 
 @Entity('mail_ledger_state')
 export class MailLedgerState extends LedgerStateRow {}
+
+@Entity('mail_caller')
+export class MailCaller extends CallerRow {}
+
+@Entity('mail_ledger_gate')
+export class MailLedgerGate extends LedgerGateRow {}

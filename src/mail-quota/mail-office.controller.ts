@@ -1,6 +1,7 @@
 import { Controller, Get, Query } from '@nestjs/common'
 import { ApiOkResponse, ApiTags } from '@nestjs/swagger'
 import { ServiceAuth } from '../auth/access.decorator.js'
+import { Caller } from '../auth/caller.decorator.js'
 import { ExpiringQuery, OwnersQuery, RefusalsDto, TopRefusalsQuery } from '../channel-api/office.dto.js'
 import { OfficeService } from '../channel-api/office.service.js'
 import type { ChangesPage } from '../ledger/change-reader.js'
@@ -27,35 +28,35 @@ export class MailOfficeController {
   /** List everybody who ever had a quota */
   @Get('owners')
   @ApiOkResponse({ type: MailOwnersPageDto })
-  async owners(@Query() query: OwnersQuery): Promise<OwnersPage> {
-    return this.office.owners(query)
+  async owners(@Caller() caller: Caller, @Query() query: OwnersQuery): Promise<OwnersPage> {
+    return this.office.owners(caller, query)
   }
 
   /** List the changes of all quotas, newest first */
   @Get('changes')
   @ApiOkResponse({ type: MailChangesPageDto })
-  async changes(@Query() query: MailChangesQuery): Promise<ChangesPage> {
-    return this.office.changes(query)
+  async changes(@Caller() caller: Caller, @Query() query: MailChangesQuery): Promise<ChangesPage> {
+    return this.office.changes(caller, query)
   }
 
   /** Say who was refused most */
   @Get('refusals/top')
   @ApiOkResponse({ type: MailTopRefusalsDto })
-  async topRefusals(@Query() query: TopRefusalsQuery): Promise<{ items: TopRefusalView[] }> {
-    return this.office.topRefusals(query)
+  async topRefusals(@Caller() caller: Caller, @Query() query: TopRefusalsQuery): Promise<{ items: TopRefusalView[] }> {
+    return this.office.topRefusals(caller, query)
   }
 
   /** Say how often an account was refused, hour by hour, newest first */
   @Get('refusals')
   @ApiOkResponse({ type: RefusalsDto })
-  async refusals(@Query() query: MailRefusalsQuery): Promise<{ items: RefusalView[] }> {
-    return this.office.refusals(query)
+  async refusals(@Caller() caller: Caller, @Query() query: MailRefusalsQuery): Promise<{ items: RefusalView[] }> {
+    return this.office.refusals(caller, query)
   }
 
   /** List the quotas that end soon, soonest first */
   @Get('expiring')
   @ApiOkResponse({ type: MailExpiringPageDto })
-  async expiring(@Query() query: ExpiringQuery): Promise<ExpiringPage> {
-    return this.office.expiring(query)
+  async expiring(@Caller() caller: Caller, @Query() query: ExpiringQuery): Promise<ExpiringPage> {
+    return this.office.expiring(caller, query)
   }
 }

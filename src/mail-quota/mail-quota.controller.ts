@@ -52,8 +52,8 @@ export class MailQuotaController {
   /** List quotas, newest first */
   @Get()
   @ApiOkResponse({ type: MailQuotaPageDto })
-  async list(@Query() query: MailQuotaListQuery): Promise<string> {
-    return this.quotas.list(query)
+  async list(@Caller() caller: Caller, @Query() query: MailQuotaListQuery): Promise<string> {
+    return this.quotas.list(caller, query)
   }
 
   /** Add up an account's active quotas */
@@ -125,7 +125,11 @@ export class MailQuotaController {
   @Get(':id/changes')
   @ApiOkResponse({ type: MailChangePageDto })
   @Problems('quota_not_found')
-  async changes(@IdParam('id') id: number, @Query() query: PageQuery): Promise<Page<ChangeView>> {
-    return this.quotas.changes(id, query)
+  async changes(
+    @Caller() caller: Caller,
+    @IdParam('id') id: number,
+    @Query() query: PageQuery,
+  ): Promise<Page<ChangeView>> {
+    return this.quotas.changes(caller, id, query)
   }
 }

@@ -7,6 +7,7 @@ import {
   ConsumeFields,
   LedgerFields,
   LedgerPageFields,
+  MadeByDto,
   OperationFields,
   ReserveFields,
 } from '../channel-api/usage.dto.js'
@@ -80,11 +81,18 @@ export class MailOperationDto extends OperationFields {
   account_id!: number
 }
 
+/** An operation in the ledger. */
+export class MailListedOperationDto extends MailOperationDto {
+  /** Who made it, and with which key; there with `made_by=true` alone. */
+  @ResponseObject(() => MadeByDto, { optional: true })
+  made_by?: MadeByDto
+}
+
 /** A page of the ledger, newest first. */
 export class MailLedgerPageDto extends LedgerPageFields {
   /** The operations. */
-  @ResponseObject(() => MailOperationDto, { isArray: true })
-  items!: MailOperationDto[]
+  @ResponseObject(() => MailListedOperationDto, { isArray: true })
+  items!: MailListedOperationDto[]
 }
 
 /** How one item of a batch was answered that took effect. */

@@ -2,8 +2,10 @@ import { type Channel, entitiesOf } from '../ledger/channel.js'
 import {
   MailAct,
   MailAllocation,
+  MailCaller,
   MailChange,
   MailHold,
+  MailLedgerGate,
   MailLedgerState,
   MailOperation,
   MailOwner,
@@ -29,6 +31,8 @@ export const MAIL: Channel<MailQuota> = {
   refusal: MailRefusal,
   usageTotal: MailUsageTotal,
   ledgerState: MailLedgerState,
+  caller: MailCaller,
+  ledgerGate: MailLedgerGate,
 }
 
 export const MAIL_ENTITIES = entitiesOf(MAIL)

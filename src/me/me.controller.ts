@@ -2,6 +2,8 @@ import { Controller, Get } from '@nestjs/common'
 import { ApiOkResponse, ApiTags } from '@nestjs/swagger'
 import { AnyPrincipal } from '../auth/access.decorator.js'
 import { Caller } from '../auth/caller.decorator.js'
+import { Config } from '../config/config.js'
+import { formatInstant } from '../quota/instant.js'
 import { MeDto } from './me.dto.js'
 
 /** Who calls. */
@@ -9,10 +11,20 @@ import { MeDto } from './me.dto.js'
 @Controller('api/v1/me')
 @AnyPrincipal()
 export class MeController {
+  constructor(private readonly config: Config) {}
+
   /** Whose token this is */
   @Get()
   @ApiOkResponse({ type: MeDto })
-  show(@Caller() { name, role, scopes }: Caller): MeDto {
-    return scopes === undefined ? { name, role } : { name, role, scopes }
+  show(@Caller() { name, role, scopes, source, expiresAt }: Caller): MeDto {
+    return {
+      name,
+      role,
+      ...(scopes === undefined ? {} : { scopes }),
+      // Without an identity provider there is one source, and the answer stays what it was.
+      ...(this.config.oidc === undefined
+        ? {}
+        : { expires_at: expiresAt === null ? null : formatInstant(expiresAt), source }),
+    }
   }
 }

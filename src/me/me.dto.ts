@@ -1,10 +1,11 @@
-import { ResponseChoice, ResponseSchema, ResponseText } from '../http/field.decorator.js'
+import { PRINCIPAL_SOURCES, type PrincipalSource } from '../auth/principal.js'
+import { ResponseChoice, ResponseInstant, ResponseSchema, ResponseText } from '../http/field.decorator.js'
 import { type Role, ROLES } from '../role/role.js'
 import { type Scope, SCOPES } from '../role/scope.js'
 
 /** Whose token it is. */
 export class MeDto {
-  /** The token's name: what a change calls its actor, and whom idempotency keys belong to. */
+  /** What a change calls its actor: the token's name, or `oidc:` and the name that the identity provider tells. */
   @ResponseText({ example: 'boss' })
   name!: string
 
@@ -18,4 +19,12 @@ export class MeDto {
     { optional: true, example: ['mail', 'own'] },
   )
   scopes?: readonly Scope[]
+
+  /** When the token ends; null where it has no end. There where an identity provider is configured, as is `source`. */
+  @ResponseInstant({ nullable: true, optional: true, example: null })
+  expires_at?: string | null
+
+  /** Where the token comes from: the service's own list, or the identity provider. */
+  @ResponseChoice(PRINCIPAL_SOURCES, { optional: true, example: 'token' })
+  source?: PrincipalSource
 }

@@ -5,8 +5,8 @@ import { METRICS_REGISTRY } from '../metrics/metrics.js'
 import { Occasionally } from './occasionally.js'
 
 const SHED: Readonly<Record<Shed, string>> = {
-  refused: 'a connection was refused: MAX_CONNECTIONS are open, and all of them busy',
-  evicted: 'an idle connection was closed to make room for another: MAX_CONNECTIONS are open',
+  refused: 'a connection was refused: MAX_CONNECTIONS are open, and all of them worked on',
+  evicted: 'a connection that waited for its caller was closed to make room for another: MAX_CONNECTIONS are open',
 }
 
 const UNKNOWN = 'an unknown address'
@@ -26,7 +26,7 @@ export class ConnectionWatch implements ConnectionObserver {
     const registers = [registry]
     this.shedding = new Counter({
       name: 'http_connections_shed_total',
-      help: 'Connections that were closed because there were too many: refused where all were busy, evicted where one was idle.',
+      help: 'Connections that were closed because there were too many: refused where all were worked on, evicted where one waited for its caller: idle, its body not sent, or its answer not read.',
       labelNames: ['how'],
       registers,
     })

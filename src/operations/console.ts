@@ -4,6 +4,7 @@ import { dirname, extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
 import type { Request, Response } from 'express'
+import type { ProviderKeys } from '../auth/provider-keys.js'
 import type { Config } from '../config/config.js'
 import { ServiceError } from '../error/service-error.js'
 import { type Gate, pathOf } from '../http/request-pipeline.js'
@@ -26,19 +27,22 @@ const ASSETS = 'assets'
 const METHODS = ['GET', 'HEAD']
 
 /**
- * The page works with what it loads from here, and calls this service alone; nothing in it runs or is styled that is
- * not a file of its own.
+ * The page works with what it loads from here, and calls this service and, where people sign in there, the identity
+ * provider; nothing in it runs or is styled that is not a file of its own.
+ * @param origins of the provider
  */
-const POLICY = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "connect-src 'self'",
-  "img-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ')
+function policy(origins: readonly string[]): string {
+  return [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    ["connect-src 'self'", ...origins].join(' '),
+    "img-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; ')
+}
 
 /** A page names its files, so it is asked for each time; a file never changes under its name. */
 const PAGE_CACHING = 'no-cache'
@@ -49,6 +53,31 @@ const MEDIA_TYPES: Readonly<Record<string, string>> = {
   '.js': 'text/javascript; charset=utf-8',
   '.css': 'text/css; charset=utf-8',
   '.svg': 'image/svg+xml',
+}
+
+/** How people sign in to the console. */
+export interface SignIn {
+  /** The identity provider, as console/src/provider.ts knows it; undefined where tokens alone are taken. */
+  readonly provider:
+    | { readonly issuer: string; readonly clientId: string; readonly scope: string; readonly audience: string }
+    | undefined
+  /** Minutes without a touch after which somebody is signed out; 0: never. */
+  readonly idleMinutes: number
+  /** Origins of the provider's that the page calls. */
+  origins(): readonly string[]
+}
+
+/** What the configuration says of that. */
+export function signInOf({ oidc, consoleIdleMinutes }: Config, keys: ProviderKeys): SignIn {
+  const clientId = oidc?.consoleClientId
+  if (oidc === undefined || clientId === undefined)
+    return { provider: undefined, idleMinutes: consoleIdleMinutes, origins: () => [] }
+  const { issuer, audience, consoleScope: scope } = oidc
+  return {
+    provider: { issuer, clientId, scope, audience },
+    idleMinutes: consoleIdleMinutes,
+    origins: () => keys.origins,
+  }
 }
 
 /** A file as it is sent. */
@@ -76,12 +105,13 @@ export function servedConsole({ console }: Pick<Config, 'console'>): string | un
  * API for with the token of whoever signs in. No route of a controller, since a path may be of any length, and since
  * nothing of it belongs into the API's document.
  * @param folder what the build made
+ * @param signIn what the page is told of it
  */
-export function consoleGate(folder: string): Gate {
+export function consoleGate(folder: string, signIn: SignIn): Gate {
   const files = new Set([PAGE, ...readdirSync(join(folder, ASSETS)).map((name) => `${ASSETS}/${name}`)])
   const contents = new Map<string, Content>()
   const contentOf = (file: string): Content => {
-    const content = contents.get(file) ?? read(join(folder, file))
+    const content = contents.get(file) ?? contentFrom(told(file, readFileSync(join(folder, file)), signIn))
     contents.set(file, content)
     return content
   }
@@ -102,21 +132,30 @@ export function consoleGate(folder: string): Gate {
     const below = path.slice(CONSOLE_PATH.length + 1)
     const file = below === ASSETS || below.startsWith(`${ASSETS}/`) ? below : PAGE
     if (!files.has(file)) throw new ServiceError('route_not_found', 'there is no such route')
-    send(request, response, file, contentOf(file))
+    send(request, response, file, contentOf(file), policy(signIn.origins()))
     return true
   }
 }
 
+/** Where the page is told how people sign in. */
+const SIGN_IN = '<meta name="quota-sign-in" content="" />'
+
+/** A file as it is built, but that the page says how people sign in. */
+function told(file: string, built: Buffer, { provider, idleMinutes }: SignIn): Buffer {
+  if (file !== PAGE || (provider === undefined && idleMinutes === 0)) return built
+  const content = JSON.stringify({ provider, idleMinutes }).replace(/[&"<>]/g, (one) => `&#${one.charCodeAt(0)};`)
+  return Buffer.from(built.toString('utf8').replace(SIGN_IN, () => SIGN_IN.replace('""', `"${content}"`)))
+}
+
 /** At the first request for it, which takes some milliseconds once. */
-function read(path: string): Content {
-  const plain = readFileSync(path)
+function contentFrom(plain: Buffer): Content {
   return { plain, zipped: gzipSync(plain), hash: createHash('sha256').update(plain).digest('hex') }
 }
 
-function send(request: Request, response: Response, file: string, { plain, zipped, hash }: Content): void {
+function send(request: Request, response: Response, file: string, { plain, zipped, hash }: Content, csp: string): void {
   const zips = request.acceptsEncodings('gzip', 'identity') === 'gzip'
   const tag = zips ? `"${hash}-gzip"` : `"${hash}"`
-  addHeader(response, 'Content-Security-Policy', POLICY)
+  addHeader(response, 'Content-Security-Policy', csp)
   addHeader(response, 'Cache-Control', file === PAGE ? PAGE_CACHING : ASSET_CACHING)
   addHeader(response, 'Vary', 'Accept-Encoding')
   addHeader(response, 'ETag', tag)

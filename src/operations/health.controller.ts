@@ -2,7 +2,7 @@ import { Controller, Get, Logger } from '@nestjs/common'
 import { ApiOkResponse, ApiTags } from '@nestjs/swagger'
 import { Public } from '../auth/access.decorator.js'
 import { Readiness } from '../database/readiness.js'
-import { ServiceError } from '../error/service-error.js'
+import { Unavailable } from '../error/service-error.js'
 import { Problems } from '../http/problem.decorator.js'
 import { LiveDto, ReadyDto } from './health.dto.js'
 import { Shared } from './shared.js'
@@ -36,7 +36,7 @@ export class HealthController {
   @ApiOkResponse({ type: ReadyDto })
   @Problems('unavailable')
   async ready(): Promise<ReadyDto> {
-    if (this.shutdown.draining) throw new ServiceError('unavailable', 'the service is shutting down')
+    if (this.shutdown.draining) throw new Unavailable('draining')
     await this.store.get()
     return { status: 'ready' }
   }
@@ -46,7 +46,7 @@ export class HealthController {
       await within(PATIENCE_MS, this.readiness.check())
     } catch (error) {
       this.logger.warn(`not ready: ${error instanceof Error ? error.message : String(error)}`)
-      throw new ServiceError('unavailable', 'the database does not answer')
+      throw error instanceof Unavailable ? error : new Unavailable('database_away', { cause: error })
     }
   }
 }

@@ -1,11 +1,16 @@
 import { Global, Module } from '@nestjs/common'
+import { BuildMetrics } from './build-info.js'
+import { ClockMetrics } from './clock.metrics.js'
 import { ConnectionWatch } from './connection-watch.js'
 import { DocsController } from './docs.controller.js'
 import { HealthController } from './health.controller.js'
+import { LogMetrics } from './log.metrics.js'
 import { MetricsController } from './metrics.controller.js'
 import { MetricsServer } from './metrics-server.js'
 import { PoolMetrics } from './pool.metrics.js'
+import { Presence } from './presence.js'
 import { PrincipalMetrics } from './principal.metrics.js'
+import { RefusalMetrics } from './refusal.metrics.js'
 import { Shutdown } from './shutdown.js'
 import { TokenMetrics } from './token.metrics.js'
 
@@ -16,7 +21,19 @@ import { TokenMetrics } from './token.metrics.js'
 @Global()
 @Module({
   controllers: [HealthController, MetricsController, DocsController],
-  providers: [PoolMetrics, PrincipalMetrics, TokenMetrics, ConnectionWatch, MetricsServer, Shutdown],
-  exports: [MetricsServer, Shutdown],
+  providers: [
+    BuildMetrics,
+    ClockMetrics,
+    LogMetrics,
+    PoolMetrics,
+    Presence,
+    PrincipalMetrics,
+    RefusalMetrics,
+    TokenMetrics,
+    ConnectionWatch,
+    MetricsServer,
+    Shutdown,
+  ],
+  exports: [LogMetrics, MetricsServer, RefusalMetrics, Shutdown],
 })
 export class OperationsModule {}

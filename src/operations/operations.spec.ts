@@ -6,6 +6,7 @@ import { Test } from '@nestjs/testing'
 import request from 'supertest'
 import { TokensFile } from '../auth/tokens-file.js'
 import { Tokens } from '../auth/tokens.js'
+import { Clock, SystemClock } from '../clock/clock.js'
 import type { Config } from '../config/config.js'
 import { Readiness } from '../database/readiness.js'
 import { UnitOfWork } from '../database/unit-of-work.js'
@@ -27,9 +28,10 @@ let check: () => Promise<void>
     { provide: Admission, useValue: new Admission({ principalRequests: 1, principalBodyBytes: 1 } as Config) },
     { provide: Tokens, useValue: { ends: () => new Map() } },
     { provide: TokensFile, useValue: { stale: false, changes: { taken: 0, refused: 0 } } },
+    { provide: Clock, useClass: SystemClock },
     Connections,
   ],
-  exports: [Readiness, UnitOfWork, Admission, Tokens, TokensFile, Connections],
+  exports: [Readiness, Clock, UnitOfWork, Admission, Tokens, TokensFile, Connections],
 })
 class StoreModule {}
 

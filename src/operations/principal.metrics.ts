@@ -1,9 +1,10 @@
 import { Inject, Injectable } from '@nestjs/common'
 import { Counter, Gauge, type Registry } from 'prom-client'
+import { principalLabel } from '../auth/principal.js'
 import { Admission } from '../http/admission.js'
 import { METRICS_REGISTRY } from '../metrics/metrics.js'
 
-/** Shows what of each principal is in hand. Names are those of the configured tokens, a closed set. */
+/** Shows what of each principal is in hand. Names are those of the configured tokens, a closed set, and `oidc`. */
 @Injectable()
 export class PrincipalMetrics {
   constructor(@Inject(METRICS_REGISTRY) registry: Registry, admission: Admission) {
@@ -14,9 +15,11 @@ export class PrincipalMetrics {
       labelNames: ['principal', 'state'],
       registers,
       collect() {
-        for (const { principal, requests, waiting } of admission.inHand()) {
-          this.set({ principal, state: 'working' }, requests)
-          this.set({ principal, state: 'waiting' }, waiting)
+        this.reset()
+        for (const { principal: id, requests, waiting } of admission.inHand()) {
+          const principal = principalLabel(id)
+          this.inc({ principal, state: 'working' }, requests)
+          this.inc({ principal, state: 'waiting' }, waiting)
         }
       },
     })
@@ -27,7 +30,8 @@ export class PrincipalMetrics {
       registers,
       collect() {
         this.reset()
-        for (const { principal, refused } of admission.inHand()) this.inc({ principal }, refused)
+        for (const { principal, refused } of admission.inHand())
+          this.inc({ principal: principalLabel(principal) }, refused)
       },
     })
   }

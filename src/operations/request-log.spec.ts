@@ -1,11 +1,15 @@
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { createServer, get, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import express, { type Express, type NextFunction, type Request, type RequestHandler, type Response } from 'express'
 import type { Gate } from '../http/request-pipeline.js'
 import type { Route } from '../http/route-table.js'
+import { ServiceError, Unavailable, UNAVAILABLE_REASONS } from '../error/service-error.js'
+import { answerProblem } from '../http/problem-answer.js'
 import { Metrics } from '../metrics/metrics.js'
+import { RefusalMetrics } from './refusal.metrics.js'
 import { requestLog, type RequestLine } from './request-log.js'
 
 /** Knows one route. */
@@ -38,7 +42,7 @@ describe('requestLog', () => {
     })
     app.use(gated(requestLog(metrics, routes, { log: { request: (line) => lines.push(line) } })))
     app.get('/things/:id', (request, response) => {
-      request.principal = { name: 'mta', role: 'usage', scopes: undefined }
+      request.principal = { name: 'mta', id: 'mta', role: 'usage', scopes: undefined, source: 'token', expiresAt: null }
       response.status(201).send('done')
     })
     server = createServer(app).listen(0, '127.0.0.1')
@@ -106,6 +110,45 @@ describe('requestLog', () => {
       'http_request_duration_seconds_count{method="GET",route="/known/:id",status="503",draining="true"} 1',
       'http_request_duration_seconds_count{method="GET",route="unmatched",status="503"} 1',
     ])
+  })
+
+  it('tells and counts with what a request was refused, by whom and why', async () => {
+    const refusals = new RefusalMetrics(metrics.registry)
+    const refusing = express()
+    refusing.use(gated(requestLog(metrics, routes, { log: { request: (line) => lines.push(line) }, refusals })))
+    refusing.use((request: Request, response: Response) => {
+      if (request.path !== '/nobody')
+        request.principal = {
+          name: 'mta',
+          id: 'mta',
+          role: 'usage',
+          scopes: undefined,
+          source: 'token',
+          expiresAt: null,
+        }
+      const known = request.path === '/busy'
+      answerProblem(known ? new Unavailable('owner_locked') : new ServiceError('forbidden', 'no'), request, response)
+    })
+    server.removeAllListeners('request')
+    server.on('request', refusing)
+    for (const path of ['/busy', '/busy', '/other', '/nobody']) await fetch(url + path)
+    expect(lines.map(({ status, code, reason }) => [status, code, reason])).toEqual([
+      [503, 'unavailable', 'owner_locked'],
+      [503, 'unavailable', 'owner_locked'],
+      [403, 'forbidden', undefined],
+      [403, 'forbidden', undefined],
+    ])
+    const text = await metrics.registry.metrics()
+    expect(text).toContain('http_refusals_total{principal="mta",code="unavailable"} 2')
+    expect(text).toContain('http_refusals_total{principal="mta",code="forbidden"} 1')
+    expect(text).toContain('http_refusals_total{code="forbidden"} 1')
+    expect(text).toContain('http_unavailable_total{reason="owner_locked"} 2')
+    expect(text).toContain('http_unavailable_total{reason="database_full"} 0')
+  })
+
+  it('has a page for each reason', () => {
+    const pages = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8')
+    expect(UNAVAILABLE_REASONS.filter((reason) => !pages.includes(`| \`${reason}\` |`))).toEqual([])
   })
 
   it('tells where a caller who is not known calls from', async () => {

@@ -1,9 +1,11 @@
 import { isIP } from 'node:net'
 import type { Request, Response } from 'express'
+import type { ErrorCode, UnavailableReason } from '../error/service-error.js'
 import type { Gate } from '../http/request-pipeline.js'
 import type { RouteTable } from '../http/route-table.js'
 import type { Metrics } from '../metrics/metrics.js'
 import type { RequestTracer } from '../tracing/tracing.js'
+import type { RefusalMetrics } from './refusal.metrics.js'
 
 /** What is told of a request. Never its token, query, body or idempotency key, nor the path's identifiers. */
 export interface RequestLine {
@@ -24,6 +26,10 @@ export interface RequestLine {
   readonly aborted: boolean
   /** Under which the request's trace is found; undefined where it is not traced. */
   readonly traceId: string | undefined
+  /** The code of the problem that it was answered with; undefined where it was none. */
+  readonly code: ErrorCode | undefined
+  /** Why it was answered 503; undefined for every other answer. */
+  readonly reason: UnavailableReason | undefined
   /** The caller's address: with 401, and with every line where TRUST_PROXY says who is believed about it. */
   readonly client: string | undefined
 }
@@ -38,6 +44,7 @@ interface RequestLogOptions {
   readonly log?: RequestLog | undefined
   readonly tracer?: Pick<RequestTracer, 'current'> | undefined
   readonly clients?: boolean
+  readonly refusals?: Pick<RefusalMetrics, 'refused'> | undefined
 }
 
 /** What proxies write for a caller who hung up. */
@@ -51,12 +58,13 @@ const UNAVAILABLE = 503
  * `requestId`.
  * @param options.log without it, requests are measured alone
  * @param options.tracer is told of the end of each request that it follows
+ * @param options.refusals counts those that were refused
  * @param options.clients tell each caller's address, and not only those of callers who are not known
  */
 export function requestLog(
   metrics: Metrics,
   routes: Pick<RouteTable, 'find'>,
-  { log, tracer, clients = false }: RequestLogOptions = {},
+  { log, tracer, clients = false, refusals }: RequestLogOptions = {},
 ): Gate {
   return (request: Request, response: Response): void => {
     const began = performance.now()
@@ -73,11 +81,25 @@ export function requestLog(
         metrics.observeFirstByte(method, route, (response.repliedAt - began) / 1000)
       }
       const principal = request.principal?.name
+      const { refusal } = request
+      if (refusal !== undefined) refusals?.refused(principal, refusal)
       followed?.end({ method, route, status, principal, requestId, aborted })
       if (log === undefined) return
       const ms = Math.round(duration * 10) / 10
       const client = clients || status === UNAUTHENTICATED ? addressOf(request) : undefined
-      log.request({ method, route, status, ms, principal, requestId, aborted, traceId: followed?.traceId, client })
+      log.request({
+        method,
+        route,
+        status,
+        code: refusal?.code,
+        reason: refusal?.reason,
+        ms,
+        principal,
+        requestId,
+        aborted,
+        traceId: followed?.traceId,
+        client,
+      })
     })
   }
 }

@@ -9,6 +9,8 @@ const LINE: RequestLine = {
   method: 'GET',
   route: '/api/v1/quotas/:id',
   status: 200,
+  code: undefined,
+  reason: undefined,
   ms: 1.2,
   principal: 'mta',
   requestId: 'r-1',
@@ -20,7 +22,7 @@ const LINE: RequestLine = {
 function logger(config: Partial<Pick<Config, 'logLevel' | 'logFormat'>>) {
   const lines: string[] = []
   const flushed: number[] = []
-  const out = { write: (line: string) => lines.push(line), flushSync: () => flushed.push(lines.length) }
+  const out = { write: (line: string) => lines.push(line), flush: () => flushed.push(lines.length) }
   return { lines, flushed, log: new ServiceLogger({ logLevel: 'info', logFormat: 'json', ...config }, out, NOW) }
 }
 
@@ -120,6 +122,32 @@ describe('ServiceLogger', () => {
       { message: 'failed', context: 'Context' },
       { message: 'through Nest', context: 'Own' },
     ])
+  })
+
+  it('tells more while it is told to, and says so', () => {
+    const { lines, log } = logger({ logLevel: 'error' })
+    log.debug('before')
+    log.toggleDebug()
+    log.debug('meanwhile')
+    log.request(LINE)
+    log.toggleDebug()
+    log.warn('after')
+    expect(parsed(lines)).toMatchObject([
+      { context: 'Log', message: 'the log tells what is debug or more severe from here on' },
+      { level: 'debug', message: 'meanwhile' },
+      { context: 'Request', status: 200 },
+      { context: 'Log', message: 'the log tells what is error or more severe from here on' },
+    ])
+  })
+
+  it('tells why a request was refused', () => {
+    const refused = { ...LINE, status: 503, code: 'unavailable', reason: 'owner_locked' } as const
+    const json = logger({})
+    json.log.request(refused)
+    expect(parsed(json.lines)).toMatchObject([{ status: 503, code: 'unavailable', reason: 'owner_locked' }])
+    const text = logger({ logFormat: 'text' })
+    text.log.request(refused)
+    expect(text.lines[0]).toContain('GET /api/v1/quotas/:id 503 unavailable owner_locked 1.2 ms mta r-1')
   })
 
   it('tells a request in either format', () => {

@@ -27,13 +27,15 @@ const SECRET = ['authorization', 'cookie', 'token', 'password', 'idempotency_key
 export class ServiceLogger implements LoggerService, RequestLog {
   private readonly json: boolean
   private readonly pino: pino.Logger
+  private readonly level: LogLevel
 
   constructor(
     config: Pick<Config, 'logLevel' | 'logFormat'>,
     private readonly out: Output,
-    private readonly clock: Clock = new SystemClock(),
+    private readonly clock: Pick<Clock, 'now'> = new SystemClock(),
   ) {
     this.json = config.logFormat === 'json'
+    this.level = config.logLevel
     this.pino = pino(
       {
         level: config.logLevel,
@@ -46,6 +48,8 @@ export class ServiceLogger implements LoggerService, RequestLog {
       },
       this.json ? out : { write: (line) => out.write(readable(line)) },
     )
+    out.onRecovered = (dropped) =>
+      this.warn(`${dropped} lines of the log were dropped: nobody read it for a while`, 'Log')
   }
 
   log(message: unknown, ...rest: unknown[]): void {
@@ -56,10 +60,10 @@ export class ServiceLogger implements LoggerService, RequestLog {
     this.tell('error', message, rest)
   }
 
-  /** What ends the process: nothing of it waits to be written. */
+  /** What ends the process: it does not wait for others. */
   fatal(message: unknown, ...rest: unknown[]): void {
     this.tell('error', message, rest)
-    this.out.flushSync()
+    this.out.flush()
   }
 
   warn(message: unknown, ...rest: unknown[]): void {
@@ -74,17 +78,49 @@ export class ServiceLogger implements LoggerService, RequestLog {
     this.tell('debug', message, rest)
   }
 
+  /** Tells everything from here on, or again as much as LOG_LEVEL asks for. */
+  toggleDebug(): void {
+    const level = this.pino.level === 'debug' ? this.level : 'debug'
+    this.pino.level = level
+    // Seen at every level: whoever reads the log later must know why it tells more.
+    this.pino.error({ context: 'Log' }, `the log tells what is ${level} or more severe from here on`)
+  }
+
   /** One line for a request; faults of the service are told at a level that LOG_LEVEL=warn still shows. */
-  request({ method, route, status, ms, principal, requestId, traceId, client, aborted }: RequestLine): void {
+  request({
+    method,
+    route,
+    status,
+    code,
+    reason,
+    ms,
+    principal,
+    requestId,
+    traceId,
+    client,
+    aborted,
+  }: RequestLine): void {
     const level = status < 500 ? 'info' : status === 503 ? 'warn' : 'error'
     if (this.json) {
-      const request = { method, route, status, ms, principal, request_id: requestId, trace_id: traceId, client }
+      const request = {
+        method,
+        route,
+        status,
+        code,
+        reason,
+        ms,
+        principal,
+        request_id: requestId,
+        trace_id: traceId,
+        client,
+      }
       this.pino[level]({ context: REQUEST, ...request, aborted: aborted || undefined })
     } else if (this.pino.isLevelEnabled(level)) {
       // Not by way of pino's JSON, as the others: these lines are many.
       const who = principal ?? '-'
       const where = client === undefined ? '' : ` from ${client}`
-      const reported = `${method} ${route} ${status} ${ms} ms ${who} ${requestId}${where}${aborted ? ' aborted' : ''}`
+      const why = [code, reason].map((word) => (word === undefined ? '' : ` ${word}`)).join('')
+      const reported = `${method} ${route} ${status}${why} ${ms} ms ${who} ${requestId}${where}${aborted ? ' aborted' : ''}`
       this.out.write(textLine(formatInstant(this.clock.now()), level, REQUEST, reported))
     }
   }
@@ -131,7 +167,7 @@ function textLine(time: string, level: LogLevel, context: string | undefined, re
  * The time of each line, as pino wants it. Many lines of a busy service have the same millisecond: it is put into words
  * once.
  */
-function timestamps(clock: Clock): () => string {
+function timestamps(clock: Pick<Clock, 'now'>): () => string {
   let last: Instant | undefined
   let text = ''
   return () => {

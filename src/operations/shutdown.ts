@@ -2,7 +2,7 @@ import type { Server } from 'node:http'
 import { type INestApplicationContext, Injectable, Logger } from '@nestjs/common'
 import type { Request, Response } from 'express'
 import type { Config } from '../config/config.js'
-import { ServiceError } from '../error/service-error.js'
+import { Unavailable } from '../error/service-error.js'
 import { Connections } from '../http/connections.js'
 import type { Gate } from '../http/request-pipeline.js'
 import { addHeader } from '../http/reply.js'
@@ -57,10 +57,7 @@ export class Shutdown {
     request.draining = true
     addHeader(response, 'Connection', 'close')
     if (STAY_OPEN.includes(request.path)) return
-    throw new ServiceError(
-      'unavailable',
-      'the service is shutting down; another instance, or this one later, will answer',
-    )
+    throw new Unavailable('draining')
   }
 
   /** Listens for the signals. To be called once the server listens. */

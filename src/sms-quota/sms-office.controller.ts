@@ -1,6 +1,7 @@
 import { Controller, Get, Query } from '@nestjs/common'
 import { ApiOkResponse, ApiTags } from '@nestjs/swagger'
 import { AdminAuth } from '../auth/access.decorator.js'
+import { Caller } from '../auth/caller.decorator.js'
 import { ExpiringQuery, OwnersQuery, RefusalsDto, TopRefusalsQuery } from '../channel-api/office.dto.js'
 import { OfficeService } from '../channel-api/office.service.js'
 import type { ChangesPage } from '../ledger/change-reader.js'
@@ -27,35 +28,35 @@ export class SmsOfficeController {
   /** List everybody who ever had a quota */
   @Get('owners')
   @ApiOkResponse({ type: SmsOwnersPageDto })
-  async owners(@Query() query: OwnersQuery): Promise<OwnersPage> {
-    return this.office.owners(query)
+  async owners(@Caller() caller: Caller, @Query() query: OwnersQuery): Promise<OwnersPage> {
+    return this.office.owners(caller, query)
   }
 
   /** List the changes of all quotas, newest first */
   @Get('changes')
   @ApiOkResponse({ type: SmsChangesPageDto })
-  async changes(@Query() query: SmsChangesQuery): Promise<ChangesPage> {
-    return this.office.changes(query)
+  async changes(@Caller() caller: Caller, @Query() query: SmsChangesQuery): Promise<ChangesPage> {
+    return this.office.changes(caller, query)
   }
 
   /** Say who was refused most */
   @Get('refusals/top')
   @ApiOkResponse({ type: SmsTopRefusalsDto })
-  async topRefusals(@Query() query: TopRefusalsQuery): Promise<{ items: TopRefusalView[] }> {
-    return this.office.topRefusals(query)
+  async topRefusals(@Caller() caller: Caller, @Query() query: TopRefusalsQuery): Promise<{ items: TopRefusalView[] }> {
+    return this.office.topRefusals(caller, query)
   }
 
   /** Say how often a user was refused, hour by hour, newest first */
   @Get('refusals')
   @ApiOkResponse({ type: RefusalsDto })
-  async refusals(@Query() query: SmsRefusalsQuery): Promise<{ items: RefusalView[] }> {
-    return this.office.refusals(query)
+  async refusals(@Caller() caller: Caller, @Query() query: SmsRefusalsQuery): Promise<{ items: RefusalView[] }> {
+    return this.office.refusals(caller, query)
   }
 
   /** List the quotas that end soon, soonest first */
   @Get('expiring')
   @ApiOkResponse({ type: SmsExpiringPageDto })
-  async expiring(@Query() query: ExpiringQuery): Promise<ExpiringPage> {
-    return this.office.expiring(query)
+  async expiring(@Caller() caller: Caller, @Query() query: ExpiringQuery): Promise<ExpiringPage> {
+    return this.office.expiring(caller, query)
   }
 }

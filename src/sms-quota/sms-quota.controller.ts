@@ -53,8 +53,8 @@ export class SmsQuotaController {
   /** List quotas, newest first */
   @Get('list')
   @ApiOkResponse({ type: SmsQuotaPageDto })
-  async list(@Query() query: SmsQuotaListQuery): Promise<string> {
-    return this.quotas.list(query)
+  async list(@Caller() caller: Caller, @Query() query: SmsQuotaListQuery): Promise<string> {
+    return this.quotas.list(caller, query)
   }
 
   /** Add up a user's active quotas */
@@ -126,7 +126,11 @@ export class SmsQuotaController {
   @Get(':id/changes')
   @ApiOkResponse({ type: SmsChangePageDto })
   @Problems('quota_not_found')
-  async changes(@IdParam('id') id: number, @Query() query: PageQuery): Promise<Page<ChangeView>> {
-    return this.quotas.changes(id, query)
+  async changes(
+    @Caller() caller: Caller,
+    @IdParam('id') id: number,
+    @Query() query: PageQuery,
+  ): Promise<Page<ChangeView>> {
+    return this.quotas.changes(caller, id, query)
   }
 }

@@ -1,10 +1,9 @@
 import { Body, Controller, Get, HttpCode, Post, Query, Res } from '@nestjs/common'
 import { ApiCreatedResponse, ApiOkResponse, ApiTags } from '@nestjs/swagger'
 import type { Response } from 'express'
-import { ClosedTo, UsageAuth } from '../auth/access.decorator.js'
+import { ClosedTo, OthersKeys, UsageAuth } from '../auth/access.decorator.js'
 import { Caller } from '../auth/caller.decorator.js'
 import { answer } from '../channel-api/answer.js'
-import { OthersKeys } from '../channel-api/others-keys.decorator.js'
 import { SeriesDto } from '../channel-api/series.dto.js'
 import { ActsDto, BATCH_BYTES, CheckDto, CommitDto, RefundDto } from '../channel-api/usage.dto.js'
 import { UsageService } from '../channel-api/usage.service.js'
@@ -84,8 +83,8 @@ export class SmsUsageController {
   @Get('series')
   @ClosedTo('own')
   @ApiOkResponse({ type: SeriesDto })
-  async series(@Query() query: SmsSeriesQuery): Promise<SeriesView> {
-    return this.usage.series(query)
+  async series(@Caller() caller: Caller, @Query() query: SmsSeriesQuery): Promise<SeriesView> {
+    return this.usage.series(caller, query)
   }
 
   /** List operations, newest first */

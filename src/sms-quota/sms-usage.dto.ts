@@ -7,6 +7,7 @@ import {
   ConsumeFields,
   LedgerFields,
   LedgerPageFields,
+  MadeByDto,
   OperationFields,
   ReserveFields,
 } from '../channel-api/usage.dto.js'
@@ -80,11 +81,18 @@ export class SmsOperationDto extends OperationFields {
   user_id!: number
 }
 
+/** An operation in the ledger. */
+export class SmsListedOperationDto extends SmsOperationDto {
+  /** Who made it, and with which key; there with `made_by=true` alone. */
+  @ResponseObject(() => MadeByDto, { optional: true })
+  made_by?: MadeByDto
+}
+
 /** A page of the ledger, newest first. */
 export class SmsLedgerPageDto extends LedgerPageFields {
   /** The operations. */
-  @ResponseObject(() => SmsOperationDto, { isArray: true })
-  items!: SmsOperationDto[]
+  @ResponseObject(() => SmsListedOperationDto, { isArray: true })
+  items!: SmsListedOperationDto[]
 }
 
 /** How one item of a batch was answered that took effect. */

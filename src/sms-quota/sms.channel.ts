@@ -2,8 +2,10 @@ import { type Channel, entitiesOf } from '../ledger/channel.js'
 import {
   SmsAct,
   SmsAllocation,
+  SmsCaller,
   SmsChange,
   SmsHold,
+  SmsLedgerGate,
   SmsLedgerState,
   SmsOperation,
   SmsOwner,
@@ -26,6 +28,8 @@ export const SMS: Channel<SmsQuota> = {
   refusal: SmsRefusal,
   usageTotal: SmsUsageTotal,
   ledgerState: SmsLedgerState,
+  caller: SmsCaller,
+  ledgerGate: SmsLedgerGate,
 }
 
 export const SMS_ENTITIES = entitiesOf(SMS)

@@ -3,6 +3,7 @@ import type { Type } from '@nestjs/common'
 import type { NestExpressApplication } from '@nestjs/platform-express'
 import { Test } from '@nestjs/testing'
 import request from 'supertest'
+import { DataSource } from 'typeorm'
 import { APP_OPTIONS, configureApp } from '../../src/app.js'
 import { AppModule } from '../../src/app.module.js'
 import { hashOf, newToken } from '../../src/auth/token.js'
@@ -11,11 +12,13 @@ import type { Scope } from '../../src/role/scope.js'
 import { Clock } from '../../src/clock/clock.js'
 import { type Config, loadConfig } from '../../src/config/config.js'
 import { migrate } from '../../src/database/migrate.js'
+import { UnitOfWork } from '../../src/database/unit-of-work.js'
 import { ENTITIES } from '../../src/entities.js'
 import { TestClock } from './clock.js'
 import { NativeExpressAdapter } from '../../src/http/express.adapter.js'
 import { opened } from './opened.js'
 import { stopIfOver } from './scoped.js'
+import { Sorts } from './sorts.js'
 import type { Store } from './store.js'
 
 /** Principals whose role is narrowed, by name. */
@@ -77,6 +80,8 @@ export class TestApp {
     readonly clock: TestClock,
     readonly store: Store,
     readonly url: string,
+    /** Looks at the plan of each statement that was sent; undefined on SQLite. */
+    readonly sorts: Sorts | undefined,
     private readonly closed: () => void,
   ) {}
 
@@ -109,10 +114,11 @@ export class TestApp {
       logger: ['error', 'fatal'],
     })
     const closed = opened(async () => app.close())
+    const sorts = config.database.kind === 'sqlite' ? undefined : new Sorts(app.get(DataSource), app.get(UnitOfWork))
     configureApp(app)
     await app.listen(0, '127.0.0.1')
     const { port } = app.getHttpServer().address() as AddressInfo
-    return new TestApp(app, clock, store, `http://127.0.0.1:${port}`, closed)
+    return new TestApp(app, clock, store, `http://127.0.0.1:${port}`, sorts, closed)
   }
 
   /** Sends one request; without `as` it is a service's, with `as: undefined` nobody's. */
@@ -142,8 +148,13 @@ export class TestApp {
     return this.send('delete', path, sent)
   }
 
+  /** Ends it. @throws Error where a statement was sent whose plan may leave rows out (`Sorts`) */
   async stop(): Promise<void> {
-    await this.app.close()
-    this.closed()
+    try {
+      await this.sorts?.check()
+    } finally {
+      await this.app.close()
+      this.closed()
+    }
   }
 }

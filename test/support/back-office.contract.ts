@@ -858,7 +858,58 @@ export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
       expect(await asked('service', { caller: 'service' })).toEqual([])
     })
 
+    it('looks for a key under every caller who has spent lately', async () => {
+      const owner = fresh()
+      const key = `everybody's ${owner}`
+      await made(total(owner))
+      const spent: string[] = []
+      for (const as of ['usage', 'admin', 'other'] as const) {
+        app().clock.pass(0.001)
+        const answer = await app().post(api.consume, { [api.owner]: owner, amount: 5 }, { key, as })
+        spent.unshift(bodyOf(200, answer).id)
+      }
+      const refund = `refund ${owner}`
+      bodyOf(200, await app().post(`${usage}/${spent[2]}/refund`, { amount: 1 }, { key: refund, as: 'usage' }))
+      const asked = async (as: Sent['as'], name: string) => {
+        const answer = await app().get(`${usage}${query({ idempotency_key: name, caller: '*' })}`, { as })
+        return answer.status === 200 ? [idsOf(answer.body), answer.body.next_before] : refusal(answer)
+      }
+      expect(await asked('admin', key)).toEqual([spent, null])
+      expect(await asked('admin', refund)).toEqual([spent.slice(2), null])
+      expect(await asked('admin', `nobody's ${owner}`)).toEqual([[], null])
+      expect(await asked('service', key)).toEqual(api.name === 'mail' ? [spent, null] : [403, 'forbidden'])
+      expect(await asked('usage', key)).toEqual([403, 'forbidden'])
+      // By now they are forgotten, until they spend again.
+      app().clock.pass(33 * 86_400)
+      expect(await asked('admin', key)).toEqual([[], null])
+      await app().post(api.consume, { [api.owner]: owner, amount: 5 }, { key, as: 'usage' })
+      expect(await asked('admin', key)).toEqual([spent.slice(2), null])
+    })
+
+    it('says of each operation who made it and with which key, where that is asked', async () => {
+      const owner = fresh()
+      await made(total(owner))
+      const key = `made ${owner}`
+      const spent = await spend('consume', owner, key)
+      const held = await spend('reserve', owner, `held ${owner}`)
+      bodyOf(200, await app().post(`${usage}/${held.id}/commit`, { amount: 2 }))
+      const now = await ledger({ [api.owner]: owner })
+      expect(now.items.every((item: Body) => !('made_by' in item))).toBe(true)
+      const withMakers = await ledger({ [api.owner]: owner, made_by: 'true' })
+      expect(withMakers).toEqual({
+        ...now,
+        items: now.items.map((item: Body) => ({
+          ...item,
+          made_by: { actor: 'admin', idempotency_key: item.id === spent.id ? key : `held ${owner}` },
+        })),
+      })
+      expect((await ledger({ idempotency_key: key, made_by: 'true' })).items).toMatchObject([
+        { id: spent.id, made_by: { actor: 'admin', idempotency_key: key } },
+      ])
+    })
+
     it.each([
+      'caller=*',
       'caller=admin',
       'caller=admin&nonsense=1',
       `caller=admin&${api.owner}=0`,
@@ -866,6 +917,17 @@ export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
       'idempotency_key=&caller=admin',
     ])('tells a usage token that it may not, before anything else: %s', async (parameters) => {
       expect(refusal(await app().get(`${usage}?${parameters}`, { as: 'usage' }))).toEqual([403, 'forbidden'])
+    })
+
+    it.each([
+      ['another media type', 'text/plain', 'x'],
+      ['no JSON', 'application/json', '{'],
+      ['a field', 'application/json', '{"a":1}'],
+      ['more than a body may have', 'application/json', ' '.repeat(200_000)],
+    ])('tells a usage token that it may not, before it looks at a body: %s', async (_what, type, body) => {
+      const headers = { 'Content-Type': type }
+      const asked = app().send('get', `${usage}?idempotency_key=x&caller=admin`, { as: 'usage', headers })
+      expect(refusal(await asked.serialize(String).send(body))).toEqual([403, 'forbidden'])
     })
 
     it.each([
@@ -888,6 +950,7 @@ export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
       ['idempotency_key=a&idempotency_key=a'],
       [`${api.owner}=1&state=open`],
       [`${api.owner}=1&kind=refund`],
+      [`${api.owner}=1&made_by=false`],
       [`${api.owner}=1&from=now`],
       [`${api.owner}=1&from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z`],
     ])('is refused with %j', async (parameters) => {
@@ -1057,6 +1120,12 @@ export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
           last_at: '2027-05-01T10:59:59.999Z',
         },
       ])
+      // The amounts, where they are asked for.
+      expect(await of(owner, { amounts: 'true' })).toMatchObject([
+        { smallest: 7, largest: 7, last: 7 },
+        { smallest: 300, largest: 301, last: 301 },
+        { smallest: 101, largest: 200, last: 200 },
+      ])
       expect(await top({ hours: 1 })).toEqual([
         { [api.owner]: owner, code: 'quota_exceeded', count: 2, requested: 601, last_at: '2027-05-01T11:00:00.000Z' },
         { [api.owner]: owner, code: 'no_active_quota', count: 1, requested: 7, last_at: '2027-05-01T11:00:05.000Z' },
@@ -1066,6 +1135,10 @@ export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
       expect(await of(owner, { from: '2027-05-01T11:00:00Z' })).toMatchObject([
         { count: 2, requested: 10 },
         { count: 2 },
+      ])
+      expect(await of(owner, { from: '2027-05-01T11:00:00Z', amounts: 'true' })).toMatchObject([
+        { smallest: 3, largest: 7, last: 3 },
+        { smallest: 300 },
       ])
     })
 

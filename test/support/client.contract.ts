@@ -5,6 +5,7 @@ import { HttpClient } from './http-client.js'
 import { ADMIN, Instance } from './instance.js'
 import { LOSSY, LossyProxy } from './lossy-proxy.js'
 import type { Store, StoreKind } from './store.js'
+import { times } from './wire.js'
 
 const SENDERS = 50
 const OWNERS = 10
@@ -205,6 +206,31 @@ export function clientKeepsItsWord(kind: StoreKind): void {
     await expect(
       client.sms.withHold({ userId: 2, amount: 5 }, { key: 'hold-1' }, () => Promise.reject(new Error('worked again'))),
     ).rejects.toMatchObject({ name: 'HoldSettled', operation: { state: 'committed' } })
+  })
+
+  it('does the work of eight runs with one key once, whatever answers are lost', async () => {
+    const { id } = await client.sms.quotas.create({ userId: 4, ...TYPE_1 }, { key: 'create-4' })
+    for (const round of times(10)) {
+      let worked = 0
+      let refused = 0
+      let othersAreRefused = (): void => undefined
+      const others = new Promise<void>((resolve) => (othersAreRefused = resolve))
+      await Promise.all(
+        times(8).map(async () => {
+          const call = client.sms.withHold({ userId: 4, amount: 5 }, { key: `same-${round}` }, async () => {
+            worked += 1
+            await others
+          })
+          await call.catch((error: unknown) => {
+            expect(error).toMatchObject({ name: 'HoldOpen', operation: { state: 'reserved' } })
+            refused += 1
+            if (refused === 7) othersAreRefused()
+          })
+        }),
+      )
+      expect([worked, refused]).toEqual([1, 7])
+    }
+    expect(await client.sms.quotas.get(id)).toMatchObject({ used: 50, reserved: 0 })
   })
 
   it('edits, deletes, restores and resets with every first answer lost, and takes no edit of its own for another one', async () => {

@@ -5,6 +5,8 @@ import { stopIfOver } from './scoped.js'
 /** A clock that stands still until a test moves it. */
 export class TestClock extends Clock {
   private instant: Instant
+  /** For how long the time has been seen to stay, in milliseconds; see `Clock`. */
+  seenToStayMs = Infinity
 
   constructor(start = '2026-11-21T12:00:00.000Z') {
     super()
@@ -13,6 +15,10 @@ export class TestClock extends Clock {
 
   override now(): Instant {
     return this.instant
+  }
+
+  override get steadyForMs(): number {
+    return this.seenToStayMs
   }
 
   /** Sets the time, to an RFC 3339 text or to epoch milliseconds. */

@@ -80,7 +80,7 @@ export async function open(
 export async function signIn(page: Page, as: Person, { keep = false } = {}): Promise<void> {
   await field(page, 'Token').fill(TOKENS[as])
   if (keep) await page.getByLabel('Keep it').check()
-  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click()
   await page.getByRole('banner').waitFor()
 }
 

@@ -108,6 +108,12 @@ export class Instance {
     return this.output
   }
 
+  /** Stops reading what the process writes, or goes on. */
+  readLog(reads: boolean): void {
+    if (reads) this.child?.stdout?.resume()
+    else this.child?.stdout?.pause()
+  }
+
   /** Sends one request to this very instance. @throws NoAnswer */
   async send(method: string, path: string, { token = ADMIN, ...sent }: Sent = {}): Promise<Answer> {
     return this.client.send(this.url, method, path, { token, ...sent })

@@ -52,6 +52,12 @@ export class RawClient {
     return this
   }
 
+  /** Reads nothing any more. */
+  pause(): this {
+    this.socket.pause()
+    return this
+  }
+
   /** All answers so far. */
   get answers(): readonly RawAnswer[] {
     while (this.takeOne());

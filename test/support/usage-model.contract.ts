@@ -225,7 +225,7 @@ function direct({ app }: TestApp): Way {
   const quotas = app.get<QuotaReader<MailQuota>>(partOf(MAIL, QuotaReader))
   const usage = app.get<UsageReader<MailQuota>>(partOf(MAIL, UsageReader))
   const sweeper = app.get<Sweeper<MailQuota>>(partOf(MAIL, Sweeper))
-  const caller: Caller = { name: 'model', requestId: 'model', ownOnly: false }
+  const caller: Caller = { name: 'model', id: 'model', requestId: 'model', ownOnly: false }
 
   const given = async (status: number, outcome: Promise<Outcome>): Promise<Given> => {
     try {

@@ -1,24 +1,37 @@
+import { isProblem } from '@quota-service/client'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { type ReactNode, useState } from 'react'
-import type { Change, Desk, Quota } from '../desk.ts'
-import { fromLocalInput, Time, toLocalInput } from '../format.tsx'
-import { announce, Confirm, Copied, Field, fieldName, Loaded, OwnerLink, QuotaLink, Screen, Table } from '../parts.tsx'
+import { type Change, type Desk, given, type Quota } from '../desk.ts'
+import { amount, fromLocalInput, now, Time, toLocalInput } from '../format.tsx'
+import {
+  announce,
+  Confirm,
+  Copied,
+  Dialog,
+  Field,
+  fieldName,
+  Loaded,
+  NumberField,
+  OwnerLink,
+  QuotaLink,
+  Screen,
+  Table,
+} from '../parts.tsx'
 import { ACTIONS, type ChangesSearch } from '../search.ts'
+import { readId } from '../whole-number.ts'
 import { differences, EDITABLE, type SettingValue, settingText } from '../settings.ts'
 
-/** Changes as rows. @param undoIn the quota as it is now: its updates can be undone from here */
+/** Changes as rows, each with its undoing where there is one. */
 export function ChangeTable({
   desk,
   rows,
   quotas = true,
-  undoIn,
   brief = false,
 }: {
   desk: Desk
   rows: readonly Change[]
   quotas?: boolean
-  undoIn?: Quota
   brief?: boolean
 }): ReactNode {
   return (
@@ -28,7 +41,7 @@ export function ChangeTable({
       idOf={({ id }) => id}
       columns={[
         { head: 'When', cell: ({ at }) => <Time at={at} exact={!brief} /> },
-        { head: 'Who', cell: ({ actor }) => <b>{actor}</b> },
+        { head: 'Who', cell: ({ actor }) => <b>{actor}</b>, className: 'name' },
         ...(quotas
           ? [
               {
@@ -36,7 +49,11 @@ export function ChangeTable({
                 cell: ({ quotaId }: Change) => <QuotaLink channel={desk.name} id={quotaId} row />,
                 className: 'id',
               },
-              { head: desk.Owner, cell: ({ owner }: Change) => <OwnerLink channel={desk.name} owner={owner} /> },
+              {
+                head: desk.Owner,
+                cell: ({ owner }: Change) => <OwnerLink channel={desk.name} owner={owner} />,
+                folds: true,
+              },
             ]
           : []),
         { head: 'What', cell: (change) => <Difference change={change} />, className: 'wide' },
@@ -47,11 +64,10 @@ export function ChangeTable({
                 head: 'Request',
                 cell: ({ requestId }: Change) => <Copied what="id" text={requestId} />,
                 className: 'request',
+                folds: true,
               },
             ]),
-        ...(undoIn === undefined
-          ? []
-          : [{ head: 'Undo', cell: (change: Change) => <Undo desk={desk} change={change} quota={undoIn} /> }]),
+        { head: 'Undo', cell: (change: Change) => <Undo desk={desk} change={change} />, folds: true },
       ]}
     />
   )
@@ -71,64 +87,202 @@ function Difference({ change }: { change: Change }): ReactNode {
         <ul>
           {rows.map(({ field, was, is }) => (
             <li key={field}>
-              {fieldName(field)}: <del>{was}</del> <span aria-hidden="true">→</span>
-              <span className="visually-hidden"> is now </span> <ins>{is}</ins>
+              {fieldName(field)}: <FromTo was={was} is={is} />
             </li>
           ))}
         </ul>
       )}
       {made.length > 0 && (
-        <p className="made">{made.map(({ field, is }) => `${fieldName(field).toLowerCase()} ${is}`).join(' · ')}</p>
+        <p className="made">
+          {made.map(({ field, is }, index) => (
+            <span key={field}>
+              {index > 0 && ' · '}
+              {fieldName(field).toLowerCase()} <bdi>{is}</bdi>
+            </span>
+          ))}
+        </p>
       )}
     </div>
   )
 }
 
-function Undo({ desk, change, quota }: { desk: Desk; change: Change; quota: Quota }): ReactNode {
-  const queries = useQueryClient()
+function FromTo({ was, is }: { was: string; is: string }): ReactNode {
+  return (
+    <>
+      <del>
+        <bdi>{was}</bdi>
+      </del>{' '}
+      <span aria-hidden="true">→</span>
+      <span className="visually-hidden"> is now </span>{' '}
+      <ins>
+        <bdi>{is}</bdi>
+      </ins>
+    </>
+  )
+}
+
+/** What was done to an owner's quotas lately, a sentence each. */
+export function LatelyChanged({ desk, rows }: { desk: Desk; rows: readonly Change[] }): ReactNode {
+  return (
+    <ul className="lately">
+      {rows.map((change) => (
+        <li key={change.id}>
+          <span>
+            <Deed desk={desk} change={change} /> <Time at={change.at} relative /> by <b>{change.actor}</b>
+          </span>
+          {canUndo(change) && <Undo desk={desk} change={change} />}
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+const DEEDS: Readonly<Record<Change['action'], string>> = {
+  create: 'made',
+  update: 'changed',
+  delete: 'deleted',
+  restore: 'restored',
+  reset: 'reset to 0',
+}
+
+function Deed({ desk, change }: { desk: Desk; change: Change }): ReactNode {
+  const quota = <QuotaLink channel={desk.name} id={change.quotaId} />
+  const { before, after } = change
+  if (change.action !== 'update') {
+    return (
+      <>
+        {quota} {DEEDS[change.action]}
+        {change.action === 'create' && after.total !== undefined && ` with ${amount(after.total)}`}
+      </>
+    )
+  }
+  return (
+    <>
+      {quota}:{' '}
+      {differences(change).map(({ field, was, is }, index) => (
+        <span key={field}>
+          {index > 0 && ', '}
+          {field === 'status' ? (
+            after.status === 'disabled' ? (
+              'disabled'
+            ) : (
+              'enabled'
+            )
+          ) : field === 'total' && before.total !== undefined && after.total !== undefined ? (
+            `limit ${after.total < before.total ? 'cut' : 'raised'} from ${was} to ${is}`
+          ) : (
+            <>
+              {fieldName(field).toLowerCase()} <FromTo was={was} is={is} />
+            </>
+          )}
+        </span>
+      ))}
+    </>
+  )
+}
+
+/** Can it be taken back? A quota that was made is deleted, and what was reset is gone. */
+function canUndo({ action }: Change): boolean {
+  return action === 'update' || action === 'delete'
+}
+
+/** A change that can be taken back, with a button for it. */
+export function Undo({ desk, change }: { desk: Desk; change: Change }): ReactNode {
   const [asking, setAsking] = useState(false)
-  if (change.action !== 'update') return <span className="muted">–</span>
-  const before = change.before as Record<string, SettingValue>
-  const after = change.after as Record<string, SettingValue>
-  const fields = EDITABLE.filter((field) => field in before)
-  const isNow = (field: (typeof EDITABLE)[number]): SettingValue =>
-    field === 'status' ? (quota.status === 'disabled' ? 'disabled' : 'active') : quota[field]
-  const sinceThen = fields.some((field) => isNow(field) !== after[field])
+  if (!canUndo(change)) return <span className="muted">–</span>
   return (
     <>
       <button type="button" onClick={() => setAsking(true)}>
-        Undo
+        Undo<span className="visually-hidden"> change {change.id}</span>
       </button>
-      {asking && (
-        <Confirm
-          title={`Undo the change by ${change.actor}?`}
-          verb="Undo it"
-          onClose={() => setAsking(false)}
-          act={async () => {
-            await desk.update(
-              quota.id,
-              Object.fromEntries(fields.map((field) => [field, before[field]])),
-              quota.version,
-            )
-            announce('The change is undone.')
-            await queries.invalidateQueries({ queryKey: [desk.name] })
-          }}
-        >
-          <ul>
-            {fields.map((field) => (
-              <li key={field}>
-                {fieldName(field)}: {settingText(field, isNow(field))} → <b>{settingText(field, before[field])}</b>
-              </li>
-            ))}
-          </ul>
-          {sinceThen && (
-            <p className="notice">
-              <span aria-hidden="true">⚠ </span>It was changed again since then; that change goes, too.
-            </p>
-          )}
-        </Confirm>
-      )}
+      {asking && <Undoing desk={desk} change={change} onClose={() => setAsking(false)} />}
     </>
+  )
+}
+
+/** Asks before a change is undone: looks first what the quota is now. */
+function Undoing({ desk, change, onClose }: { desk: Desk; change: Change; onClose: () => void }): ReactNode {
+  const queries = useQueryClient()
+  const { quotaId } = change
+  const asked = useQuery({
+    queryKey: [desk.name, 'quota', quotaId],
+    queryFn: ({ signal }) => desk.quota(quotaId, signal),
+  })
+  const title = `Undo the change of quota ${quotaId} by ${change.actor}?`
+  const done = async (): Promise<void> => {
+    announce('The change is undone.')
+    await queries.invalidateQueries({ queryKey: [desk.name] })
+  }
+  // As it was when it was asked: it changes under the question while that is answered.
+  const [quota, setQuota] = useState<Quota | null>()
+  if (quota === undefined && !asked.isFetching) {
+    if (isProblem(asked.error, 'quota_not_found')) setQuota(null)
+    else if (asked.data !== undefined) setQuota(asked.data)
+  }
+  const deleted = quota === null
+  if (change.action === 'delete' && deleted) {
+    return (
+      <Confirm title={title} verb="Restore it" onClose={onClose} act={async () => desk.restore(quotaId).then(done)}>
+        <p>Quota {quotaId} is restored as it was, and pays again.</p>
+      </Confirm>
+    )
+  }
+  if (quota === undefined) {
+    return (
+      <Dialog title={title} onClose={onClose}>
+        <Loaded of={{ ...asked, data: undefined }}>{() => null}</Loaded>
+      </Dialog>
+    )
+  }
+  if (deleted || change.action === 'delete') {
+    return (
+      <Dialog title={title} onClose={onClose}>
+        <p>
+          {deleted
+            ? 'The quota is deleted. Restore it first; its page has the button.'
+            : 'There is nothing to undo: the quota is restored already.'}
+        </p>
+      </Dialog>
+    )
+  }
+  const before = change.before as Record<string, SettingValue>
+  const after = change.after as Record<string, SettingValue>
+  const isNow = (field: (typeof EDITABLE)[number]): SettingValue =>
+    field === 'status' ? (quota.status === 'disabled' ? 'disabled' : 'active') : quota[field]
+  const fields = EDITABLE.filter((field) => field in before && isNow(field) !== before[field])
+  if (fields.length === 0) {
+    return (
+      <Dialog title={title} onClose={onClose}>
+        <p>There is nothing to undo: the quota is as it was before.</p>
+      </Dialog>
+    )
+  }
+  return (
+    <Confirm
+      title={title}
+      verb="Undo it"
+      onClose={onClose}
+      act={async () => {
+        await desk.update(quota.id, Object.fromEntries(fields.map((field) => [field, before[field]])), quota.version)
+        await done()
+      }}
+    >
+      <ul>
+        {fields.map((field) => (
+          <li key={field}>
+            {fieldName(field)}: <bdi>{settingText(field, isNow(field))}</bdi> →{' '}
+            <b>
+              <bdi>{settingText(field, before[field])}</bdi>
+            </b>
+          </li>
+        ))}
+      </ul>
+      {fields.some((field) => isNow(field) !== after[field]) && (
+        <p className="notice">
+          <span aria-hidden="true">⚠ </span>It was changed again since then; that change goes, too.
+        </p>
+      )}
+    </Confirm>
   )
 }
 
@@ -179,8 +333,7 @@ function ChangeFilters({ desk, filter }: { desk: Desk; filter: Filter }): ReactN
   })
   const set = (name: keyof typeof typed) => (event: { target: { value: string } }) =>
     setTyped({ ...typed, [name]: event.target.value })
-  const wrong = (text: string): string | undefined =>
-    text === '' || /^[1-9]\d{0,15}$/.test(text.trim()) ? undefined : 'a number from 1'
+  const wrong = (text: string): boolean => text.trim() !== '' && readId(text).value === undefined
   const go = (search: ChangesSearch): void =>
     void navigate({ to: '/$channel/changes', params: { channel: desk.name }, search })
   return (
@@ -189,13 +342,15 @@ function ChangeFilters({ desk, filter }: { desk: Desk; filter: Filter }): ReactN
       aria-label="Filters"
       onSubmit={(event) => {
         event.preventDefault()
-        if (wrong(typed.owner) !== undefined || wrong(typed.quotaId) !== undefined) return
+        if (wrong(typed.owner) || wrong(typed.quotaId)) {
+          event.currentTarget.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus()
+          return
+        }
         const action = ACTIONS.find((one) => one === typed.action)
         go({
           ...(typed.actor === '' ? {} : { actor: typed.actor.trim() }),
           ...(action === undefined ? {} : { action }),
-          ...(typed.owner === '' ? {} : { owner: Number(typed.owner) }),
-          ...(typed.quotaId === '' ? {} : { quotaId: Number(typed.quotaId) }),
+          ...given({ owner: readId(typed.owner).value, quotaId: readId(typed.quotaId).value }),
           ...(typed.requestId === '' ? {} : { requestId: typed.requestId.trim() }),
           ...(typed.from === '' ? {} : { from: fromLocalInput(typed.from) ?? '' }),
           ...(typed.to === '' ? {} : { to: fromLocalInput(typed.to) ?? '' }),
@@ -215,12 +370,20 @@ function ChangeFilters({ desk, filter }: { desk: Desk; filter: Filter }): ReactN
           </select>
         )}
       </Field>
-      <Field label="Quota" className="short" error={wrong(typed.quotaId)}>
-        {(ids) => <input {...ids} inputMode="numeric" value={typed.quotaId} onChange={set('quotaId')} />}
-      </Field>
-      <Field label={desk.Owner} className="short" error={wrong(typed.owner)}>
-        {(ids) => <input {...ids} inputMode="numeric" value={typed.owner} onChange={set('owner')} />}
-      </Field>
+      <NumberField
+        label="Quota"
+        className="short"
+        text={typed.quotaId}
+        reading={readId(typed.quotaId)}
+        onText={(quotaId) => setTyped({ ...typed, quotaId })}
+      />
+      <NumberField
+        label={desk.Owner}
+        className="short"
+        text={typed.owner}
+        reading={readId(typed.owner)}
+        onText={(owner) => setTyped({ ...typed, owner })}
+      />
       <Field label="From">
         {(ids) => <input {...ids} type="datetime-local" value={typed.from} onChange={set('from')} />}
       </Field>
@@ -230,6 +393,19 @@ function ChangeFilters({ desk, filter }: { desk: Desk; filter: Filter }): ReactN
       <Field label="Request id">
         {(ids) => <input {...ids} value={typed.requestId} onChange={set('requestId')} />}
       </Field>
+      <div className="actions presets" role="group" aria-label="When">
+        {PERIODS.map(({ name, of }) => (
+          <button
+            key={name}
+            type="button"
+            className="quiet"
+            aria-pressed={sameTime(filter.from, of()[0]) && sameTime(filter.to, of()[1])}
+            onClick={() => go({ ...filter, ...given({ from: of()[0], to: of()[1] }) })}
+          >
+            {name}
+          </button>
+        ))}
+      </div>
       <div className="actions">
         <button type="submit">Filter</button>
         {Object.keys(filter).length > 0 && (
@@ -240,4 +416,31 @@ function ChangeFilters({ desk, filter }: { desk: Desk; filter: Filter }): ReactN
       </div>
     </form>
   )
+}
+
+/** The beginning of a day of this browser's calendar, so many days from today. */
+function dayFromToday(days: number): string {
+  const date = new Date(now())
+  return new Date(date.getFullYear(), date.getMonth(), date.getDate() + days).toISOString()
+}
+
+/** From Monday on, where the browser does not say on which day its weeks begin. */
+function daysIntoWeek(): number {
+  const locale = new Intl.Locale(navigator.language) as Intl.Locale & {
+    getWeekInfo?: () => { firstDay: number }
+    weekInfo?: { firstDay: number }
+  }
+  const first = (locale.getWeekInfo?.() ?? locale.weekInfo)?.firstDay ?? 1
+  return (new Date(now()).getDay() - first + 7) % 7
+}
+
+/** Stretches of time that people ask for; each ends later than now, or where the next begins. */
+const PERIODS: readonly { readonly name: string; readonly of: () => readonly [from: string, to: string] }[] = [
+  { name: 'Today', of: () => [dayFromToday(0), dayFromToday(1)] },
+  { name: 'Yesterday', of: () => [dayFromToday(-1), dayFromToday(0)] },
+  { name: 'This week', of: () => [dayFromToday(-daysIntoWeek()), dayFromToday(7 - daysIntoWeek())] },
+]
+
+function sameTime(one: string | undefined, other: string): boolean {
+  return one !== undefined && Date.parse(one) === Date.parse(other)
 }

@@ -2,12 +2,13 @@ import { isProblem } from '@quota-service/client'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { type ReactNode, useEffect, useRef } from 'react'
 import type { Desk, Quota } from '../desk.ts'
-import { announce, Failure, Field, fieldErrors, fieldName, Panel } from '../parts.tsx'
+import { announce, Failure, Field, fieldErrors, fieldName, NumberField, Panel, useStillHere } from '../parts.tsx'
 import {
   changedFields,
   type Editable,
   editableOf,
   mistakes,
+  readTotal,
   settingsOf,
   type SettingValue,
   settingText,
@@ -15,7 +16,7 @@ import {
   typedOf,
   UNITS,
 } from '../settings.ts'
-import { useDraft } from '../use-draft.ts'
+import { draftOf, isOpen, keepDraft, useDraft } from '../use-draft.ts'
 import { ZoneInput } from './zone-input.tsx'
 
 interface Draft {
@@ -31,6 +32,13 @@ export function draftName(desk: Desk, id: number): string {
   return `${desk.name}/quotas/${id}`
 }
 
+/** What is left of a draft once a part of it is saved: what was typed since then, upon what was saved. */
+function onto(saved: Quota, typed: Typed, sent: Typed): Draft {
+  const shown = typedOf(saved)
+  const fields = editableOf(saved.quotaType).filter((field) => typed[field] !== sent[field])
+  return { base: saved, typed: { ...shown, ...Object.fromEntries(fields.map((field) => [field, typed[field]])) } }
+}
+
 /**
  * Changes a quota's settings, and only those that were touched. What somebody else saves meanwhile is never overwritten
  * unseen: the second to save is shown theirs, their own, and what both started from.
@@ -42,27 +50,39 @@ export function EditForm({ desk, quota, onDone }: { desk: Desk; quota: Quota; on
     base: quota,
   }))
   const { typed, base, theirs } = draft
+  const here = useStillHere()
+  const name = draftName(desk, quota.id)
+  // Answers come late: the form may be gone by then, reopened, or typed in. They settle what was sent and no more.
   const save = useMutation({
     mutationFn: async (sent: Draft) =>
       desk.update(sent.base.id, settingsOf(sent.typed, changedFields(sent.typed, sent.base)), sent.base.version),
-    onSuccess: async (saved) => {
-      clear()
+    onSuccess: (saved, sent) => {
       queries.setQueryData([desk.name, 'quota', saved.id], saved)
-      announce(`Quota ${saved.id} is saved.`)
-      onDone()
-      await queries.invalidateQueries({ queryKey: [desk.name] })
+      const since = draftOf<Draft>(name)
+      const left = since === undefined ? undefined : onto(saved, since.typed, sent.typed)
+      const done = left === undefined || changedFields(left.typed, left.base).length === 0
+      announce(`Quota ${saved.id} is saved.${done ? '' : ' What you typed since then is not.'}`)
+      if (done && (here() || !isOpen(name))) keepDraft(name, undefined)
+      else keepDraft(name, left)
+      if (done && here()) onDone()
+      void queries.invalidateQueries({ queryKey: [desk.name] })
     },
     onError: async (error, sent) => {
-      if (!isProblem(error, 'version_mismatch')) return
+      const conflicts = isProblem(error, 'version_mismatch')
+      if (!here()) announce(`Quota ${sent.base.id} is not saved. What you typed is kept on its page.`)
+      if (!conflicts) return
       const [now, { items }] = await Promise.all([
         desk.quota(sent.base.id),
         desk.changes({ quotaId: sent.base.id, pageSize: 1 }),
       ])
-      setDraft({ ...sent, theirs: { quota: now, actor: items[0]?.actor } })
-      announce('Somebody else has changed this quota meanwhile. Nothing of yours is lost.')
+      const since = draftOf<Draft>(name)
+      if (since === undefined) return
+      keepDraft(name, { ...since, theirs: { quota: now, actor: items[0]?.actor } })
+      announce(`Somebody else has changed quota ${now.id} meanwhile. Nothing of yours is lost.`)
     },
   })
   const conflict = useRef<HTMLElement>(null)
+  const form = useRef<HTMLFormElement>(null)
   const inConflict = theirs !== undefined
   useEffect(() => {
     if (inConflict) conflict.current?.focus()
@@ -79,7 +99,7 @@ export function EditForm({ desk, quota, onDone }: { desk: Desk; quota: Quota; on
   const submit = (sent: Draft): void => {
     if (save.isPending) return
     if (Object.keys(wrong).length > 0) {
-      document.querySelector<HTMLElement>('form [aria-invalid="true"]')?.focus()
+      form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus()
       return
     }
     if (changedFields(sent.typed, sent.base).length === 0) leave()
@@ -128,6 +148,7 @@ export function EditForm({ desk, quota, onDone }: { desk: Desk; quota: Quota; on
       )}
       <form
         className="grid"
+        ref={form}
         onSubmit={(event) => {
           event.preventDefault()
           submit(draft)
@@ -194,10 +215,18 @@ function ConflictTable({
         {rows.map((field) => (
           <tr key={field}>
             <th scope="row">{fieldName(field)}</th>
-            <td>{as(base, field)}</td>
-            <td>{as(theirs, field)}</td>
             <td>
-              {fields.includes(field) ? settingText(field, mine[field]) : <span className="muted">untouched</span>}
+              <bdi>{as(base, field)}</bdi>
+            </td>
+            <td>
+              <bdi>{as(theirs, field)}</bdi>
+            </td>
+            <td>
+              {fields.includes(field) ? (
+                <bdi>{Number.isNaN(mine[field]) ? typed[field] : settingText(field, mine[field])}</bdi>
+              ) : (
+                <span className="muted">untouched</span>
+              )}
             </td>
           </tr>
         ))}
@@ -220,16 +249,14 @@ export function SettingFields({
 }): ReactNode {
   return (
     <>
-      <Field label="Total" error={errors['total']} hint={quotaType === 2 ? 'units per cycle' : 'units until its end'}>
-        {(ids) => (
-          <input
-            {...ids}
-            inputMode="numeric"
-            value={typed.total}
-            onChange={(event) => set('total')(event.target.value)}
-          />
-        )}
-      </Field>
+      <NumberField
+        label="Total"
+        text={typed.total}
+        reading={readTotal(typed.total)}
+        onText={set('total')}
+        error={errors['total']}
+        hint={quotaType === 2 ? 'units per cycle' : 'units until its end'}
+      />
       <Field label="Label" error={errors['label']} hint="for people; may be empty">
         {(ids) => (
           <input {...ids} maxLength={120} value={typed.label} onChange={(event) => set('label')(event.target.value)} />

@@ -1,19 +1,74 @@
+import { useInfiniteQuery } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
 import type { Desk, Operation } from '../desk.ts'
 import { amount, Time } from '../format.tsx'
-import { Badge, OperationLink, OwnerLink, QuotaLink, Table } from '../parts.tsx'
+import { Badge, Loaded, OperationLink, OwnerLink, QuotaLink, Table } from '../parts.tsx'
 
-/** Operations as rows. @param quotaId tells what that quota paid of each, and leaves out what is the same everywhere */
+const ROWS = 20
+
+interface Last {
+  readonly head: string
+  readonly cell: (operation: Operation) => ReactNode
+}
+
+/** The operations of an owner or of a quota, newest first, as far back as somebody wants to see. */
+export function Ledger({
+  desk,
+  of,
+  state,
+  empty,
+  last,
+}: {
+  desk: Desk
+  of: { owner: number } | { quotaId: number }
+  state?: Operation['state']
+  empty: string
+  last?: Last
+}): ReactNode {
+  const asked = useInfiniteQuery({
+    queryKey: [desk.name, 'ledger', of, state],
+    queryFn: ({ signal, pageParam: before }) => desk.ledger({ ...of, state, before, pageSize: ROWS }, signal),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: ({ next }) => next,
+  })
+  return (
+    <Loaded of={asked} isEmpty={({ pages }) => pages.every(({ items }) => items.length === 0)} empty={empty}>
+      {({ pages }) => (
+        <>
+          <LedgerTable
+            desk={desk}
+            rows={pages.flatMap(({ items }) => items)}
+            {...('quotaId' in of ? { quotaId: of.quotaId } : {})}
+            {...(last === undefined ? {} : { last })}
+          />
+          {asked.hasNextPage && (
+            <button type="button" aria-disabled={asked.isFetchingNextPage} onClick={() => void asked.fetchNextPage()}>
+              {asked.isFetchingNextPage ? 'Loading…' : `Show ${ROWS} older ones`}
+            </button>
+          )}
+        </>
+      )}
+    </Loaded>
+  )
+}
+
+/**
+ * Operations as rows.
+ * @param quotaId tells what that quota paid of each, and leaves out what is the same everywhere
+ * @param owners tells whose they are
+ */
 export function LedgerTable({
   desk,
   rows,
   quotaId,
+  owners = quotaId !== undefined,
   last,
 }: {
   desk: Desk
   rows: readonly Operation[]
   quotaId?: number
-  last?: { head: string; cell: (operation: Operation) => ReactNode }
+  owners?: boolean
+  last?: Last
 }): ReactNode {
   const paid = (operation: Operation): number =>
     operation.allocations.find((one) => one.quotaId === quotaId)?.amount ?? 0
@@ -25,32 +80,50 @@ export function LedgerTable({
       columns={[
         { head: 'Operation', cell: ({ id }) => <OperationLink channel={desk.name} id={id} row />, className: 'id' },
         { head: 'When', cell: ({ createdAt }) => <Time at={createdAt} exact /> },
-        { head: 'State', cell: ({ state }) => <Badge status={state} /> },
+        { head: 'State', cell: ({ state }) => <Badge status={state} />, folds: true },
         { head: 'Amount', cell: (operation) => amount(operation.amount), className: 'number' },
-        ...(quotaId === undefined
+        ...(owners
           ? [
               {
-                head: 'Paid by',
-                cell: ({ allocations }: Operation) => (
-                  <ul className="inline">
-                    {allocations.map((one) => (
-                      <li key={one.quotaId}>
-                        <QuotaLink channel={desk.name} id={one.quotaId} />{' '}
-                        <span className="muted">{amount(one.amount)}</span>
-                      </li>
-                    ))}
-                  </ul>
-                ),
+                head: desk.Owner,
+                cell: ({ owner }: Operation) => <OwnerLink channel={desk.name} owner={owner} />,
+                folds: true,
               },
             ]
-          : [
-              { head: 'Of this quota', cell: (operation: Operation) => amount(paid(operation)), className: 'number' },
-              { head: desk.Owner, cell: ({ owner }: Operation) => <OwnerLink channel={desk.name} owner={owner} /> },
-            ]),
+          : []),
+        { head: 'Sender', cell: ({ madeBy }) => <b>{madeBy?.actor ?? '–'}</b>, className: 'name', folds: true },
+        {
+          head: 'Key',
+          cell: ({ madeBy }) =>
+            madeBy?.idempotencyKey == null ? <span className="muted">–</span> : <code>{madeBy.idempotencyKey}</code>,
+          className: 'key',
+        },
+        quotaId === undefined
+          ? {
+              head: 'Paid by',
+              cell: ({ allocations }: Operation) => (
+                <ul className="inline">
+                  {allocations.map((one) => (
+                    <li key={one.quotaId}>
+                      <QuotaLink channel={desk.name} id={one.quotaId} />{' '}
+                      <span className="muted">{amount(one.amount)}</span>
+                    </li>
+                  ))}
+                </ul>
+              ),
+              folds: true,
+            }
+          : {
+              head: 'Of this quota',
+              cell: (operation: Operation) => amount(paid(operation)),
+              className: 'number',
+              folds: true,
+            },
         {
           head: 'Refunded',
           cell: ({ refunded }) => (refunded === 0 ? <span className="muted">–</span> : amount(refunded)),
           className: 'number',
+          folds: true,
         },
         ...(last === undefined ? [] : [last]),
       ]}

@@ -4,10 +4,11 @@ import { type SubmitEvent, type ReactNode, useState } from 'react'
 import { SettingFields } from './edit-form.tsx'
 import { type Desk, newKey } from '../desk.ts'
 import { HERE, now, toLocalInput } from '../format.tsx'
-import { announce, Failure, Field, fieldErrors, Panel, Screen } from '../parts.tsx'
+import { announce, Failure, fieldErrors, NumberField, Panel, Screen, useStillHere } from '../parts.tsx'
 import type { NewSearch } from '../search.ts'
-import { editableOf, mistakes, settingsOf, type Typed } from '../settings.ts'
-import { useDraft } from '../use-draft.ts'
+import { editableOf, mistakes, readTotal, settingsOf, type Typed } from '../settings.ts'
+import { draftOf, useDraft } from '../use-draft.ts'
+import { readId } from '../whole-number.ts'
 
 interface Draft {
   readonly owner: string
@@ -38,42 +39,48 @@ function fresh(owner: number | undefined): Draft {
   }
 }
 
+/** What is wrong with a number of somebody; one that may be left out is fine where it is. */
 function idMistake(text: string, needed: boolean): string | undefined {
-  if (text.trim() === '') return needed ? 'is needed' : undefined
-  return /^[1-9]\d{0,15}$/.test(text.trim()) ? undefined : 'a number from 1'
+  return text.trim() === '' && !needed ? undefined : readId(text).mistake
 }
 
 export function NewQuotaScreen({ desk, search }: { desk: Desk; search: NewSearch }): ReactNode {
   const navigate = useNavigate()
   const queries = useQueryClient()
-  const [draft, found, keep, clear] = useDraft<Draft>(`${desk.name}/new/${search.owner ?? ''}`, () =>
-    fresh(search.owner),
-  )
+  const name = `${desk.name}/new/${search.owner ?? ''}`
+  const [draft, found, keep, clear] = useDraft<Draft>(name, () => fresh(search.owner))
+  const here = useStillHere()
   const [tried, setTried] = useState(false)
   const { typed, quotaType } = draft
   const set = (change: Partial<Draft>): void => keep({ ...draft, ...change, key: newKey() })
   const save = useMutation({
-    mutationFn: async () => {
+    mutationFn: async ({ typed, quotaType, owner, person, key }: Draft) => {
       const { status: _status, ...settings } = settingsOf(typed, editableOf(quotaType))
       // An end that was left empty is none.
       const { expireAt, ...rest } = settings
       return desk.create(
-        Number(draft.owner),
+        readId(owner).value ?? 0,
         {
           ...rest,
           quotaType,
-          total: Number(typed.total),
+          total: readTotal(typed.total).value ?? 0,
           ...(expireAt == null ? {} : { expireAt }),
-          ...(draft.person.trim() === '' ? {} : { userId: Number(draft.person) }),
+          ...(person.trim() === '' ? {} : { userId: readId(person).value }),
         } as never,
-        draft.key,
+        key,
       )
     },
-    onSuccess: async ({ id }) => {
-      clear()
+    onSuccess: ({ id }, sent) => {
+      // What was typed since then is another quota's.
+      const same = draftOf<Draft>(name)?.key === sent.key
+      if (same) clear()
       announce(`Quota ${id} is made.`)
-      await queries.invalidateQueries({ queryKey: [desk.name] })
-      await navigate({ to: '/$channel/quotas/$id', params: { channel: desk.name, id: String(id) }, search: {} })
+      void queries.invalidateQueries({ queryKey: [desk.name] })
+      if (same && here())
+        void navigate({ to: '/$channel/quotas/$id', params: { channel: desk.name, id: String(id) }, search: {} })
+    },
+    onError: () => {
+      if (!here()) announce('The new quota is not made. What you typed is kept.')
     },
   })
   const told = fieldErrors(save.error)
@@ -88,7 +95,7 @@ export function NewQuotaScreen({ desk, search }: { desk: Desk; search: NewSearch
   const submit = (event: SubmitEvent<HTMLFormElement>): void => {
     event.preventDefault()
     setTried(true)
-    if (Object.keys(own).length === 0 && !save.isPending) save.mutate()
+    if (Object.keys(own).length === 0 && !save.isPending) save.mutate(draft)
     else {
       const form = event.currentTarget
       requestAnimationFrame(() => form.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus())
@@ -103,31 +110,22 @@ export function NewQuotaScreen({ desk, search }: { desk: Desk; search: NewSearch
       )}
       <Panel title="Settings">
         <form className="grid" onSubmit={submit} noValidate>
-          <Field label={desk.Owner} error={shown('owner') ?? told['accountId']}>
-            {(ids) => (
-              <input
-                {...ids}
-                inputMode="numeric"
-                value={draft.owner}
-                onChange={(event) => set({ owner: event.target.value })}
-              />
-            )}
-          </Field>
+          <NumberField
+            label={desk.Owner}
+            text={draft.owner}
+            reading={readId(draft.owner)}
+            onText={(owner) => set({ owner })}
+            error={shown('owner') ?? told['accountId']}
+          />
           {desk.namesPerson && (
-            <Field
+            <NumberField
               label="User"
+              text={draft.person}
+              reading={readId(draft.person)}
+              onText={(person) => set({ person })}
               hint="whom the account belongs to; may be empty"
               error={shown('person') ?? told['userId']}
-            >
-              {(ids) => (
-                <input
-                  {...ids}
-                  inputMode="numeric"
-                  value={draft.person}
-                  onChange={(event) => set({ person: event.target.value })}
-                />
-              )}
-            </Field>
+            />
           )}
           <fieldset>
             <legend>Type</legend>

@@ -1,8 +1,9 @@
+import { isProblem } from '@quota-service/client'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
-import { useNavigate } from '@tanstack/react-router'
+import { Link, useNavigate } from '@tanstack/react-router'
 import { type SubmitEvent, type ReactNode, useState } from 'react'
 import { LedgerTable } from './ledger-table.tsx'
-import { type Desk, newKey, type Operation } from '../desk.ts'
+import { ANYBODY, type Desk, newKey, type Operation } from '../desk.ts'
 import { amount, Time } from '../format.tsx'
 import {
   announce,
@@ -11,6 +12,7 @@ import {
   Copied,
   Field,
   Loaded,
+  NumberField,
   OwnerLink,
   Panel,
   QuotaLink,
@@ -18,6 +20,7 @@ import {
   Table,
 } from '../parts.tsx'
 import type { OperationsSearch } from '../search.ts'
+import { readWhole } from '../whole-number.ts'
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
@@ -28,7 +31,7 @@ export function OperationsScreen({ desk, search }: { desk: Desk; search: Operati
   const [caller, setCaller] = useState(search.caller ?? '')
   const asked = useQuery({
     queryKey: [desk.name, 'ledger', search],
-    queryFn: ({ signal }) => desk.ledger({ idempotencyKey: search.key, caller: search.caller }, signal),
+    queryFn: ({ signal }) => desk.ledger({ idempotencyKey: search.key, caller: search.caller ?? ANYBODY }, signal),
     enabled: search.key !== undefined,
   })
   const submit = (event: SubmitEvent): void => {
@@ -59,7 +62,7 @@ export function OperationsScreen({ desk, search }: { desk: Desk; search: Operati
             />
           )}
         </Field>
-        <Field label="Sent by" hint="the name of the sender’s token; needed with a key">
+        <Field label="Sent by" hint="the name of the sender’s token; empty: anybody who has spent lately">
           {(ids) => (
             <input {...ids} value={caller} autoComplete="off" onChange={(event) => setCaller(event.target.value)} />
           )}
@@ -82,14 +85,14 @@ export function OperationsScreen({ desk, search }: { desk: Desk; search: Operati
             <>
               <p>
                 No operation has the key <code>{search.key}</code>
-                {search.caller === undefined ? ' among your own' : ` of ${search.caller}`}: it did not go out, or
-                somebody else sent it.
+                {search.caller === undefined ? ', whoever sent it' : ` of ${search.caller}`}: it did not go out, or
+                {search.caller === undefined ? ' its sender has spent nothing for 31 days' : ' somebody else sent it'}.
               </p>
-              {search.caller === undefined && <p>A key belongs to whoever sent it: name the sender’s token.</p>}
+              {search.caller === undefined && <p>Such a sender is found by the name of its token.</p>}
             </>
           }
         >
-          {({ items }) => <LedgerTable desk={desk} rows={items} />}
+          {({ items }) => <LedgerTable desk={desk} rows={items} owners />}
         </Loaded>
       )}
     </Screen>
@@ -111,6 +114,14 @@ export function OperationScreen({ desk, id }: { desk: Desk; id: string }): React
       title={<>Operation {asked.data !== undefined && <Badge status={asked.data.state} />}</>}
       actions={asked.data !== undefined && <Actions desk={desk} operation={asked.data} />}
     >
+      {isProblem(asked.error, 'operation_not_found') && (
+        <p>
+          Request ids look the same:{' '}
+          <Link to="/$channel/search" params={{ channel: desk.name }} search={{ q: id }}>
+            what else is called so
+          </Link>
+        </p>
+      )}
       <Loaded of={asked}>
         {(operation) => (
           <>
@@ -157,12 +168,13 @@ export function OperationScreen({ desk, id }: { desk: Desk; id: string }): React
                     columns={[
                       { head: 'When', cell: ({ at }) => <Time at={at} exact /> },
                       { head: 'What', cell: ({ kind }) => kind },
-                      { head: 'Who', cell: ({ actor }) => <b>{actor}</b> },
+                      { head: 'Who', cell: ({ actor }) => <b>{actor}</b>, className: 'name' },
                       { head: 'Amount', cell: (act) => amount(act.amount), className: 'number' },
                       {
                         head: 'Key',
                         cell: ({ idempotencyKey }) =>
                           idempotencyKey === null ? <span className="muted">–</span> : <code>{idempotencyKey}</code>,
+                        className: 'key',
                       },
                       {
                         head: 'Request',
@@ -204,27 +216,26 @@ function Actions({ desk, operation }: { desk: Desk; operation: Operation }): Rea
     setKey(newKey())
     setAsking(what)
   }
-  const value = Number(text)
-  const good = Number.isInteger(value) && value >= 1 && value <= most
+  const reading = readWhole(text, { min: 1, max: most })
+  const value = reading.value ?? 0
+  const good = reading.value !== undefined
   const close = (): void => setAsking(undefined)
   const done = async (said: string): Promise<void> => {
     announce(said)
     await queries.invalidateQueries({ queryKey: [desk.name] })
   }
   const field = (
-    <Field label="Amount" hint={`1 to ${amount(most)}`} error={good ? undefined : 'a whole number in these bounds'}>
-      {(ids) => (
-        <input
-          {...ids}
-          inputMode="numeric"
-          value={text}
-          onChange={(event) => {
-            setText(event.target.value)
-            setKey(newKey())
-          }}
-        />
-      )}
-    </Field>
+    <NumberField
+      label="Amount"
+      hint={`1 to ${amount(most)}`}
+      text={text}
+      reading={reading}
+      error={reading.mistake}
+      onText={(typed) => {
+        setText(typed)
+        setKey(newKey())
+      }}
+    />
   )
   return (
     <>

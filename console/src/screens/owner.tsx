@@ -1,18 +1,39 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { type SubmitEvent, type ReactNode, useEffect, useState } from 'react'
-import { LedgerTable } from './ledger-table.tsx'
+import { LatelyChanged, Undo } from './changes.tsx'
+import { Ledger } from './ledger-table.tsx'
 import { REASONS } from './overview.tsx'
-import { QuotaTable } from './quotas.tsx'
+import { kindOf, QuotaTable } from './quotas.tsx'
 import { RefusalChart } from './refusal-chart.tsx'
 import { TopUp } from './top-up.tsx'
 import { UsageByDay } from './usage-chart.tsx'
-import type { Check, Desk, Operation, Refusal } from '../desk.ts'
+import type { Change, Check, Desk, Operation, Quota, Refusal } from '../desk.ts'
 import { amount, counted, fromNow, now, Time } from '../format.tsx'
-import { announce, Confirm, Failure, Field, Loaded, Panel, Screen, UsageBar } from '../parts.tsx'
+import {
+  announce,
+  Confirm,
+  Failure,
+  Label,
+  Loaded,
+  NumberField,
+  Panel,
+  QuotaLink,
+  Screen,
+  UsageBar,
+} from '../parts.tsx'
+import { MOST } from '../settings.ts'
+import { readWhole } from '../whole-number.ts'
 
 const HOURS = 48
 const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+/** What is changed lately, and at most so much of it. */
+const LATELY_MS = 7 * DAY_MS
+const LATELY_ROWS = 5
+/** A quota that has gone may be why something was refused for so long, unless it was the last one. */
+const LOST_MS = 31 * DAY_MS
+const LOSSES = 3
 
 export function OwnerScreen({ desk, owner }: { desk: Desk; owner: number }): ReactNode {
   const [toppingUp, setToppingUp] = useState(false)
@@ -21,18 +42,23 @@ export function OwnerScreen({ desk, owner }: { desk: Desk; owner: number }): Rea
   const key = [desk.name, 'owner', owner]
   const summary = useQuery({ queryKey: [...key, 'summary'], queryFn: ({ signal }) => desk.summary(owner, signal) })
   const quotas = useQuery({ queryKey: [...key, 'active'], queryFn: ({ signal }) => desk.activeOf(owner, signal) })
-  const holds = useQuery({
-    queryKey: [...key, 'holds'],
-    queryFn: ({ signal }) => desk.ledger({ owner, state: 'reserved' }, signal),
+  const lost = useQuery({ queryKey: [...key, 'lost'], queryFn: ({ signal }) => desk.lostOf(owner, signal) })
+  const changes = useQuery({
+    queryKey: [...key, 'changes'],
+    queryFn: ({ signal }) => desk.changes({ owner }, signal),
   })
   const refusals = useQuery({
     queryKey: [...key, 'refusals', from],
     queryFn: ({ signal }) => desk.refusals(owner, from, signal),
   })
-  const ledger = useQuery({
-    queryKey: [...key, 'ledger'],
-    queryFn: ({ signal }) => desk.ledger({ owner, pageSize: 20 }, signal),
-  })
+  const never =
+    quotas.data?.length === 0 &&
+    lost.data?.length === 0 &&
+    changes.data?.items.length === 0 &&
+    changes.data.next === null
+  const lately = (changes.data?.items ?? [])
+    .filter(({ at }) => now() - Date.parse(at) < LATELY_MS)
+    .slice(0, LATELY_ROWS)
   return (
     <Screen
       title={`${desk.Owner} ${owner}`}
@@ -48,6 +74,11 @@ export function OwnerScreen({ desk, owner }: { desk: Desk; owner: number }): Rea
       }
     >
       {toppingUp && <TopUp desk={desk} owner={owner} active={quotas.data ?? []} onClose={() => setToppingUp(false)} />}
+      {never && (
+        <p className="notice" role="status">
+          This {desk.owner} never had a quota. Is {owner} the right number?
+        </p>
+      )}
       <Panel title="Now">
         <Loaded of={summary}>
           {(data) => (
@@ -60,12 +91,31 @@ export function OwnerScreen({ desk, owner }: { desk: Desk; owner: number }): Rea
         <Loaded of={refusals}>
           {(rows) => (
             <>
-              <Why rows={rows} />
-              <WouldFit desk={desk} owner={owner} suggested={askedOnAverage(rows) ?? 1} />
+              <Why
+                desk={desk}
+                owner={owner}
+                rows={rows}
+                active={quotas.data}
+                lost={lost.data ?? []}
+                changes={changes.data?.items ?? []}
+              />
+              <WouldFit desk={desk} owner={owner} suggested={askedLast(rows) ?? 1} />
             </>
           )}
         </Loaded>
       </Panel>
+      {lately.length > 0 && (
+        <Panel
+          title="Changed lately"
+          actions={
+            <Link to="/$channel/changes" params={{ channel: desk.name }} search={{ owner }}>
+              All changes of this {desk.owner}
+            </Link>
+          }
+        >
+          <LatelyChanged desk={desk} rows={lately} />
+        </Panel>
+      )}
       <Panel
         title="Active quotas"
         hint="In the order in which they pay: what would be lost soonest first."
@@ -84,9 +134,7 @@ export function OwnerScreen({ desk, owner }: { desk: Desk; owner: number }): Rea
         </Loaded>
       </Panel>
       <Panel title="Open holds" hint="Units that are held until they are committed, released, or their time is over.">
-        <Loaded of={holds} isEmpty={({ items }) => items.length === 0} empty="Nothing is held.">
-          {({ items }) => <Holds desk={desk} rows={items} />}
-        </Loaded>
+        <Holds desk={desk} owner={owner} />
       </Panel>
       <UsageByDay desk={desk} of={{ owner }} />
       <Panel title="Refusals by hour" hint={`The last ${HOURS} hours.`}>
@@ -94,64 +142,157 @@ export function OwnerScreen({ desk, owner }: { desk: Desk; owner: number }): Rea
           {(rows) => <RefusalChart rows={rows} from={from} hours={HOURS} />}
         </Loaded>
       </Panel>
-      <Panel title="Ledger" hint="The latest 20 operations.">
-        <Loaded of={ledger} isEmpty={({ items }) => items.length === 0} empty="Nothing was spent or held yet.">
-          {({ items }) => <LedgerTable desk={desk} rows={items} />}
-        </Loaded>
+      <Panel title="Ledger" hint="Every consume and every hold, newest first.">
+        <Ledger desk={desk} of={{ owner }} empty="Nothing was spent or held yet." />
       </Panel>
     </Screen>
   )
 }
 
-/** Units that a refused request wanted; undefined where none was refused. */
-function askedOnAverage(rows: readonly Refusal[]): number | undefined {
-  const count = rows.reduce((sum, row) => sum + row.count, 0)
-  return count === 0 ? undefined : Math.max(1, Math.round(rows.reduce((sum, row) => sum + row.requested, 0) / count))
+/** The refusal that came last: rows of one hour are in no order of time. */
+function latestOf(rows: readonly Refusal[]): Refusal | undefined {
+  return rows.toSorted((a, b) => Date.parse(b.lastAt) - Date.parse(a.lastAt))[0]
 }
 
-/** The answer to "why was it refused?", in a sentence. */
-function Why({ rows }: { rows: readonly Refusal[] }): ReactNode {
-  const [latest] = rows
-  if (latest === undefined) return null
+/** Units that the last refused request wanted; undefined where that is not known. */
+function askedLast(rows: readonly Refusal[]): number | undefined {
+  return latestOf(rows)?.last ?? undefined
+}
+
+/** The answer to "why was it refused?": what was asked for, what of it would fit now, and what has gone. */
+function Why({
+  desk,
+  owner,
+  rows,
+  active,
+  lost,
+  changes,
+}: {
+  desk: Desk
+  owner: number
+  rows: readonly Refusal[]
+  active: readonly Quota[] | undefined
+  lost: readonly Quota[]
+  changes: readonly Change[]
+}): ReactNode {
+  const latest = latestOf(rows)
+  const losses = lost
+    .map((quota) => lossOf(quota, changes))
+    .filter(({ at }) => now() - Date.parse(at) < LOST_MS || active?.length === 0)
+    .sort((a, b) => Date.parse(b.at) - Date.parse(a.at))
+    .slice(0, LOSSES)
+  if (latest === undefined && active?.length !== 0) return null
   const count = rows.reduce((sum, row) => sum + row.count, 0)
+  const amounts = rows.flatMap(({ smallest, largest }) => [smallest ?? [], largest ?? []]).flat()
+  const [smallest, largest] = [Math.min(...amounts), Math.max(...amounts)]
+  const others = [...new Set([smallest, largest])].filter((one) => Number.isFinite(one) && one !== latest?.last)
   return (
-    <p className="why">
-      <span aria-hidden="true">⚠ </span>
-      Refused {counted(count, 'time')} in the last {HOURS} hours, last <Time at={latest.lastAt} ago />:{' '}
-      {REASONS[latest.code]}. On average {amount(askedOnAverage(rows) ?? 0)} units were asked for.
-    </p>
+    <div className="why">
+      {latest !== undefined && (
+        <p>
+          <span aria-hidden="true">⚠ </span>
+          Refused {counted(count, 'time')} in the last {HOURS} hours, last <Time at={latest.lastAt} ago />:{' '}
+          <b>{REASONS[latest.code]}</b>
+          {latest.last != null && <>, asked for {amount(latest.last)}</>}.
+          {count > 1 && amounts.length > 0 && (
+            <>
+              {' '}
+              {smallest === largest
+                ? `Each asked for ${amount(smallest)}.`
+                : `They asked for ${amount(smallest)} to ${amount(largest)}.`}
+            </>
+          )}
+        </p>
+      )}
+      {losses.length > 0 && (
+        <ul>
+          {losses.map((loss) => (
+            <li key={loss.quota.id}>
+              <Loss desk={desk} {...loss} />
+            </li>
+          ))}
+        </ul>
+      )}
+      {latest !== undefined && others.map((one) => <Fits key={one} desk={desk} owner={owner} wanted={one} />)}
+    </div>
   )
 }
 
-/**
- * Asks the service whether an amount would fit, and if not, when.
- * @param suggested what was refused, so that the answer stands there unasked
- */
-function WouldFit({ desk, owner, suggested }: { desk: Desk; owner: number; suggested: number }): ReactNode {
-  const [text, setText] = useState(String(suggested))
-  const [wanted, setWanted] = useState(suggested)
+interface LostQuota {
+  readonly quota: Quota
+  readonly what: 'deleted' | 'disabled' | 'expired'
+  readonly at: string
+  /** What brought it about, where somebody did and that is known. */
+  readonly change: Change | undefined
+}
+
+/** Since when a quota pays no more, and who saw to that. */
+function lossOf(quota: Quota, changes: readonly Change[]): LostQuota {
+  const { deletedAt, status, expireAt, updatedAt } = quota
+  const what = deletedAt !== undefined ? 'deleted' : status === 'disabled' ? 'disabled' : 'expired'
+  const change = changes.find(
+    ({ quotaId, action, after }) =>
+      quotaId === quota.id &&
+      (what === 'deleted'
+        ? action === 'delete'
+        : action === 'update' && (what === 'disabled' ? after.status === 'disabled' : after.expireAt === expireAt)),
+  )
+  const at = what === 'deleted' ? deletedAt : what === 'disabled' ? change?.at : expireAt
+  // An end that was set to the past is one from when it was set.
+  const since = what === 'expired' && change !== undefined && change.at > (at ?? '') ? change.at : at
+  return { quota, what, at: since ?? updatedAt, change }
+}
+
+function Loss({ desk, quota, what, at, change }: LostQuota & { desk: Desk }): ReactNode {
+  return (
+    <>
+      <QuotaLink channel={desk.name} id={quota.id} /> {quota.label !== null && <Label text={quota.label} />} (
+      {amount(quota.total)}, {kindOf(quota)}) is <b>{what}</b> since <Time at={at} ago />
+      {change !== undefined && (
+        <>
+          , by <b>{change.actor}</b> <Undo desk={desk} change={change} />
+        </>
+      )}
+    </>
+  )
+}
+
+/** Would an amount fit now, and if not, when? As a sentence. */
+function Fits({ desk, owner, wanted }: { desk: Desk; owner: number; wanted: number }): ReactNode {
   const asked = useQuery({
     queryKey: [desk.name, 'owner', owner, 'check', wanted],
     queryFn: ({ signal }) => desk.check(owner, wanted, signal),
   })
-  const value = Number(text)
-  const wrong = !Number.isInteger(value) || value < 1 || value > 1e12
-  const submit = (event: SubmitEvent): void => {
+  if (asked.error !== null) return <Failure error={asked.error} />
+  return asked.data === undefined ? null : <Verdict check={asked.data} />
+}
+
+/**
+ * Asks the service whether an amount would fit, and if not, when.
+ * @param suggested what was refused last, so that the answer stands there unasked
+ */
+function WouldFit({ desk, owner, suggested }: { desk: Desk; owner: number; suggested: number }): ReactNode {
+  const [text, setText] = useState(String(suggested))
+  const [wanted, setWanted] = useState(suggested)
+  const reading = readWhole(text, { min: 1, max: MOST })
+  const submit = (event: SubmitEvent<HTMLFormElement>): void => {
     event.preventDefault()
-    if (!wrong) setWanted(value)
+    if (reading.value === undefined) event.currentTarget.querySelector('input')?.focus()
+    else setWanted(reading.value)
   }
   return (
     <form className="would-fit" onSubmit={submit}>
-      <Field label="Would this many fit?" error={wrong ? 'a whole number from 1' : undefined} className="short">
-        {(ids) => <input {...ids} inputMode="numeric" value={text} onChange={(event) => setText(event.target.value)} />}
-      </Field>
+      <NumberField
+        label="Would this many fit?"
+        text={text}
+        reading={reading}
+        onText={setText}
+        error={reading.mistake}
+        className="short"
+      />
       <button type="submit">Ask</button>
       <div className="verdict" role="status">
-        {asked.error !== null ? (
-          <Failure error={asked.error} />
-        ) : (
-          asked.data !== undefined && <Verdict check={asked.data} />
-        )}
+        <Fits desk={desk} owner={owner} wanted={wanted} />
       </div>
     </form>
   )
@@ -181,7 +322,7 @@ function Verdict({ check: { allowed, requested, remaining, refillsAt } }: { chec
   )
 }
 
-function Holds({ desk, rows }: { desk: Desk; rows: readonly Operation[] }): ReactNode {
+function Holds({ desk, owner }: { desk: Desk; owner: number }): ReactNode {
   const queries = useQueryClient()
   const [releasing, setReleasing] = useState<Operation>()
   const [, tick] = useState(0)
@@ -191,9 +332,11 @@ function Holds({ desk, rows }: { desk: Desk; rows: readonly Operation[] }): Reac
   }, [])
   return (
     <>
-      <LedgerTable
+      <Ledger
         desk={desk}
-        rows={rows}
+        of={{ owner }}
+        state="reserved"
+        empty="Nothing is held."
         last={{
           head: 'Time left',
           cell: (hold) => (

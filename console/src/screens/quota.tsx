@@ -4,15 +4,15 @@ import { Link, useNavigate } from '@tanstack/react-router'
 import { type ReactNode, useEffect, useState } from 'react'
 import { ChangeTable } from './changes.tsx'
 import { draftName, EditForm } from './edit-form.tsx'
-import { LedgerTable } from './ledger-table.tsx'
+import { Ledger } from './ledger-table.tsx'
 import { kindOf } from './quotas.tsx'
 import { UsageByDay } from './usage-chart.tsx'
 import { type Desk, newKey, type Quota } from '../desk.ts'
 import { amount, HERE, Time, timeText } from '../format.tsx'
-import { announce, Badge, Confirm, Failure, Loaded, OwnerLink, Panel, Screen, UsageBar } from '../parts.tsx'
+import { announce, Badge, Confirm, Failure, Label, Loaded, OwnerLink, Panel, Screen, UsageBar } from '../parts.tsx'
 import type { QuotaSearch } from '../search.ts'
 import { type Resets, nextResets } from '../resets.ts'
-import { hasDraft } from '../use-draft.ts'
+import { draftOf } from '../use-draft.ts'
 
 const RESETS = 3
 
@@ -30,10 +30,14 @@ export function QuotaScreen({ desk, id, search }: { desk: Desk; id: number; sear
     >
       <Loaded of={asked}>
         {(quota) => (
-          <Record desk={desk} quota={quota} editing={search.edit === true || hasDraft(draftName(desk, id))} />
+          <Record
+            desk={desk}
+            quota={quota}
+            editing={search.edit === true || draftOf(draftName(desk, id)) !== undefined}
+          />
         )}
       </Loaded>
-      <History desk={desk} id={id} quota={asked.data} />
+      <History desk={desk} id={id} />
     </Screen>
   )
 }
@@ -72,9 +76,15 @@ function Record({ desk, quota, editing }: { desk: Desk; quota: Quota; editing: b
           <Fact name={desk.Owner}>
             <OwnerLink channel={desk.name} owner={quota.owner} />
           </Fact>
-          {desk.namesPerson && quota.person != null && <Fact name="User">{quota.person}</Fact>}
+          {desk.namesPerson && quota.person != null && (
+            <Fact name="User">
+              <Link to="/$channel/quotas" params={{ channel: desk.name }} search={{ person: quota.person }}>
+                User {quota.person}
+              </Link>
+            </Fact>
+          )}
           <Fact name="Label">
-            {quota.label === null ? <span className="muted">none</span> : <span className="label">{quota.label}</span>}
+            <Label text={quota.label} />
           </Fact>
           <Fact name="Type">{quota.quotaType === 1 ? 'total, until its end' : `cycle, ${kindOf(quota)}`}</Fact>
           <Fact name="Total">{amount(quota.total)}</Fact>
@@ -153,7 +163,6 @@ type Asking = 'disable' | 'enable' | 'reset' | 'delete'
 
 function Actions({ desk, quota }: { desk: Desk; quota: Quota }): ReactNode {
   const queries = useQueryClient()
-  const navigate = useNavigate()
   const [asking, setAsking] = useState<{ what: Asking; key: string }>()
   const ask = (what: Asking) => () => setAsking({ what, key: newKey() })
   const close = (): void => setAsking(undefined)
@@ -235,7 +244,6 @@ function Actions({ desk, quota }: { desk: Desk; quota: Quota }): ReactNode {
             // What is remembered of it must not go on standing there.
             await queries.resetQueries({ queryKey: [desk.name, 'quota', id] })
             await queries.invalidateQueries({ queryKey: [desk.name] })
-            await navigate({ to: '/$channel/quotas/$id', params: { channel: desk.name, id: String(id) }, search: {} })
           }}
         >
           <p>
@@ -288,19 +296,15 @@ function GoneQuota({ desk, id, error }: { desk: Desk; id: number; error: unknown
         It is deleted, of {desk.owner} <OwnerLink channel={desk.name} owner={asked.data.items[0]?.owner ?? 0} />.
         Restored, it is as it was.
       </p>
-      <History desk={desk} id={id} quota={undefined} />
+      <History desk={desk} id={id} />
     </Screen>
   )
 }
 
-function History({ desk, id, quota }: { desk: Desk; id: number; quota: Quota | undefined }): ReactNode {
+function History({ desk, id }: { desk: Desk; id: number }): ReactNode {
   const changes = useQuery({
     queryKey: [desk.name, 'changes', { quotaId: id }],
     queryFn: ({ signal }) => desk.changes({ quotaId: id }, signal),
-  })
-  const usage = useQuery({
-    queryKey: [desk.name, 'ledger', { quotaId: id }],
-    queryFn: ({ signal }) => desk.ledger({ quotaId: id, pageSize: 20 }, signal),
   })
   return (
     <>
@@ -313,16 +317,12 @@ function History({ desk, id, quota }: { desk: Desk; id: number; quota: Quota | u
         }
       >
         <Loaded of={changes} isEmpty={({ items }) => items.length === 0} empty="Nobody has changed it.">
-          {({ items }) => (
-            <ChangeTable desk={desk} rows={items} quotas={false} {...(quota === undefined ? {} : { undoIn: quota })} />
-          )}
+          {({ items }) => <ChangeTable desk={desk} rows={items} quotas={false} />}
         </Loaded>
       </Panel>
       <UsageByDay desk={desk} of={{ quotaId: id }} />
-      <Panel title="Usage" hint="The latest 20 operations that it paid for.">
-        <Loaded of={usage} isEmpty={({ items }) => items.length === 0} empty="Nothing was spent or held of it yet.">
-          {({ items }) => <LedgerTable desk={desk} rows={items} quotaId={id} />}
-        </Loaded>
+      <Panel title="Usage" hint="The operations that it paid for, newest first.">
+        <Ledger desk={desk} of={{ quotaId: id }} empty="Nothing was spent or held of it yet." />
       </Panel>
     </>
   )

@@ -1,10 +1,24 @@
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { type ReactNode, useState } from 'react'
-import type { Desk, Quota } from '../desk.ts'
+import { type Desk, given, type Quota } from '../desk.ts'
 import { amount, Time } from '../format.tsx'
-import { announce, Badge, Failure, Field, Loaded, OwnerLink, QuotaLink, Screen, Table, UsageBar } from '../parts.tsx'
+import {
+  announce,
+  Badge,
+  Failure,
+  Field,
+  Label,
+  Loaded,
+  NumberField,
+  OwnerLink,
+  QuotaLink,
+  Screen,
+  Table,
+  UsageBar,
+} from '../parts.tsx'
 import { STATUSES, type QuotasSearch } from '../search.ts'
+import { readId } from '../whole-number.ts'
 
 const PAGE_SIZE = 50
 /** Beyond, the service wants to be walked by id: a page so far down would have to count all rows before it. */
@@ -56,25 +70,21 @@ export function QuotaTable({
       columns={[
         {
           head: 'Quota',
-          cell: (quota) =>
-            quota.deletedAt === undefined ? (
-              <QuotaLink channel={desk.name} id={quota.id} row />
-            ) : (
-              <QuotaLink channel={desk.name} id={quota.id} row />
-            ),
+          cell: (quota) => <QuotaLink channel={desk.name} id={quota.id} row />,
           className: 'id',
         },
         ...(owners
-          ? [{ head: desk.Owner, cell: (quota: Quota) => <OwnerLink channel={desk.name} owner={quota.owner} /> }]
+          ? [
+              {
+                head: desk.Owner,
+                cell: (quota: Quota) => <OwnerLink channel={desk.name} owner={quota.owner} />,
+              },
+            ]
           : []),
-        {
-          head: 'Label',
-          cell: ({ label }) =>
-            label === null ? <span className="muted">–</span> : <span className="label">{label}</span>,
-        },
-        { head: 'Type', cell: kindOf },
+        { head: 'Label', cell: ({ label }) => <Label text={label} /> },
+        { head: 'Type', cell: kindOf, folds: true },
         { head: 'Usage', cell: (quota) => <UsageBar {...quota} />, className: 'wide' },
-        { head: 'Next', cell: (quota) => <NextEvent quota={quota} /> },
+        { head: 'Next', cell: (quota) => <NextEvent quota={quota} />, folds: true },
         {
           head: 'Status',
           cell: ({ status, deletedAt }) => <Badge status={deletedAt === undefined ? status : 'deleted'} />,
@@ -225,10 +235,12 @@ function Filters({
 }): ReactNode {
   const [owner, setOwner] = useState(filter.owner === undefined ? '' : String(filter.owner))
   const [label, setLabel] = useState(filter.label ?? '')
-  const wrong = owner !== '' && !/^[1-9]\d{0,15}$/.test(owner.trim())
+  const [person, setPerson] = useState(filter.person === undefined ? '' : String(filter.person))
+  const wrong = [owner, person].some((text) => text.trim() !== '' && readId(text).value === undefined)
   const typed = (): Filter => {
-    const { owner: _owner, label: _label, ...rest } = filter
-    return { ...rest, ...(owner.trim() === '' ? {} : { owner: Number(owner) }), ...(label === '' ? {} : { label }) }
+    const { owner: _owner, person: _person, label: _label, ...rest } = filter
+    const ids = given({ owner: readId(owner).value, person: readId(person).value })
+    return { ...rest, ...ids, ...(label === '' ? {} : { label }) }
   }
   return (
     <form
@@ -236,14 +248,14 @@ function Filters({
       aria-label="Filters"
       onSubmit={(event) => {
         event.preventDefault()
-        if (!wrong) onChange(typed())
+        if (wrong) event.currentTarget.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus()
+        else onChange(typed())
       }}
     >
-      <Field label={desk.Owner} error={wrong ? 'a number from 1' : undefined} className="short">
-        {(ids) => (
-          <input {...ids} inputMode="numeric" value={owner} onChange={(event) => setOwner(event.target.value)} />
-        )}
-      </Field>
+      <NumberField label={desk.Owner} className="short" text={owner} reading={readId(owner)} onText={setOwner} />
+      {desk.namesPerson && (
+        <NumberField label="User" className="short" text={person} reading={readId(person)} onText={setPerson} />
+      )}
       <Field label="Label begins with">
         {(ids) => <input {...ids} value={label} maxLength={120} onChange={(event) => setLabel(event.target.value)} />}
       </Field>

@@ -1,6 +1,6 @@
 import { type SubmitEvent, type ReactNode, useRef, useState } from 'react'
 import { Failure, Field } from '../parts.tsx'
-import { signIn } from '../session.ts'
+import { provider, signIn, signInByProvider } from '../session.ts'
 
 /**
  * Asks for a token. It goes nowhere but into the head of requests, and, if its owner wants that, into what the tab
@@ -26,11 +26,34 @@ export function SignInForm({ autoFocus = false, onDone }: { autoFocus?: boolean;
       field.current?.focus()
     })
   }
+  const byProvider = (): void => {
+    setBusy(true)
+    setError(undefined)
+    signInByProvider().catch((reason: unknown) => {
+      setBusy(false)
+      setError(reason)
+    })
+  }
   return (
     <form onSubmit={submit} className="sign-in">
+      {provider !== undefined && (
+        <div className="by-provider">
+          <button type="button" className="primary" onClick={byProvider} aria-disabled={busy} autoFocus={autoFocus}>
+            Sign in with {new URL(provider.issuer).host}
+          </button>
+          <p className="muted">or with a token</p>
+        </div>
+      )}
       <Field label="Token" hint="Your own one, so that the history of changes names you. It begins with qs_.">
         {(ids) => (
-          <input {...ids} ref={field} type="password" autoComplete="off" spellCheck={false} autoFocus={autoFocus} />
+          <input
+            {...ids}
+            ref={field}
+            type="password"
+            autoComplete="off"
+            spellCheck={false}
+            autoFocus={autoFocus && provider === undefined}
+          />
         )}
       </Field>
       <label className="check">
@@ -39,7 +62,7 @@ export function SignInForm({ autoFocus = false, onDone }: { autoFocus?: boolean;
       </label>
       {error !== undefined && <Failure error={error} />}
       <div className="actions">
-        <button type="submit" className="primary" aria-disabled={busy}>
+        <button type="submit" className={provider === undefined ? 'primary' : undefined} aria-disabled={busy}>
           {busy ? 'Signing in…' : 'Sign in'}
         </button>
       </div>

@@ -1,10 +1,11 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { type SubmitEvent, type ReactNode } from 'react'
+import { type SubmitEvent, type ReactNode, useRef, useState } from 'react'
 import { type Desk, newKey, type Quota } from '../desk.ts'
 import { amount, fromLocalInput, HERE, now, timeText, toLocalInput } from '../format.tsx'
-import { announce, Dialog, Failure, Field, fieldErrors } from '../parts.tsx'
+import { announce, Dialog, Failure, Field, fieldErrors, NumberField, useStillHere } from '../parts.tsx'
 import { MOST } from '../settings.ts'
-import { useDraft } from '../use-draft.ts'
+import { draftOf, useDraft } from '../use-draft.ts'
+import { readWhole } from '../whole-number.ts'
 
 type Until = 'cycle' | 'month' | 'other'
 
@@ -39,7 +40,8 @@ export function TopUp({
 }): ReactNode {
   const queries = useQueryClient()
   const cycle = active.find(({ quotaType }) => quotaType === 2)
-  const [draft, , setDraft, clear] = useDraft<Draft>(`${desk.name}/owners/${owner}/top-up`, () => ({
+  const name = `${desk.name}/owners/${owner}/top-up`
+  const [draft, , setDraft, clear] = useDraft<Draft>(name, () => ({
     total: '',
     label: 'Top-up',
     until: cycle === undefined ? 'month' : 'cycle',
@@ -48,45 +50,50 @@ export function TopUp({
   }))
   const until = draft.until === 'cycle' && cycle === undefined ? 'month' : draft.until
   const end = { cycle: cycle?.cycleResetAt ?? null, month: monthEnd(), other: fromLocalInput(draft.other) }[until]
+  const here = useStillHere()
+  const form = useRef<HTMLFormElement>(null)
+  const [tried, setTried] = useState(false)
+  const units = readWhole(draft.total, { min: 1, max: MOST })
   const save = useMutation({
-    mutationFn: async (total: number) =>
+    mutationFn: async ({ total, sent }: { total: number; sent: Draft }) =>
       desk.create(
         owner,
-        { quotaType: 1, total, expireAt: end, label: draft.label === '' ? null : draft.label },
-        draft.key,
+        { quotaType: 1, total, expireAt: end, label: sent.label === '' ? null : sent.label },
+        sent.key,
       ),
-    onSuccess: async ({ id, total }) => {
-      clear()
+    onSuccess: ({ id, total }, { sent }) => {
       announce(`${amount(total)} units are given, as quota ${id}.`)
-      onClose()
-      await queries.invalidateQueries({ queryKey: [desk.name] })
+      // What was typed since then is another top-up, and a dialog that was opened since then stays.
+      const same = (draftOf<Draft>(name)?.key ?? sent.key) === sent.key
+      if (same) clear()
+      if (same && here()) onClose()
+      void queries.invalidateQueries({ queryKey: [desk.name] })
+    },
+    onError: () => {
+      if (!here()) announce(`The top-up of ${desk.owner} ${owner} was not given. What you typed is kept.`)
     },
   })
-  const total = draft.total.trim() === '' ? NaN : Number(draft.total)
-  const good = Number.isInteger(total) && total >= 1 && total <= MOST && end !== null
   const told = fieldErrors(save.error)
+  const endMistake = until === 'other' && end === null ? 'when it ends' : undefined
   const submit = (event: SubmitEvent): void => {
     event.preventDefault()
-    if (good && !save.isPending) save.mutate(total)
+    setTried(true)
+    if (units.value === undefined || end === null)
+      requestAnimationFrame(() => form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus())
+    else if (!save.isPending) save.mutate({ total: units.value, sent: draft })
   }
   // A changed wish is another one: the old key stands for the old one.
   const set = (change: Partial<Draft>): void => setDraft({ ...draft, ...change, key: newKey() })
   return (
     <Dialog title={`Top up ${desk.owner} ${owner}`} onClose={onClose}>
-      <form onSubmit={submit} className="grid">
-        <Field
+      <form onSubmit={submit} className="grid" ref={form} noValidate>
+        <NumberField
           label="Units"
-          error={told['total'] ?? (draft.total !== '' && !(total >= 1) ? 'a whole number from 1' : undefined)}
-        >
-          {(ids) => (
-            <input
-              {...ids}
-              inputMode="numeric"
-              value={draft.total}
-              onChange={(event) => set({ total: event.target.value })}
-            />
-          )}
-        </Field>
+          text={draft.total}
+          reading={units}
+          onText={(total) => set({ total })}
+          error={told['total'] ?? (tried ? units.mistake : undefined)}
+        />
         <Field label="Label" error={told['label']}>
           {(ids) => (
             <input
@@ -111,7 +118,11 @@ export function TopUp({
             another time
           </Choice>
           {until === 'other' && (
-            <Field label="Ends" hint={`in your zone (${HERE})`} error={told['expireAt']}>
+            <Field
+              label="Ends"
+              hint={`in your zone (${HERE})`}
+              error={told['expireAt'] ?? (tried ? endMistake : undefined)}
+            >
               {(ids) => (
                 <input
                   {...ids}
@@ -125,8 +136,8 @@ export function TopUp({
         </fieldset>
         {save.error !== null && <Failure error={save.error} />}
         <div className="actions">
-          <button type="submit" className="primary" disabled={!good} aria-disabled={save.isPending}>
-            {save.isPending ? 'Working…' : good ? `Give ${amount(total)}` : 'Give'}
+          <button type="submit" className="primary" aria-disabled={save.isPending}>
+            {save.isPending ? 'Working…' : units.value === undefined ? 'Give' : `Give ${amount(units.value)}`}
           </button>
           <button
             type="button"

@@ -2,7 +2,11 @@ import { Ledger1790000000000 } from './1790000000000-ledger.js'
 import { BackOffice1795300000000 } from './1795300000000-back-office.js'
 import { PlainConsumes1795400000000 } from './1795400000000-plain-consumes.js'
 import { WritePlainConsumes1795400000001 } from './1795400000001-write-plain-consumes.js'
+import { Callers1795700000000 } from './1795700000000-callers.js'
 import { UsageTotals1795500000000 } from './1795500000000-usage-totals.js'
+import { LedgerGate1795800000000 } from './1795800000000-ledger-gate.js'
+import { RefusedAmounts1795810000000 } from './1795810000000-refused-amounts.js'
+import { Instances1795820000000 } from './1795820000000-instances.js'
 
 /** Every migration, oldest first. Append only: one that has been released is never edited. */
 export const MIGRATIONS = [
@@ -11,6 +15,10 @@ export const MIGRATIONS = [
   PlainConsumes1795400000000,
   WritePlainConsumes1795400000001,
   UsageTotals1795500000000,
+  Callers1795700000000,
+  LedgerGate1795800000000,
+  RefusedAmounts1795810000000,
+  Instances1795820000000,
 ]
 
 /**

@@ -28,6 +28,20 @@ describe('a fair queue', () => {
     expect(queue.take(9, 2)).toEqual([])
   })
 
+  it('passes over a party that may have no turn now, and keeps its place', () => {
+    const queue = new FairQueue<string>()
+    for (const item of ['a1', 'a2', 'b1', 'c1']) queue.push(item[0] ?? '', item)
+    expect(queue.takeOne((party) => party !== 'a')).toBe('b1')
+    expect(queue.takeOne((party) => party === 'd')).toBeUndefined()
+    expect(queue.takeOne(() => true)).toBe('a1')
+    expect(queue.size).toBe(2)
+    expect([queue.takeOne(() => true), queue.takeOne(() => true), queue.takeOne(() => true)]).toEqual([
+      'c1',
+      'a2',
+      undefined,
+    ])
+  })
+
   it('loses nothing, keeps the order of each party, and lets nobody wait for more than one round of the others', () => {
     const step = fc.oneof(
       fc.record({ party: fc.constantFrom('a', 'b', 'c', 'd') }),

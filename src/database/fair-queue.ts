@@ -54,17 +54,31 @@ export class FairQueue<T> {
       const round = rounds.get(party) ?? 0
       if (taken.length === most || round === mostOfOne) break
       rounds.set(party, round + 1)
-      taken.push(line.items[line.next] as T)
-      line.next += 1
-      this.lines.delete(party)
-      if (line.next === line.items.length) continue
-      if (line.next === MAX_TAKEN_KEPT) {
-        line.items.splice(0, line.next)
-        line.next = 0
-      }
-      this.lines.set(party, line)
+      taken.push(this.shift(party, line))
     }
-    this.count -= taken.length
     return taken
+  }
+
+  /**
+   * Takes one item out: that of the party whose turn it is among those that may have one now.
+   * @param may has a party its turn, or do the others come first?
+   */
+  takeOne(may: (party: string) => boolean): T | undefined {
+    for (const [party, line] of this.lines) if (may(party)) return this.shift(party, line)
+    return undefined
+  }
+
+  private shift(party: string, line: Line<T>): T {
+    const item = line.items[line.next] as T
+    this.count -= 1
+    line.next += 1
+    this.lines.delete(party)
+    if (line.next === line.items.length) return item
+    if (line.next === MAX_TAKEN_KEPT) {
+      line.items.splice(0, line.next)
+      line.next = 0
+    }
+    this.lines.set(party, line)
+    return item
   }
 }

@@ -1,0 +1,175 @@
+import { readFile, stat } from 'node:fs/promises'
+import { BlockList, isIP } from 'node:net'
+import { RE2JS } from 're2js'
+import { isAccountId, MAX_SENDER_LENGTH, type Accounts, type Payer } from './accounts.js'
+import type { Log } from './log.js'
+
+/** Bytes of the file, and lines of the kinds that are tried one after the other. */
+export const MAX_FILE_BYTES = 10_000_000
+export const MAX_PATTERNS = 100
+export const MAX_NETWORKS = 1_000
+/** Mistakes that are named; a file in the wrong format has one in every line. */
+const MAX_MISTAKES = 20
+/** Between two looks at the file, in milliseconds. */
+const LOOK_EVERY_MS = 2_000
+
+/** What a file says: exact addresses before domains before patterns, patterns in their order, narrow networks first. */
+export class AccountTable implements Accounts {
+  /** Addresses, and domains with their `@`, in lower case. */
+  private readonly names = new Map<string, number>()
+  private readonly patterns: { readonly pattern: RE2JS; readonly account: number }[] = []
+  private readonly networks: { readonly list: BlockList; readonly prefix: number; readonly account: number }[] = []
+
+  get size(): number {
+    return this.names.size + this.patterns.length + this.networks.length
+  }
+
+  /**
+   * Lines `SENDER ACCOUNT`; what begins with `#` is a comment. A sender is `user@example.org` or another login,
+   * `@example.org`, `/a pattern of RE2/` for the whole of it, or `192.0.2.0/24`.
+   * @throws Error with every mistake, each with its line
+   */
+  static parse(text: string): AccountTable {
+    const table = new AccountTable()
+    const mistakes: string[] = []
+    for (const [index, line] of text.split('\n').entries()) {
+      const trimmed = line.trim()
+      if (trimmed === '' || trimmed.startsWith('#')) continue
+      // Not at the first blank: a pattern may have some.
+      const [sender, id] = cutAtLastBlank(trimmed)
+      try {
+        if (!/^\d{1,16}$/.test(id) || !isAccountId(Number(id))) throw new Error(`"${id}" is no account id`)
+        table.add(sender.toLowerCase(), sender, Number(id))
+      } catch (error) {
+        mistakes.push(`line ${index + 1}: ${(error as Error).message}`)
+      }
+    }
+    if (table.size === 0 && mistakes.length === 0) mistakes.push('it names nobody')
+    if (mistakes.length > MAX_MISTAKES) mistakes.splice(MAX_MISTAKES, Infinity, 'and more')
+    if (mistakes.length > 0) throw new Error(mistakes.join('; '))
+    table.networks.sort((one, other) => other.prefix - one.prefix)
+    return table
+  }
+
+  async find({ kind, name }: Payer): Promise<number | undefined> {
+    if (name === '' || name.length > MAX_SENDER_LENGTH) return undefined
+    if (kind === 'network') {
+      const family = isIP(name) === 6 ? 'ipv6' : 'ipv4'
+      return isIP(name) === 0 ? undefined : this.networks.find(({ list }) => list.check(name, family))?.account
+    }
+    const lower = name.toLowerCase()
+    const at = lower.lastIndexOf('@')
+    return (
+      this.names.get(lower) ??
+      (at === -1 ? undefined : this.names.get(lower.slice(at))) ??
+      this.patterns.find(({ pattern }) => pattern.matches(name))?.account
+    )
+  }
+
+  private add(name: string, given: string, account: number): void {
+    if (given.length > 1 && given.startsWith('/') && given.endsWith('/')) {
+      if (this.patterns.length === MAX_PATTERNS) throw new Error(`more than ${MAX_PATTERNS} patterns`)
+      this.patterns.push({ pattern: RE2JS.compile(given.slice(1, -1), RE2JS.CASE_INSENSITIVE), account })
+      return
+    }
+    const [address = '', bits] = name.split('/')
+    const family = isIP(address)
+    if (family !== 0) {
+      if (this.networks.length === MAX_NETWORKS) throw new Error(`more than ${MAX_NETWORKS} networks`)
+      const most = family === 4 ? 32 : 128
+      const prefix = bits === undefined ? most : /^\d{1,3}$/.test(bits) ? Number(bits) : Infinity
+      if (prefix > most) throw new Error(`"${given}" is no network`)
+      const list = new BlockList()
+      list.addSubnet(address, prefix, family === 4 ? 'ipv4' : 'ipv6')
+      this.networks.push({ list, prefix, account })
+      return
+    }
+    if (name === '' || /\s/.test(name) || name.length > MAX_SENDER_LENGTH) throw new Error('it is not "SENDER ACCOUNT"')
+    if (this.names.has(name)) throw new Error(`"${given}" is there already`)
+    this.names.set(name, account)
+  }
+}
+
+/**
+ * The accounts of a file, which is read again when it changes: every other second, since a mounted file is replaced
+ * without a notice. What differs counts once it was seen twice, so that a file that is being written is not taken for
+ * one that lacks its end. A file that cannot be read or has mistakes changes nothing.
+ */
+export class AccountFile implements Accounts {
+  private timer: NodeJS.Timeout | undefined
+  /** What told the file's states apart: that of the last look, and the last that was decided about. */
+  private seen: string | undefined
+  private decided: string | undefined
+  private isStale = false
+
+  private constructor(
+    private readonly path: string,
+    private readonly log: Log,
+    private table: AccountTable,
+  ) {}
+
+  /** @throws Error the file cannot be used, and why */
+  static async open(path: string, log: Log): Promise<AccountFile> {
+    const state = await stateOf(path)
+    const file = new AccountFile(path, log, AccountTable.parse(await read(path)))
+    file.decided = state
+    file.timer = setInterval(() => void file.look(), LOOK_EVERY_MS).unref()
+    return file
+  }
+
+  /** Entries in force. */
+  get size(): number {
+    return this.table.size
+  }
+
+  /** Does the file say what cannot be used, so that the entries from before are in force? */
+  get stale(): boolean {
+    return this.isStale
+  }
+
+  find(payer: Payer): Promise<number | undefined> {
+    return this.table.find(payer)
+  }
+
+  close(): void {
+    clearInterval(this.timer)
+  }
+
+  /** @param atOnce without waiting for a second look: whoever asks for it has written the file */
+  async look(atOnce = false): Promise<void> {
+    const state = await stateOf(this.path)
+    const settled = atOnce || state === this.seen
+    this.seen = state
+    if (!settled || state === this.decided) return
+    this.decided = state
+    try {
+      this.table = AccountTable.parse(await read(this.path))
+      this.isStale = false
+      this.log.info({ file: this.path, entries: this.table.size }, 'the accounts were read again')
+    } catch (error) {
+      this.isStale = true
+      this.log.error({ file: this.path, error: (error as Error).message }, 'the accounts from before stay in force')
+    }
+  }
+}
+
+/** Differs where the file does, or what its name leads to. */
+async function stateOf(path: string): Promise<string> {
+  try {
+    const { ino, size, mtimeMs, ctimeMs } = await stat(path)
+    return [ino, size, mtimeMs, ctimeMs].join()
+  } catch (error) {
+    return (error as Error).message
+  }
+}
+
+async function read(path: string): Promise<string> {
+  const bytes = await readFile(path)
+  if (bytes.length > MAX_FILE_BYTES) throw new Error(`more than ${MAX_FILE_BYTES} bytes`)
+  return bytes.toString('utf8')
+}
+
+function cutAtLastBlank(text: string): [string, string] {
+  const at = Math.max(text.lastIndexOf(' '), text.lastIndexOf('\t'))
+  return [text.slice(0, Math.max(0, at)).trim(), text.slice(at + 1)]
+}

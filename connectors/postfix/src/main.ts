@@ -1,0 +1,116 @@
+import { readFile } from 'node:fs/promises'
+import type { AddressInfo } from 'node:net'
+import { AccountFile } from './account-file.js'
+import { AccountQuery } from './account-query.js'
+import { firstOf } from './accounts.js'
+import { Doubts } from './doubts.js'
+import { openLog } from './log.js'
+import { Metrics } from './metrics.js'
+import { type Readiness, serveOperations } from './operations.js'
+import { Policy } from './policy.js'
+import { PolicyServer } from './policy-server.js'
+import { readSettings, type Settings, SettingsError } from './settings.js'
+import { Spending, wordsOf } from './spending.js'
+
+/** How long the token of a file is good before the file is read again. */
+const TOKEN_GOOD_MS = 5_000
+/** How long a probe asks the service. */
+const PROBE_MS = 2_000
+/** At the end: how long doubts are looked at. Questions in hand have their own time. */
+const DOUBTS_GRACE_MS = 5_000
+
+async function main(): Promise<void> {
+  const settings = readSettings(process.env)
+  const metrics = new Metrics()
+  const { log, close: closeLog } = openLog(settings.logLevel, () => metrics.linesDropped.inc())
+
+  const { accountsFile, accountsDatabase } = settings
+  const file = accountsFile === undefined ? undefined : await openAccounts(accountsFile, log)
+  const query =
+    accountsDatabase === undefined
+      ? undefined
+      : new AccountQuery(accountsDatabase.url, accountsDatabase.query, accountsDatabase.cacheMs)
+  if (file !== undefined) {
+    metrics.gauge('quota_postfix_accounts', 'Entries of ACCOUNTS_FILE in force.', () => file.size)
+    metrics.gauge('quota_postfix_accounts_stale', '1: ACCOUNTS_FILE cannot be used as it is.', () => Number(file.stale))
+  }
+  process.on('SIGHUP', () => {
+    query?.forget()
+    void file?.look(true)
+  })
+
+  const spending = new Spending({ url: settings.quotaUrl, token: tokenOf(settings.quotaToken) })
+  const doubts = new Doubts(spending.client, log, metrics)
+  const accounts = firstOf([file, query].filter((source) => source !== undefined))
+  const policy = new Policy(settings.rules, accounts, spending, doubts, Date.now)
+  const server = new PolicyServer((question) => policy.decide(question), metrics, log, settings.maxConnections)
+  await server.listen(settings.listen)
+
+  let ending = false
+  const probe = once(async () => {
+    try {
+      await spending.client.me({ deadlineMs: PROBE_MS })
+      return undefined
+    } catch (error) {
+      return `the service cannot be asked: ${wordsOf(error)}`
+    }
+  })
+  const readiness: Readiness = async () => (ending ? 'ending' : probe())
+  const operations =
+    settings.metrics === undefined ? undefined : await serveOperations(settings.metrics, metrics.registry, readiness)
+  const end = async (signal: string): Promise<void> => {
+    if (ending) return
+    ending = true
+    log.info({ signal }, 'ending')
+    file?.close()
+    await server.close()
+    await doubts.close(DOUBTS_GRACE_MS)
+    await query?.close()
+    operations?.closeAllConnections()
+    log.info('the end')
+    await closeLog()
+    process.exit(0)
+  }
+  for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, (name: string) => void end(name))
+  log.info(
+    { listen: server.address, metrics: operations?.address() as AddressInfo | null | undefined, ...settings.rules },
+    'listening',
+  )
+  const trouble = await probe()
+  if (trouble !== undefined) log.error(trouble)
+}
+
+async function openAccounts(path: string, log: Parameters<typeof AccountFile.open>[1]): Promise<AccountFile> {
+  try {
+    return await AccountFile.open(path, log)
+  } catch (error) {
+    throw new SettingsError(`ACCOUNTS_FILE ${path}: ${(error as Error).message}\n`)
+  }
+}
+
+/** The token, that of a file read again after a while, so that it can be replaced. */
+function tokenOf(source: Settings['quotaToken']): () => Promise<string> {
+  if ('token' in source) return async () => source.token
+  let known: { token: Promise<string>; until: number } | undefined
+  return async () => {
+    if (known === undefined || known.until < performance.now())
+      known = {
+        token: readFile(source.file, 'utf8').then((text) => text.trim()),
+        until: performance.now() + TOKEN_GOOD_MS,
+      }
+    return known.token
+  }
+}
+
+/** Whoever asks while an answer is on its way shares it. */
+function once<Value>(ask: () => Promise<Value>): () => Promise<Value> {
+  let asked: Promise<Value> | undefined
+  return () => (asked ??= ask().finally(() => (asked = undefined)))
+}
+
+try {
+  await main()
+} catch (error) {
+  process.stderr.write(error instanceof SettingsError ? error.message : `${wordsOf(error)}\n`)
+  process.exit(1)
+}

@@ -1,0 +1,57 @@
+import { Counter, Gauge, Histogram, Registry } from 'prom-client'
+
+/** What is measured, in Prometheus' terms. */
+export class Metrics {
+  readonly registry = new Registry()
+  readonly questions = new Counter({
+    name: 'quota_postfix_questions_total',
+    help: 'Questions that were answered, by what was answered and why.',
+    labelNames: ['answer', 'reason'] as const,
+    registers: [this.registry],
+  })
+  readonly seconds = new Histogram({
+    name: 'quota_postfix_answer_seconds',
+    help: 'From a question until its answer.',
+    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
+    registers: [this.registry],
+  })
+  readonly connections = new Gauge({
+    name: 'quota_postfix_connections',
+    help: 'Connections of Postfix processes.',
+    registers: [this.registry],
+  })
+  readonly closed = new Counter({
+    name: 'quota_postfix_connections_closed_total',
+    help: 'Connections that were closed without an answer, by reason: too_many, malformed, slow, failed.',
+    labelNames: ['reason'] as const,
+    registers: [this.registry],
+  })
+  readonly doubts = new Gauge({
+    name: 'quota_postfix_doubts',
+    help: 'Deferred messages that may have been charged, to be looked up and refunded.',
+    registers: [this.registry],
+  })
+  readonly settled = new Counter({
+    name: 'quota_postfix_doubts_settled_total',
+    help: 'Doubts that ended, by outcome: refunded, not_charged, given_up.',
+    labelNames: ['outcome'] as const,
+    registers: [this.registry],
+  })
+  readonly linesDropped = new Counter({
+    name: 'quota_postfix_log_lines_dropped_total',
+    help: 'Lines of the log that were dropped, since nobody read them.',
+    registers: [this.registry],
+  })
+
+  /** @param read asked at each scrape */
+  gauge(name: string, help: string, read: () => number): void {
+    new Gauge({
+      name,
+      help,
+      registers: [this.registry],
+      collect() {
+        this.set(read())
+      },
+    })
+  }
+}

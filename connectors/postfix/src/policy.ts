@@ -1,0 +1,131 @@
+import { createHash } from 'node:crypto'
+import { type Accounts, type Payer, payerOf } from './accounts.js'
+import type { Doubts } from './doubts.js'
+import type { Question } from './question.js'
+import type { Charge, Outcome, Spending } from './spending.js'
+import { DUNNO, type Leniency, NO_QUOTA, refusal, unknownSender, unreachable } from './words.js'
+
+/** How long a question may take, in milliseconds. Postfix and its client wait meanwhile. */
+export const ANSWER_WITHIN_MS = 4_000
+/** How much of it may go by until the account is known. */
+const ACCOUNT_WITHIN_MS = 1_500
+const MAX_KEY_LENGTH = 200
+
+/** What the operator decides. */
+export interface Rules {
+  /** Who pays for messages without a login. */
+  readonly payerWithoutSasl: 'none' | 'sender' | 'network'
+  readonly unknownSender: Leniency
+  readonly unreachable: 'pass' | 'defer'
+  /** Ask at `RCPT` as well whether anything is left. */
+  readonly checkAtRcpt: boolean
+  /** Of the times in answers. */
+  readonly timeZone: string
+}
+
+/** An answer, and what the log and the metrics tell of it. */
+export interface Verdict {
+  /** An action of access(5). */
+  readonly action: string
+  readonly reason:
+    'not_asked' | 'fits' | 'exceeded' | 'no_quota' | 'unknown_sender' | 'unreachable' | 'in_doubt' | 'contradiction'
+  readonly payer?: string
+  readonly account?: number
+  /** Recipients that the account may still have. */
+  readonly remaining?: number
+  readonly key?: string
+  readonly error?: string
+}
+
+/** Decides what Postfix is answered. */
+export class Policy {
+  constructor(
+    private readonly rules: Rules,
+    private readonly accounts: Accounts,
+    private readonly spending: Pick<Spending, 'charge' | 'check'>,
+    private readonly doubts: Pick<Doubts, 'add' | 'has'>,
+    /** Milliseconds since 1970. */
+    private readonly now: () => number,
+  ) {}
+
+  /**
+   * Answers within `ANSWER_WITHIN_MS`.
+   * @throws Error the question lacks what a charge needs; there is no answer then
+   */
+  async decide(question: Question): Promise<Verdict> {
+    const final = question.state === 'END-OF-MESSAGE'
+    if (!final && !(this.rules.checkAtRcpt && question.state === 'RCPT')) return { action: DUNNO, reason: 'not_asked' }
+    if (final && (question.instance === '' || question.recipientCount < 1))
+      throw new Error('a message without instance or recipient_count: is this Postfix 2.3 or later?')
+    const until = performance.now() + ANSWER_WITHIN_MS
+    const payer = payerOf(question, this.rules.payerWithoutSasl)
+    let account: number | undefined
+    try {
+      account = await within(ACCOUNT_WITHIN_MS, this.accounts.find(payer))
+    } catch (error) {
+      return this.cannotAsk(payer, `the account is not known: ${(error as Error).message}`)
+    }
+    if (account === undefined)
+      return { action: unknownSender(this.rules.unknownSender), reason: 'unknown_sender', payer: payer.name }
+    const known = { payer: payer.name, account }
+    if (!final) return { ...known, ...this.answer(await this.spending.check(account, until), 1) }
+    const { recipientCount: amount, queueId } = question
+    const charge = { account, amount, key: keyOf(question), queueId }
+    return { ...known, key: charge.key, ...(await this.charge(charge, until)) }
+  }
+
+  private async charge(charge: Charge, until: number): Promise<Verdict> {
+    if (this.doubts.has(charge.key)) return { action: unreachable('defer'), reason: 'in_doubt' }
+    const outcome = await this.spending.charge(charge, until)
+    // What is deferred comes again as another message, and must not have been charged.
+    if (outcome.kind === 'unknown' && outcome.doubt && this.rules.unreachable === 'defer') this.doubts.add(charge)
+    return this.answer(outcome, charge.amount)
+  }
+
+  private answer(outcome: Outcome, requested: number): Verdict {
+    switch (outcome.kind) {
+      case 'fits':
+        return { action: DUNNO, reason: 'fits', remaining: outcome.remaining }
+      case 'exceeded': {
+        const { remaining, refillsAt } = outcome
+        const action = refusal({ requested, remaining, refillsAt }, this.now(), this.rules.timeZone)
+        return { action, reason: 'exceeded', remaining }
+      }
+      case 'no_quota':
+        return { action: NO_QUOTA, reason: 'no_quota' }
+      case 'contradiction':
+        // Not what else cannot be asked is answered: a message must not pass for the charge of another.
+        return { action: unreachable('defer'), reason: 'contradiction' }
+      case 'unknown':
+        return { action: unreachable(this.rules.unreachable), reason: 'unreachable', error: outcome.error }
+    }
+  }
+
+  private cannotAsk(payer: Payer, error: string): Verdict {
+    return { action: unreachable(this.rules.unreachable), reason: 'unreachable', payer: payer.name, error }
+  }
+}
+
+/**
+ * Names a message: Postfix's `instance` (process, microsecond, count) and the sender, readable where they fit into a
+ * key. The same question again, also over another connection, has the same.
+ */
+export function keyOf({ instance, sender }: Question): string {
+  const readable = `postfix:${instance}:${sender}`
+  if (readable.length <= MAX_KEY_LENGTH && /^[!-~]+$/.test(readable)) return readable
+  return `postfix#${createHash('sha256')
+    .update(JSON.stringify([instance, sender]))
+    .digest('hex')}`
+}
+
+async function within<Value>(ms: number, work: Promise<Value>): Promise<Value> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer within ${ms} ms`)), ms)
+  })
+  try {
+    return await Promise.race([work, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}

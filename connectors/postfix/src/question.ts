@@ -1,0 +1,108 @@
+/** A question of Postfix's, as far as it is looked at. Texts are as Postfix sends them; empty where it sent none. */
+export interface Question {
+  /** Where in the SMTP dialogue it is asked: `RCPT`, `DATA`, `END-OF-MESSAGE` and others. */
+  readonly state: string
+  /** The same for all questions about one message, and for no other message. */
+  readonly instance: string
+  readonly queueId: string
+  /** Address of the envelope; empty for bounces, too. */
+  readonly sender: string
+  /** Who has logged in. */
+  readonly saslUsername: string
+  /** IPv4 or IPv6. */
+  readonly clientAddress: string
+  /** Recipients that Postfix has accepted so far: 0 before `DATA`. */
+  readonly recipientCount: number
+}
+
+/** What came is no question. The protocol has no answer to that: the connection is to be closed. */
+export class MalformedQuestion extends Error {
+  override readonly name = 'MalformedQuestion'
+}
+
+/** Bytes of one line. The longest that Postfix sends are subjects of certificates. */
+export const MAX_LINE_BYTES = 8_192
+/** Lines of one question; Postfix 3.7 sends 30. */
+export const MAX_LINES = 200
+
+const REQUEST = 'smtpd_access_policy'
+const NEWLINE = 0x0a
+/** Attributes that are kept; all others are passed over. */
+const KEPT = new Set([
+  'request',
+  'protocol_state',
+  'instance',
+  'queue_id',
+  'sender',
+  'sasl_username',
+  'client_address',
+  'recipient_count',
+])
+
+/**
+ * Reads questions from the bytes of one connection (SMTPD_POLICY_README): lines `name=value`, an empty one at the end.
+ * It keeps one unfinished line and the few attributes that matter, whatever is sent.
+ */
+export class QuestionReader {
+  private rest: Buffer = Buffer.alloc(0)
+  private lines = 0
+  private readonly values = new Map<string, string>()
+
+  /** Has a question begun that is not complete? */
+  get unfinished(): boolean {
+    return this.lines > 0 || this.rest.length > 0
+  }
+
+  /**
+   * @returns the questions that are complete with these bytes, in order
+   * @throws MalformedQuestion what came before in the same bytes is lost with it
+   */
+  read(chunk: Buffer): Question[] {
+    const bytes = this.rest.length === 0 ? chunk : Buffer.concat([this.rest, chunk])
+    const questions: Question[] = []
+    let from = 0
+    for (;;) {
+      const end = bytes.indexOf(NEWLINE, from)
+      if ((end === -1 ? bytes.length : end) - from > MAX_LINE_BYTES)
+        throw new MalformedQuestion(`a line of more than ${MAX_LINE_BYTES} bytes`)
+      if (end === -1) break
+      const question = this.line(bytes.toString('utf8', from, end))
+      if (question !== undefined) questions.push(question)
+      from = end + 1
+    }
+    // A copy: the chunk may be a part of a larger buffer, which would be kept with it.
+    this.rest = Buffer.from(bytes.subarray(from))
+    return questions
+  }
+
+  private line(text: string): Question | undefined {
+    if (text === '') return this.finish()
+    this.lines += 1
+    if (this.lines > MAX_LINES) throw new MalformedQuestion(`more than ${MAX_LINES} lines`)
+    const at = text.indexOf('=')
+    if (at < 1 || text.includes('\0')) throw new MalformedQuestion('a line that is no name=value')
+    const name = text.slice(0, at)
+    if (KEPT.has(name)) this.values.set(name, text.slice(at + 1))
+    return undefined
+  }
+
+  private finish(): Question {
+    const value = (name: string): string => this.values.get(name) ?? ''
+    const count = value('recipient_count') || '0'
+    if (value('request') !== REQUEST) throw new MalformedQuestion(`no request=${REQUEST}`)
+    if (value('protocol_state') === '') throw new MalformedQuestion('no protocol_state')
+    if (!/^\d{1,12}$/.test(count)) throw new MalformedQuestion('a recipient_count that is none')
+    const question = {
+      state: value('protocol_state'),
+      instance: value('instance'),
+      queueId: value('queue_id'),
+      sender: value('sender'),
+      saslUsername: value('sasl_username'),
+      clientAddress: value('client_address'),
+      recipientCount: Number(count),
+    }
+    this.lines = 0
+    this.values.clear()
+    return question
+  }
+}

@@ -1,0 +1,118 @@
+import { readFileSync } from 'node:fs'
+import { LOG_LEVELS, type LogLevel } from './log.js'
+import type { Rules } from './policy.js'
+import type { Address } from './policy-server.js'
+
+/** What the environment says, checked. docs/postfix.md has a line for each. */
+export interface Settings {
+  readonly quotaUrl: string
+  readonly quotaToken: { readonly token: string } | { readonly file: string }
+  readonly listen: Address
+  /** Undefined: switched off. */
+  readonly metrics: Address | undefined
+  readonly accountsFile: string | undefined
+  readonly accountsDatabase: { readonly url: string; readonly query: string; readonly cacheMs: number } | undefined
+  readonly rules: Rules
+  readonly maxConnections: number
+  readonly logLevel: LogLevel
+}
+
+/** The configuration cannot be used; the message names every mistake. */
+export class SettingsError extends Error {}
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+/** @throws SettingsError */
+export function readSettings(environment: Environment): Settings {
+  const mistakes: string[] = []
+  const given = (name: string): string | undefined => {
+    const value = environment[name]?.trim()
+    return value === '' ? undefined : value
+  }
+  const read = <Value>(name: string, text: string | undefined, parse: (text: string) => Value): Value | undefined => {
+    try {
+      return text === undefined ? undefined : parse(text)
+    } catch (error) {
+      mistakes.push(`${name} ${(error as Error).message}`)
+      return undefined
+    }
+  }
+  const oneOf = <Word extends string>(name: string, words: readonly Word[], otherwise: Word): Word =>
+    read(name, given(name), (text) => {
+      const word = words.find((one) => one === text)
+      if (word === undefined) throw new Error(`must be one of ${words.join(', ')}`)
+      return word
+    }) ?? otherwise
+  const integer = (name: string, least: number, most: number, otherwise: number): number =>
+    read(name, given(name), (text) => {
+      if (!/^\d{1,9}$/.test(text) || Number(text) < least || Number(text) > most)
+        throw new Error(`must be an integer from ${least} to ${most}`)
+      return Number(text)
+    }) ?? otherwise
+  const required = (names: string): void => void mistakes.push(`${names} is required`)
+
+  const quotaUrl = read('QUOTA_URL', given('QUOTA_URL'), urlOf('http:', 'https:'))
+  if (given('QUOTA_URL') === undefined) required('QUOTA_URL')
+  const token = given('QUOTA_TOKEN')
+  const file = given('QUOTA_TOKEN_FILE')
+  if ((token === undefined) === (file === undefined)) required('one of QUOTA_TOKEN and QUOTA_TOKEN_FILE')
+
+  const accountsFile = given('ACCOUNTS_FILE')
+  const databaseUrl =
+    given('ACCOUNTS_DATABASE_URL') ??
+    read('ACCOUNTS_DATABASE_URL_FILE', given('ACCOUNTS_DATABASE_URL_FILE'), (path) => readFileSync(path, 'utf8').trim())
+  const url = read('ACCOUNTS_DATABASE_URL', databaseUrl, urlOf('mysql:', 'mariadb:'))
+  const query = given('ACCOUNTS_QUERY')
+  if (accountsFile === undefined && databaseUrl === undefined)
+    required('one of ACCOUNTS_FILE and ACCOUNTS_DATABASE_URL')
+  if (databaseUrl !== undefined && query === undefined) required('ACCOUNTS_QUERY, beside ACCOUNTS_DATABASE_URL,')
+  if (query !== undefined && !/:(?:user|local|domain)\b/.test(query))
+    mistakes.push('ACCOUNTS_QUERY must name :user, :local or :domain')
+  const cacheMs = integer('ACCOUNTS_CACHE_SECONDS', 0, 86_400, 60) * 1_000
+
+  const settings = {
+    quotaUrl: quotaUrl ?? '',
+    quotaToken: file === undefined ? { token: token ?? '' } : { file },
+    listen: read('LISTEN', given('LISTEN') ?? '127.0.0.1:10040', addressOf) ?? { path: '' },
+    metrics: read('METRICS_LISTEN', given('METRICS_LISTEN') ?? '127.0.0.1:10041', (text) =>
+      text === 'off' ? undefined : addressOf(text),
+    ),
+    accountsFile,
+    accountsDatabase: url === undefined || query === undefined ? undefined : { url, query, cacheMs },
+    rules: {
+      payerWithoutSasl: oneOf('PAYER_WITHOUT_SASL', ['none', 'sender', 'network'], 'none'),
+      unknownSender: oneOf('UNKNOWN_SENDER', ['pass', 'reject', 'defer'], 'defer'),
+      unreachable: oneOf('UNREACHABLE', ['defer', 'pass'], 'defer'),
+      checkAtRcpt: oneOf('CHECK_AT_RCPT', ['true', 'false'], 'false') === 'true',
+      timeZone: read('TIME_ZONE', given('TIME_ZONE') ?? 'UTC', zoneOf) ?? 'UTC',
+    },
+    maxConnections: integer('MAX_CONNECTIONS', 1, 100_000, 1_000),
+    logLevel: oneOf('LOG_LEVEL', LOG_LEVELS, 'info'),
+  }
+  if (mistakes.length > 0)
+    throw new SettingsError(`The configuration has mistakes:\n${mistakes.map((one) => `  - ${one}\n`).join('')}`)
+  return settings
+}
+
+function urlOf(...protocols: string[]): (text: string) => string {
+  return (text) => {
+    if (!URL.canParse(text) || !protocols.includes(new URL(text).protocol))
+      throw new Error(`must be a URL that begins with ${protocols.map((one) => `${one}//`).join(' or ')}`)
+    return text
+  }
+}
+
+function addressOf(text: string): Address {
+  if (text.startsWith('unix:/')) return { path: text.slice('unix:'.length) }
+  const [, host = '', port = ''] = /^(\[[\da-f:.]+\]|[\w.-]+):(\d{1,5})$/i.exec(text) ?? []
+  if (host === '' || Number(port) > 65_535) throw new Error('must be HOST:PORT, [IPV6]:PORT or unix:/PATH')
+  return { host: host.replace(/[[\]]/g, ''), port: Number(port) }
+}
+
+function zoneOf(text: string): string {
+  try {
+    return new Intl.DateTimeFormat('en', { timeZone: text }).resolvedOptions().timeZone
+  } catch {
+    throw new Error('must be a time zone, such as Europe/Berlin')
+  }
+}

@@ -1,0 +1,162 @@
+import { randomUUID } from 'node:crypto'
+import { type Attempt, isProblem, OutcomeUnknown, Problem, QuotaClient } from '@quota-service/client'
+
+/** How long one attempt may take, in milliseconds, so that a lost answer leaves time for another. */
+const ATTEMPT_MS = 2_000
+/** Time left below which nothing is sent any more. */
+const TOO_LATE_MS = 100
+/** Requests at the service at a time. */
+const MAX_AT_ONCE = 64
+
+/** A message to be paid. */
+export interface Charge {
+  readonly account: number
+  /** Recipients. */
+  readonly amount: number
+  /** Names the message; the same one is paid once. */
+  readonly key: string
+  /** For the log of the service. */
+  readonly queueId: string
+}
+
+/** What came of asking the service. */
+export type Outcome =
+  | { readonly kind: 'fits'; readonly remaining: number }
+  | { readonly kind: 'exceeded'; readonly remaining: number; readonly refillsAt: string | null }
+  | { readonly kind: 'no_quota' }
+  /** The message was charged already, with other recipients or to somebody else. */
+  | { readonly kind: 'contradiction' }
+  /** No answer that decides; `doubt`: the charge may have been made all the same. */
+  | { readonly kind: 'unknown'; readonly doubt: boolean; readonly error: string }
+
+/** Where the service is and how it is reached. */
+export interface Service {
+  readonly url: string
+  readonly token: () => Promise<string>
+}
+
+/** Asks the service, within a time that holds whatever happens. */
+export class Spending {
+  readonly client: QuotaClient
+  /** Calls under way, by request id: may an attempt have taken effect without our hearing of it? */
+  private readonly doubtful = new Map<string, boolean>()
+  /** Charges under way, so that a question repeated meanwhile shares the answer. */
+  private readonly inHand = new Map<string, Promise<Outcome>>()
+  private atOnce = 0
+  private readonly waiting = new Set<() => void>()
+
+  constructor({ url, token }: Service) {
+    this.client = new QuotaClient({
+      baseUrl: url,
+      token,
+      timeoutMs: ATTEMPT_MS,
+      onAttempt: (attempt) => this.watch(attempt),
+    })
+  }
+
+  /**
+   * Pays for a message, once for each key.
+   * @param until when there must be an outcome, by `performance.now()`
+   */
+  charge({ account, amount, key, queueId }: Charge, until: number): Promise<Outcome> {
+    const name = JSON.stringify([key, account, amount])
+    const known = this.inHand.get(name)
+    if (known !== undefined) return known
+    const outcome = this.ask(queueId, until, async (options) => {
+      const { ownerRemaining } = await this.client.mail.consume({ accountId: account, amount }, { ...options, key })
+      return { kind: 'fits', remaining: ownerRemaining }
+    }).finally(() => this.inHand.delete(name))
+    this.inHand.set(name, outcome)
+    return outcome
+  }
+
+  /** Would one more recipient fit? Takes nothing. */
+  check(account: number, until: number): Promise<Outcome> {
+    return this.ask('check', until, async (options) => {
+      const { allowed, remaining, refillsAt } = await this.client.mail.check({ accountId: account, amount: 1 }, options)
+      return allowed ? { kind: 'fits', remaining } : { kind: 'exceeded', remaining, refillsAt }
+    })
+  }
+
+  private async ask(
+    name: string,
+    until: number,
+    call: (options: { requestId: string; deadlineMs: number }) => Promise<Outcome>,
+  ): Promise<Outcome> {
+    if (!(await this.turn(until)))
+      return { kind: 'unknown', doubt: false, error: 'no time was left to ask the service' }
+    const requestId = `${name.replace(/[^\w.-]/g, '').slice(0, 64)}-${randomUUID()}`
+    this.doubtful.set(requestId, false)
+    try {
+      return await call({ requestId, deadlineMs: until - performance.now() })
+    } catch (error) {
+      // A refusal is the answer, whatever was lost before it: the same key would have been told of its success.
+      if (isProblem(error, 'quota_exceeded'))
+        return { kind: 'exceeded', remaining: error.remaining, refillsAt: error.refillsAt }
+      if (isProblem(error, 'no_active_quota')) return { kind: 'no_quota' }
+      if (isProblem(error, 'idempotency_key_reused')) return { kind: 'contradiction' }
+      const doubt = this.doubtful.get(requestId) === true
+      return { kind: 'unknown', doubt, error: `${wordsOf(error)} (request ${requestId})` }
+    } finally {
+      this.doubtful.delete(requestId)
+      const [next] = this.waiting
+      if (next === undefined) this.atOnce -= 1
+      else next()
+    }
+  }
+
+  /** Waits until there is room for a request. @returns false where there is none in time */
+  private async turn(until: number): Promise<boolean> {
+    const leftMs = until - performance.now() - TOO_LATE_MS
+    if (leftMs <= 0) return false
+    if (this.atOnce < MAX_AT_ONCE) {
+      this.atOnce += 1
+      return true
+    }
+    return new Promise<boolean>((resolve) => {
+      const end = (mine: boolean): void => {
+        clearTimeout(timer)
+        this.waiting.delete(take)
+        resolve(mine)
+      }
+      const take = (): void => end(true)
+      const timer = setTimeout(() => end(false), leftMs)
+      this.waiting.add(take)
+    })
+  }
+
+  private watch({ requestId, status, error }: Attempt): void {
+    const harmless = status === undefined ? neverSent(error) : status < 500
+    if (!harmless && this.doubtful.has(requestId)) this.doubtful.set(requestId, true)
+  }
+}
+
+/** What a call fails with before anything is sent. */
+const NEVER_SENT = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT']
+/** Causes of causes that are looked at. */
+const MAX_CAUSES = 5
+
+/** Was there no connection at all, so that nothing can have been done? */
+function neverSent(error: unknown): boolean {
+  return chainOf(error).some((one) => NEVER_SENT.includes(codeOf(one)))
+}
+
+/** An error in words, with its causes: `fetch failed` alone says nothing. */
+export function wordsOf(error: unknown): string {
+  if (error instanceof OutcomeUnknown) return wordsOf(error.cause)
+  if (!(error instanceof Error)) return String(error)
+  if (error instanceof Problem) return error.message
+  return chainOf(error)
+    .map((one) => (one.message === '' ? codeOf(one) : one.message))
+    .join(': ')
+}
+
+function chainOf(error: unknown): Error[] {
+  const chain: Error[] = []
+  for (let one = error; one instanceof Error && chain.length < MAX_CAUSES; one = one.cause) chain.push(one)
+  return chain
+}
+
+function codeOf(error: Error): string {
+  return 'code' in error ? String(error.code) : ''
+}

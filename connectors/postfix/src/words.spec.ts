@@ -1,0 +1,69 @@
+import { describe, expect, it } from '@jest/globals'
+import fc from 'fast-check'
+import { moment, pause, refusal, unknownSender, unreachable } from './words.js'
+
+const NOW = Date.parse('2026-11-23T12:00:00Z')
+
+describe('an answer', () => {
+  it('says when a message fits again', () => {
+    const shortage = { requested: 12, remaining: 3, refillsAt: '2026-12-01T00:00:00.000Z' }
+    expect(refusal(shortage, NOW, 'UTC')).toBe(
+      'DEFER_IF_PERMIT Sending quota exceeded: 12 recipients asked for, 3 left. This fits again in 8 days, on 1 December 2026 at 00:00 UTC',
+    )
+  })
+
+  it('is for ever where nobody but an administrator helps', () => {
+    expect(refusal({ requested: 1, remaining: 0, refillsAt: null }, NOW, 'UTC')).toBe(
+      'REJECT Sending quota exceeded: 1 recipient asked for, 0 left. Waiting does not help; please ask your administrator',
+    )
+  })
+
+  it.each([
+    [-5, 'in 1 second'],
+    [1, 'in 1 second'],
+    [1_001, 'in 2 seconds'],
+    [89_000, 'in 89 seconds'],
+    [90_000, 'in 2 minutes'],
+    [60 * 60_000, 'in 60 minutes'],
+    [89.5 * 60_000, 'in 90 minutes'],
+    [91 * 60_000, 'in 2 hours'],
+    [35.5 * 3_600_000, 'in 36 hours'],
+    [36 * 3_600_000, 'in 2 days'],
+    [365 * 86_400_000, 'in 365 days'],
+  ])('names %d ms as %s', (ms, words) => {
+    expect(pause(ms)).toBe(words)
+  })
+
+  it.each([
+    ['2026-12-01T00:00:00.000Z', 'UTC', '1 December 2026 at 00:00 UTC'],
+    ['2026-12-01T00:00:00.001Z', 'UTC', '1 December 2026 at 00:01 UTC'],
+    ['2026-11-30T23:00:00.000Z', 'Europe/Berlin', '1 December 2026 at 00:00 CET'],
+  ])('names %s in %s as %s', (at, zone, words) => {
+    expect(moment(Date.parse(at), zone)).toBe(words)
+  })
+
+  it('is one line of ASCII that a reply of SMTP has room for', () => {
+    const zones = fc.constantFrom('UTC', 'Asia/Kathmandu', 'America/St_Johns')
+    const units = fc.nat({ max: 10 ** 12 })
+    fc.assert(
+      fc.property(
+        units,
+        units,
+        fc.integer({ min: 0, max: 253_402_300_799_999 }),
+        zones,
+        (requested, remaining, at, zone) => {
+          const refillsAt = new Date(at).toISOString()
+          expect(refusal({ requested, remaining, refillsAt }, NOW, zone)).toMatch(/^DEFER_IF_PERMIT [ -~]{1,300}$/)
+        },
+      ),
+    )
+  })
+
+  it('to what cannot be asked is the setting', () => {
+    expect(unreachable('pass')).toBe('DUNNO')
+    expect(unreachable('defer')).toMatch(/^DEFER_IF_PERMIT /)
+    expect(unknownSender('pass')).toBe('DUNNO')
+    expect(unknownSender('reject')).toMatch(/^REJECT /)
+    expect(unknownSender('defer')).toMatch(/^DEFER_IF_PERMIT /)
+  })
+})

@@ -1,0 +1,82 @@
+/** What Postfix is answered: an action of access(5), with words for whoever sent the message. */
+export const DUNNO = 'DUNNO'
+
+/** A setting that decides where nothing else does. */
+export type Leniency = 'pass' | 'defer' | 'reject'
+
+const SECOND_MS = 1_000
+const MINUTE_MS = 60 * SECOND_MS
+const HOUR_MS = 60 * MINUTE_MS
+const DAY_MS = 24 * HOUR_MS
+
+/** Units, largest first, and from how many milliseconds on each is spoken of; below all of them it is seconds. */
+const UNITS = [
+  { name: 'day', ms: DAY_MS, from: 36 * HOUR_MS },
+  { name: 'hour', ms: HOUR_MS, from: 90 * MINUTE_MS },
+  { name: 'minute', ms: MINUTE_MS, from: 90 * SECOND_MS },
+]
+
+/** A refusal: what was asked for and what there is. */
+export interface Shortage {
+  /** Recipients of the message. */
+  readonly requested: number
+  /** Recipients that the account may still have. */
+  readonly remaining: number
+  /** RFC 3339: from when on it may fit; null where time alone does not help. */
+  readonly refillsAt: string | null
+}
+
+/**
+ * The answer to a message that the quota has no room for.
+ * @param now milliseconds since 1970
+ * @param timeZone an IANA name
+ */
+export function refusal({ requested, remaining, refillsAt }: Shortage, now: number, timeZone: string): string {
+  const asked = `${counted(requested, 'recipient')} asked for, ${remaining} left`
+  if (refillsAt === null)
+    return `REJECT Sending quota exceeded: ${asked}. Waiting does not help; please ask your administrator`
+  const at = Date.parse(refillsAt)
+  return `DEFER_IF_PERMIT Sending quota exceeded: ${asked}. This fits again ${pause(at - now)}, on ${moment(at, timeZone)}`
+}
+
+/** The answer to a message of an account without any quota. */
+export const NO_QUOTA = 'REJECT This account has no sending quota; please ask your administrator'
+
+/** The answer to a message that nobody is known to pay for. */
+export function unknownSender(setting: Leniency): string {
+  if (setting === 'pass') return DUNNO
+  const why = 'No sending quota is known for this sender; please ask your administrator'
+  return setting === 'reject' ? `REJECT ${why}` : `DEFER_IF_PERMIT ${why}`
+}
+
+/** The answer where the service, or what maps senders to accounts, cannot be asked. */
+export function unreachable(setting: 'pass' | 'defer'): string {
+  return setting === 'pass'
+    ? DUNNO
+    : 'DEFER_IF_PERMIT Sending quotas cannot be checked at the moment; please try again later'
+}
+
+/** How long from now on, rounded up: whoever comes back then does not come too early. */
+export function pause(ms: number): string {
+  const left = Math.max(SECOND_MS, ms)
+  const { name, ms: size } = UNITS.find(({ from }) => left >= from) ?? { name: 'second', ms: SECOND_MS }
+  return `in ${counted(Math.ceil(left / size), name)}`
+}
+
+/** A time in words, rounded up to the minute. */
+export function moment(at: number, timeZone: string): string {
+  return new Intl.DateTimeFormat('en-GB', {
+    timeZone,
+    day: 'numeric',
+    month: 'long',
+    year: 'numeric',
+    hour: '2-digit',
+    minute: '2-digit',
+    hourCycle: 'h23',
+    timeZoneName: 'short',
+  }).format(Math.ceil(at / MINUTE_MS) * MINUTE_MS)
+}
+
+function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`
+}

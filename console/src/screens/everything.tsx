@@ -1,0 +1,118 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import type { ReactNode } from 'react'
+import { ChangeTable } from './changes.tsx'
+import { LedgerTable } from './ledger-table.tsx'
+import { QuotaTable } from './quotas.tsx'
+import { ANYBODY, type Desk } from '../desk.ts'
+import { Loaded, Panel, Screen } from '../parts.tsx'
+import type { EverythingSearch } from '../search.ts'
+
+const ROWS = 5
+/** What an idempotency key, the name of a token and a request id may be made of; everything may be a label. */
+const KEY = /^[\x20-\x7e]{1,255}$/
+const NAME = /^[A-Za-z0-9._-]{1,64}$/
+const REQUEST = /^[A-Za-z0-9._-]{1,128}$/
+const LONGEST_LABEL = 120
+
+/** What bears a text that somebody has at hand: as a key, whoever sent it, as a label, as a name, as a request. */
+export function EverythingScreen({ desk, search: { q = '' } }: { desk: Desk; search: EverythingSearch }): ReactNode {
+  const key = [desk.name, 'everything', q]
+  const isLabel = q !== '' && Array.from(q).length <= LONGEST_LABEL && !/\p{Cc}/u.test(q)
+  const operations = useQuery({
+    queryKey: [...key, 'operations'],
+    queryFn: ({ signal }) => desk.ledger({ idempotencyKey: q, caller: ANYBODY }, signal),
+    enabled: KEY.test(q),
+  })
+  const quotas = useQuery({
+    queryKey: [...key, 'quotas'],
+    queryFn: ({ signal }) => desk.quotas({ label: q, page: 1, pageSize: ROWS }, signal),
+    enabled: isLabel,
+  })
+  const byName = useQuery({
+    queryKey: [...key, 'actor'],
+    queryFn: ({ signal }) => desk.changes({ actor: q, pageSize: ROWS }, signal),
+    enabled: NAME.test(q),
+  })
+  const byRequest = useQuery({
+    queryKey: [...key, 'request'],
+    queryFn: ({ signal }) => desk.changes({ requestId: q, pageSize: ROWS }, signal),
+    enabled: REQUEST.test(q),
+  })
+  const all = [operations, quotas, byName, byRequest]
+  const nothing =
+    all.every(({ isLoading, error }) => !isLoading && error === null) &&
+    all.every(({ data }) => data === undefined || data.items.length === 0)
+  return (
+    <Screen title="Search">
+      <p>
+        What is called <bdi className="label sought">{q}</bdi>, in {desk.title}:
+      </p>
+      {nothing && (
+        <div className="empty">
+          <p>
+            Nothing: no operation has this key, no quota has a label that begins so, and nobody of this name has changed
+            anything.
+          </p>
+          <p>
+            {desk.Owner}s are found by their number, quotas by # and theirs, operations by their whole identifier. Keys
+            of senders who have spent nothing for 31 days are found under <b>Operations</b>.
+          </p>
+        </div>
+      )}
+      <Found of={operations} title="Operations with this key">
+        {({ items }) => <LedgerTable desk={desk} rows={items} owners />}
+      </Found>
+      <Found of={quotas} title="Quotas whose label begins so">
+        {({ items, total }) => (
+          <>
+            <QuotaTable desk={desk} rows={items} caption="Quotas with this label" />
+            {total > items.length && (
+              <Link to="/$channel/quotas" params={{ channel: desk.name }} search={{ label: q }}>
+                All of them
+              </Link>
+            )}
+          </>
+        )}
+      </Found>
+      <Found of={byName} title={`Changes by ${q}`}>
+        {({ items, next }) => (
+          <>
+            <ChangeTable desk={desk} rows={items} brief />
+            {next !== null && (
+              <Link to="/$channel/changes" params={{ channel: desk.name }} search={{ actor: q }}>
+                All changes by {q}
+              </Link>
+            )}
+          </>
+        )}
+      </Found>
+      <Found of={byRequest} title="Changes of this request">
+        {({ items }) => <ChangeTable desk={desk} rows={items} brief />}
+      </Found>
+    </Screen>
+  )
+}
+
+/** A part of what was found; nothing where there is nothing. */
+function Found<T extends { readonly items: readonly unknown[] }>({
+  of,
+  title,
+  children,
+}: {
+  of: {
+    readonly data: T | undefined
+    readonly error: unknown
+    readonly isLoading: boolean
+    readonly refetch: () => unknown
+  }
+  title: string
+  children: (data: T) => ReactNode
+}): ReactNode {
+  if (!of.isLoading && of.error === null && (of.data === undefined || of.data.items.length === 0)) return null
+  return (
+    <Panel title={title}>
+      <Loaded of={of}>{children}</Loaded>
+    </Panel>
+  )
+}

@@ -1,0 +1,128 @@
+import type { DataSource, EntityTarget, QueryRunner } from 'typeorm'
+import type { DatabaseConfig } from '../config/config.js'
+import { connected, isAbsent } from './migrate.js'
+import type { Dialect } from './row-codec.js'
+import type { Transaction } from './unit-of-work.js'
+
+const TABLE = 'service_instance'
+/** Who said so within this time is there. Four times the pause between two words of an instance. */
+const PRESENT_SECONDS = 60
+/** Rows of those who have not been there for so long are removed. */
+const FORGOTTEN_SECONDS = 600
+/** The tables in which release 0.1.0, which says nothing of itself, records what it does. */
+const FIRST_RELEASE = { version: '0.1.0', tables: ['mail_act', 'sms_act'] } as const
+
+/** An instance that is there. */
+export interface Instance {
+  readonly name: string
+  readonly version: string
+  /** How long ago it was seen, in whole seconds of the store's clock. */
+  readonly secondsAgo: number
+}
+
+/** The store's clock, so that those of the hosts do not matter; `back` seconds ago. */
+function now(dialect: Dialect, back = 0): string {
+  return dialect === 'mysql'
+    ? `(UTC_TIMESTAMP(3) - INTERVAL ${back} SECOND)`
+    : `strftime('%Y-%m-%d %H:%M:%f', 'now', '-${back} seconds')`
+}
+
+/** Writes down that an instance is there, and forgets those that have long been gone. */
+export async function sayHere(transaction: Transaction, id: string, name: string, version: string): Promise<void> {
+  const { dialect } = transaction
+  await transaction.execute(`DELETE FROM ${TABLE} WHERE seen_at < ${now(dialect, FORGOTTEN_SECONDS)}`)
+  await transaction.execute(`REPLACE INTO ${TABLE} (id, name, version, seen_at) VALUES (?, ?, ?, ${now(dialect)})`, [
+    id,
+    name,
+    version,
+  ])
+}
+
+/** Writes down that an instance is there no more. */
+export async function sayGone(transaction: Transaction, id: string): Promise<void> {
+  await transaction.execute(`DELETE FROM ${TABLE} WHERE id = ?`, [id])
+}
+
+/**
+ * The instances that have been there within the last minute, the oldest version first; among them any of release
+ * 0.1.0, which is known by what it wrote. One of those that has consumed and reserved nothing for a minute is not seen.
+ */
+export async function instancesHere(
+  config: DatabaseConfig,
+  entities: readonly EntityTarget<unknown>[],
+): Promise<Instance[]> {
+  if (isAbsent(config)) return []
+  return connected(config, entities, async (dataSource, runner) => {
+    const found = [...(await named(dataSource, runner)), ...(await ofFirstRelease(dataSource, runner))]
+    return found.sort((a, b) => compareVersions(a.version, b.version) || (a.name < b.name ? -1 : 1))
+  })
+}
+
+/** Negative where the first version is the older one, 0 where both are the same release. */
+export function compareVersions(first: string, second: string): number {
+  const [a, b] = [first, second].map((version) => version.split(/\D+/).map(Number)) as [number[], number[]]
+  for (const part of [0, 1, 2]) {
+    const difference = (a[part] ?? 0) - (b[part] ?? 0)
+    if (difference !== 0) return difference
+  }
+  return 0
+}
+
+function dialectOf(dataSource: DataSource): Dialect {
+  return dataSource.options.type === 'better-sqlite3' ? 'sqlite' : 'mysql'
+}
+
+/** Milliseconds since 1970 of a time in the store, or of its clock. */
+function milliseconds(dialect: Dialect, time: string): string {
+  return dialect === 'mysql'
+    ? `TIMESTAMPDIFF(MICROSECOND, '1970-01-01', ${time}) DIV 1000`
+    : `CAST((julianday(${time}) - 2440587.5) * 86400000 AS INTEGER)`
+}
+
+async function named(dataSource: DataSource, runner: QueryRunner): Promise<Instance[]> {
+  if (!(await runner.hasTable(TABLE))) return []
+  const dialect = dialectOf(dataSource)
+  const ago = `${milliseconds(dialect, now(dialect))} - ${milliseconds(dialect, 'seen_at')}`
+  const rows = (await runner.query(
+    `SELECT name, version, ${ago} AS ago FROM ${TABLE} WHERE seen_at >= ${now(dialect, PRESENT_SECONDS)}`,
+  )) as { name: string; version: string; ago: string | number }[]
+  return rows.map(({ name, version, ago: elapsed }) => ({ name, version, secondsAgo: seconds(Number(elapsed)) }))
+}
+
+/**
+ * What 0.1.0 alone writes: a `default_amount` for a consume or a reserve, whose amount is never absent. Acts are found
+ * by their ids, which begin with their time.
+ */
+async function ofFirstRelease(dataSource: DataSource, runner: QueryRunner): Promise<Instance[]> {
+  const dialect = dialectOf(dataSource)
+  const [clock] = (await runner.query(`SELECT ${milliseconds(dialect, now(dialect))} AS now`)) as [{ now: string }]
+  const present = Number(clock.now)
+  const found = new Map<string, Instance>()
+  for (const table of FIRST_RELEASE.tables) {
+    if (!(await runner.hasTable(table))) continue
+    const rows = (await runner.query(
+      `SELECT id, caller FROM ${table} WHERE id >= ? AND kind IN ('consume', 'reserve') AND default_amount IS NOT NULL ` +
+        'ORDER BY id DESC LIMIT 1',
+      [idOf(present - PRESENT_SECONDS * 1000)],
+    )) as { id: string; caller: string }[]
+    for (const { id, caller } of rows) {
+      const name = `what consumed for "${caller}" (${table} ${id})`
+      found.set(name, { name, version: FIRST_RELEASE.version, secondsAgo: seconds(present - timeOf(id)) })
+    }
+  }
+  return [...found.values()]
+}
+
+/** Before every UUIDv7 of this time. */
+function idOf(milliseconds: number): string {
+  const digits = Math.max(0, milliseconds).toString(16).padStart(12, '0')
+  return `${digits.slice(0, 8)}-${digits.slice(8)}`
+}
+
+function timeOf(id: string): number {
+  return Number.parseInt(id.replace('-', '').slice(0, 12), 16)
+}
+
+function seconds(milliseconds: number): number {
+  return Math.max(0, Math.round(milliseconds / 1000))
+}

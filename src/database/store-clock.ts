@@ -1,0 +1,135 @@
+import { Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common'
+import { type Clock, SEEN_TO_STAY_MS, SystemClock } from '../clock/clock.js'
+import { type Followed, FollowedClock, STEP_MS, type TimeSample } from '../clock/followed-clock.js'
+import type { Instant } from '../quota/instant.js'
+import { instantFromStore } from './column.js'
+import type { Transaction, UnitOfWork } from './unit-of-work.js'
+
+/** Between two samples, in milliseconds: each is one statement that reads no row. */
+const EVERY_MS = 2_000
+/** Samples at the start, of which the one with the shortest way decides. */
+const FIRST_SAMPLES = 3
+/** The log tells of steps at most so often. */
+const TOLD_AGAIN_MS = 60_000
+
+/** The present as the store itself says: the server's clock, or with SQLite the host's. */
+export async function presentOf(transaction: Transaction): Promise<Instant> {
+  const [row] = await transaction.rows(
+    transaction.dialect === 'mysql'
+      ? 'SELECT UTC_TIMESTAMP(3) AS present'
+      : "SELECT strftime('%Y-%m-%d %H:%M:%f', 'now') AS present",
+  )
+  return instantFromStore(String(row?.['present']))
+}
+
+/**
+ * The one clock: that of the database's server, which all instances share. It is asked in the background; requests
+ * never wait for it. With SQLite it is the host's.
+ */
+export class StoreClock extends FollowedClock implements OnApplicationBootstrap, OnModuleDestroy {
+  private readonly logger = new Logger('Clock')
+  private timer: NodeJS.Timeout | undefined
+  private running: Promise<void> | undefined
+  private toldAt = -Infinity
+  private stepTold = false
+  private hostTold = false
+  /** Told when the store's time is found to have stepped; at most one. */
+  onStep: (() => void) | undefined
+
+  private constructor(
+    private readonly work: UnitOfWork,
+    private readonly host: Clock,
+  ) {
+    super()
+  }
+
+  /** A clock that knows the store's time already. @throws where the store cannot be asked */
+  static async of(work: UnitOfWork, host: Clock = new SystemClock()): Promise<StoreClock> {
+    const clock = new StoreClock(work, host)
+    for (let n = 0; n < FIRST_SAMPLES; n += 1) clock.follow(await clock.sample())
+    return clock
+  }
+
+  /** How far this machine's clock is ahead of this one, in milliseconds. */
+  get hostOffsetMs(): number {
+    return this.host.now() - this.now()
+  }
+
+  onApplicationBootstrap(): void {
+    this.compareHost()
+    this.timer = setInterval(() => {
+      this.running ??= this.ask()
+        // A store that is away is told of by whoever uses it; the clock goes on by itself, and is not steady.
+        .catch(() => undefined)
+        .finally(() => {
+          this.running = undefined
+        })
+    }, EVERY_MS)
+    this.timer.unref()
+  }
+
+  async onModuleDestroy(): Promise<void> {
+    clearInterval(this.timer)
+    await this.running
+  }
+
+  private async ask(): Promise<void> {
+    const followed = this.follow(await this.sample())
+    if (followed.what === 'stepped') this.onStep?.()
+    this.tell(followed)
+    this.compareHost()
+  }
+
+  private async sample(): Promise<TimeSample> {
+    // The wait for a connection is no part of it.
+    return this.work.read(async (transaction) => {
+      const sent = performance.now()
+      const at = await presentOf(transaction)
+      return { sent, received: performance.now(), at }
+    })
+  }
+
+  private tell(followed: Followed): void {
+    switch (followed.what) {
+      case 'agrees':
+        return
+      case 'returned':
+        if (this.stepTold) this.logger.warn("the database's time is back where it was")
+        this.stepTold = false
+        return
+      case 'adopted':
+        this.stepTold = false
+        this.logger.error(
+          `the database's time has stayed ${apart(followed.apartMs)} for ${SEEN_TO_STAY_MS / 1000} s and is taken over`,
+        )
+        return
+      case 'stepped': {
+        const now = performance.now()
+        // Two nodes of a cluster, asked in turn, would tell every time.
+        if (now - this.toldAt < TOLD_AGAIN_MS) return
+        this.toldAt = now
+        this.stepTold = true
+        this.logger.error(
+          `the database's time has stepped: it is ${apart(followed.apartMs)}. It is taken over once it has stayed for ${SEEN_TO_STAY_MS / 1000} s; until then ` +
+            'time goes on as before, and nothing is swept, added up or removed. Look at the clock of the database server, or of its nodes',
+        )
+      }
+    }
+  }
+
+  private compareHost(): void {
+    const offset = this.hostOffsetMs
+    const far = Math.abs(offset) > STEP_MS
+    if (far && !this.hostTold) {
+      this.logger.warn(
+        `this machine's clock is ${apart(offset)} than the database's, which counts. Times of the log are this machine's`,
+      )
+    }
+    this.hostTold = far
+  }
+}
+
+function apart(milliseconds: number): string {
+  const seconds = (Math.abs(milliseconds) / 1000).toFixed(1)
+  return `${seconds} s ${milliseconds > 0 ? 'later' : 'earlier'}`
+}

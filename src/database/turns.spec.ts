@@ -1,0 +1,92 @@
+import { describe, expect, it } from '@jest/globals'
+import { Turns } from './turns.js'
+
+const LONG_MS = 60_000
+const later = (): number => performance.now() + LONG_MS
+const turn = async (): Promise<void> => new Promise(setImmediate)
+
+/** Work that ends when it is told to; says in which order it began. */
+function bench(places: number) {
+  const turns = new Turns(places)
+  const began: string[] = []
+  const ends = new Map<string, (error?: Error) => void>()
+  const want = async (name: string, deadline = later()): Promise<string> =>
+    turns.run(name.charAt(0), deadline, async () => {
+      began.push(name)
+      await new Promise<void>((resolve, reject) => {
+        ends.set(name, (error) => (error === undefined ? resolve() : reject(error)))
+      })
+      return name
+    })
+  const end = async (name: string, error?: Error): Promise<void> => {
+    ends.get(name)!(error)
+    await turn()
+    await turn()
+  }
+  return { turns, began, want, end }
+}
+
+describe('turns', () => {
+  it('let work begin while there is a place, but never leave one party all of them', async () => {
+    const { turns, began, want } = bench(4)
+    for (const name of ['a1', 'a2', 'a3', 'a4', 'a5']) void want(name)
+    expect(began).toEqual(['a1', 'a2', 'a3'])
+    void want('b1')
+    expect(began).toEqual(['a1', 'a2', 'a3', 'b1'])
+    expect(turns.size).toBe(2)
+  })
+
+  it('go from party to party, whoever came first', async () => {
+    const { began, want, end } = bench(1)
+    for (const name of ['a1', 'a2', 'a3', 'b1', 'c1', 'b2']) void want(name)
+    for (const name of ['a1', 'a2', 'b1', 'c1', 'a3', 'b2']) await end(name)
+    expect(began).toEqual(['a1', 'a2', 'b1', 'c1', 'a3', 'b2'])
+  })
+
+  it('go on after work that failed', async () => {
+    const { began, want, end } = bench(1)
+    const failing = want('a1')
+    const next = want('b1')
+    await Promise.all([expect(failing).rejects.toThrow('gone'), end('a1', new Error('gone'))])
+    expect(began).toEqual(['a1', 'b1'])
+    await end('b1')
+    expect(await next).toBe('b1')
+  })
+
+  it('give the event loop away between two pieces of work where there is one place', async () => {
+    const turns = new Turns(1)
+    const order: string[] = []
+    const all = ['a', 'b', 'c'].map(async (party) =>
+      turns.run(party, later(), async () => {
+        order.push(party)
+        setImmediate(() => order.push('others'))
+      }),
+    )
+    await Promise.all(all)
+    expect(order.slice(0, 5)).toEqual(['a', 'others', 'b', 'others', 'c'])
+  })
+
+  it('are waited for until the deadline, and then pass to the next', async () => {
+    const { turns, began, want, end } = bench(1)
+    void want('a1')
+    await expect(want('b1', performance.now() + 5)).rejects.toMatchObject({
+      code: 'unavailable',
+      reason: 'database_turn',
+    })
+    const other = want('c1')
+    await end('a1')
+    expect(began).toEqual(['a1', 'c1'])
+    await end('c1')
+    expect(await other).toBe('c1')
+    expect(turns.size).toBe(0)
+  })
+
+  it('refuse at once what one party wants beyond a thousand', async () => {
+    const { turns, want } = bench(1)
+    // Their turns never come, which is told after this test.
+    const waiting = Array.from({ length: 1_001 }, async (_, n) => want(`a${n}`).catch(() => undefined))
+    await expect(want('a1001')).rejects.toMatchObject({ reason: 'database_turn' })
+    waiting.push(want('b1').catch(() => undefined))
+    expect([turns.size, waiting.length]).toEqual([1_001, 1_002])
+  })
+})

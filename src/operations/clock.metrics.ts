@@ -1,0 +1,36 @@
+import { Inject, Injectable } from '@nestjs/common'
+import { Counter, Gauge, type Registry } from 'prom-client'
+import { Clock } from '../clock/clock.js'
+import { StoreClock } from '../database/store-clock.js'
+import { METRICS_REGISTRY } from '../metrics/metrics.js'
+
+/** Shows how this machine's clock and the database's differ, and whether the latter is believed. */
+@Injectable()
+export class ClockMetrics {
+  constructor(@Inject(METRICS_REGISTRY) registry: Registry, clock: Clock) {
+    const registers = [registry]
+    new Gauge({
+      name: 'clock_steady',
+      help: "1 while the database's time has been seen to stay; 0 after a start, a step or an outage, while nothing is swept, added up or removed.",
+      registers,
+      collect() {
+        this.set(clock.steady ? 1 : 0)
+      },
+    })
+    if (!(clock instanceof StoreClock)) return
+    new Gauge({
+      name: 'clock_host_offset_seconds',
+      help: "How far this machine's clock is ahead of the time that counts, which is the database's; negative where it is behind.",
+      registers,
+      collect() {
+        this.set(clock.hostOffsetMs / 1000)
+      },
+    })
+    const steps = new Counter({
+      name: 'clock_steps_total',
+      help: "How often the database's time was found to have stepped by more than two seconds.",
+      registers,
+    })
+    clock.onStep = () => steps.inc()
+  }
+}

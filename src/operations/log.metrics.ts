@@ -1,0 +1,28 @@
+import { Inject, Injectable } from '@nestjs/common'
+import { Counter, type Registry } from 'prom-client'
+import { METRICS_REGISTRY } from '../metrics/metrics.js'
+import type { Stdout } from './stdout.js'
+
+/** Measures what of the log is lost. */
+@Injectable()
+export class LogMetrics {
+  private stdout: Pick<Stdout, 'dropped'> = { dropped: 0 }
+
+  constructor(@Inject(METRICS_REGISTRY) registry: Registry) {
+    const dropped = () => this.stdout.dropped
+    new Counter({
+      name: 'log_lines_dropped_total',
+      help: 'Lines of the log that were dropped because whoever reads it had stopped.',
+      registers: [registry],
+      collect() {
+        this.reset()
+        this.inc(dropped())
+      },
+    })
+  }
+
+  /** Names the output to be measured. */
+  watch(stdout: Pick<Stdout, 'dropped'>): void {
+    this.stdout = stdout
+  }
+}

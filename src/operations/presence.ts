@@ -1,0 +1,56 @@
+import { randomUUID } from 'node:crypto'
+import { hostname } from 'node:os'
+import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common'
+import { sayGone, sayHere } from '../database/instances.js'
+import { UnitOfWork } from '../database/unit-of-work.js'
+import { VERSION } from '../version/version.js'
+
+const EVERY_MS = 15_000
+
+/**
+ * Writes down in the store that this instance is here, and which version it is, so that `npm run migrate -- --finish`
+ * knows who could not stand what it does.
+ */
+@Injectable()
+export class Presence implements OnApplicationBootstrap, OnModuleDestroy {
+  private readonly logger = new Logger('Presence')
+  private readonly id = randomUUID()
+  private readonly name = `${hostname().slice(0, 100)} (pid ${process.pid})`
+  private timer: NodeJS.Timeout | undefined
+  private telling: Promise<void> | undefined
+  private told = true
+
+  constructor(private readonly work: UnitOfWork) {}
+
+  /** From the first request on it is known to be here. */
+  async onApplicationBootstrap(): Promise<void> {
+    await this.tell()
+    this.timer = setInterval(() => {
+      this.telling ??= this.tell().finally(() => {
+        this.telling = undefined
+      })
+    }, EVERY_MS)
+    this.timer.unref()
+  }
+
+  async onModuleDestroy(): Promise<void> {
+    clearInterval(this.timer)
+    await this.telling
+    // Else it is forgotten after a minute.
+    if (this.work.reach === 'all')
+      await this.work.write(async (transaction) => sayGone(transaction, this.id)).catch(() => undefined)
+  }
+
+  /** Never rejects. */
+  private async tell(): Promise<void> {
+    // While the database is known to be away, that is told once and by others.
+    if (this.work.reach !== 'all') return
+    try {
+      await this.work.write(async (transaction) => sayHere(transaction, this.id, this.name, VERSION))
+      this.told = true
+    } catch (error) {
+      if (this.told) this.logger.warn(`could not be written down in service_instance, trying again: ${String(error)}`)
+      this.told = false
+    }
+  }
+}

@@ -1,0 +1,38 @@
+import { Inject, Injectable } from '@nestjs/common'
+import { Counter, type Registry } from 'prom-client'
+import { principalLabel } from '../auth/principal.js'
+import { type ServiceError, UNAVAILABLE_REASONS } from '../error/service-error.js'
+import { METRICS_REGISTRY } from '../metrics/metrics.js'
+
+/**
+ * Counts what was refused, by whom it was asked and why. Every label is of a closed set: codes, reasons, and the names
+ * of the configured tokens.
+ */
+@Injectable()
+export class RefusalMetrics {
+  private readonly refusals: Counter<'principal' | 'code'>
+  private readonly unavailable: Counter<'reason'>
+
+  constructor(@Inject(METRICS_REGISTRY) registry: Registry) {
+    const registers = [registry]
+    this.refusals = new Counter({
+      name: 'http_refusals_total',
+      help: 'Requests that were answered with a problem, by principal and code of the problem; without a principal where the caller is not known.',
+      labelNames: ['principal', 'code'],
+      registers,
+    })
+    this.unavailable = new Counter({
+      name: 'http_unavailable_total',
+      help: 'Requests that were answered 503, by reason.',
+      labelNames: ['reason'],
+      registers,
+    })
+    for (const reason of UNAVAILABLE_REASONS) this.unavailable.inc({ reason }, 0)
+  }
+
+  /** Counts a request that was refused. */
+  refused(principal: string | undefined, { code, reason }: Pick<ServiceError, 'code' | 'reason'>): void {
+    this.refusals.inc(principal === undefined ? { code } : { principal: principalLabel(principal), code })
+    if (reason !== undefined) this.unavailable.inc({ reason })
+  }
+}

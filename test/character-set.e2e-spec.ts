@@ -1,0 +1,147 @@
+import { afterAll, beforeAll, describe, expect } from '@jest/globals'
+import { DataSource } from 'typeorm'
+import { dataSourceOptions } from '../src/database/data-source-options.js'
+import { migrate } from '../src/database/migrate.js'
+import { MIGRATIONS } from '../src/database/migrations/index.js'
+import { ENTITIES } from '../src/entities.js'
+import { TestApp } from './support/app.js'
+import { MAIL_API, SMS_API } from './support/channel-api.js'
+import { type Body, bodyOf } from './support/quota-api.js'
+import { it } from './support/scoped.js'
+import { onEveryStore, type Store, type StoreKind } from './support/store.js'
+
+/** A database's default, when the first tables are made and when the later ones are. */
+const DEFAULTS: Readonly<Record<string, readonly [string, string]>> = {
+  latin1: ['latin1', 'latin1'],
+  'latin1, one way to compare, then another': ['latin1', 'latin1 COLLATE latin1_general_cs'],
+  utf16: ['utf16', 'utf16'],
+  'utf8mb4, one way to compare, then another': ['utf8mb4 COLLATE utf8mb4_unicode_ci', 'utf8mb4 COLLATE utf8mb4_bin'],
+  'latin1, then utf8mb4': ['latin1', 'utf8mb4'],
+  'utf8mb4, then latin1': ['utf8mb4', 'latin1'],
+}
+
+/** Names and ids of requests that nobody has: beyond ASCII, in another case, with blanks, too long, with a wildcard. */
+const NOBODY = [
+  '😀',
+  '屜',
+  'ädmin',
+  'admın',
+  'Admin',
+  'ADMIN',
+  'admin ',
+  ' admin',
+  'admi%',
+  'admin\u0000',
+  'a'.repeat(300),
+]
+
+async function opened(kind: StoreKind, defaults: readonly [string, string] | undefined): Promise<Store> {
+  const store = await kind.open()
+  if (defaults === undefined) return store
+  const migrations = MIGRATIONS.slice(0, 1)
+  const dataSource = new DataSource({ ...dataSourceOptions(store.config, ENTITIES, 'migration'), migrations })
+  await dataSource.initialize()
+  await dataSource.query(`ALTER DATABASE CHARACTER SET ${defaults[0]}`)
+  await dataSource.runMigrations({ transaction: 'none' })
+  await dataSource.query(`ALTER DATABASE CHARACTER SET ${defaults[1]}`)
+  await dataSource.destroy()
+  return store
+}
+
+onEveryStore('text in a database', (kind) => {
+  const databases: [string, (readonly [string, string])?][] =
+    kind.name === 'SQLite' ? [['as it is']] : Object.entries(DEFAULTS)
+
+  describe.each(databases)('of %s', (_name, defaults) => {
+    let store: Store
+    let app: TestApp
+
+    beforeAll(async () => {
+      store = await opened(kind, defaults)
+      app = await TestApp.start(store)
+    })
+
+    afterAll(async () => {
+      await app.stop()
+      await store.drop()
+    })
+
+    describe.each([MAIL_API, SMS_API])('in the channel $name', (api) => {
+      const LABEL = 'Bjöŕn Ж 🐟'
+      const body = { [api.owner]: 7, quota_type: 1, total: 10, expire_at: '2099-01-01T00:00:00Z', label: LABEL }
+      let made: Body
+      let answer: string
+
+      beforeAll(async () => {
+        const headers = { 'X-Request-Id': 'admin' }
+        const created = await app.post(api.quotas, body, { key: 'create', headers })
+        made = bodyOf(201, created)
+        answer = created.text
+      })
+
+      it('labels are of any script', async () => {
+        expect(made.label).toBe(LABEL)
+        expect((await app.post(api.quotas, body, { key: 'create' })).text).toBe(answer)
+        const { items } = bodyOf(200, await app.get(`${api.quotas}/${made.id}/changes`))
+        expect(items).toMatchObject([{ after: { label: LABEL } }])
+        const listed = async (label: string): Promise<Body> =>
+          bodyOf(200, await app.get(`${api.list}?label=${encodeURIComponent(label)}`)).total
+        expect(await Promise.all(['bjöŕn ж 🐟', 'BJ', '屜', '😀'].map(listed))).toEqual([1, 1, 0, 0])
+      })
+
+      it('keys compare by bytes', async () => {
+        const consume = async (key: string) => app.post(api.consume, { [api.owner]: 7, amount: 1 }, { key })
+        const [first, second] = [await consume('Key-a'), await consume('KEY-A')]
+        expect([first.status, second.status]).toEqual([200, 200])
+        expect((await consume('Key-a')).text).toBe(first.text)
+        expect((await consume('KEY-A')).text).toBe(second.text)
+        expect(bodyOf(200, await app.get(api.summary(7)))).toMatchObject({ used: 2 })
+      })
+
+      it.each(['actor', 'request_id'])('what compares with %s compares by bytes', async (parameter) => {
+        const changes = async (value: string, more = ''): Promise<Body> =>
+          bodyOf(200, await app.get(`${api.quotas}/changes?${parameter}=${encodeURIComponent(value)}${more}`))
+        const day = '&from=2026-01-01T00:00:00Z&to=2099-01-01T00:00:00Z'
+        for (const more of ['', `&quota_id=${made.id}`, `&action=create${day}`]) {
+          expect((await changes('admin', more)).items.map(({ id }: Body) => id)).toHaveLength(1)
+          for (const value of NOBODY)
+            expect([value, await changes(value, more)]).toEqual([value, { items: [], next_before: null }])
+        }
+      })
+
+      it('nobody else has what one sender made', async () => {
+        const key = 'own'
+        const own = bodyOf(200, await app.post(api.consume, { [api.owner]: 7, amount: 1 }, { key, as: 'own-usage' }))
+        bodyOf(200, await app.post(`${api.usage}/${own.id}/refund`, {}, { key: 'back', as: 'own-usage' }))
+        for (const of of [`${api.owner}=7`, `quota_id=${made.id}`]) {
+          const { items } = bodyOf(200, await app.get(`${api.usage}?${of}`, { as: 'own-usage' }))
+          expect(items.map(({ id }: Body) => id)).toEqual([own.id])
+        }
+        for (const caller of NOBODY) {
+          const asked = `idempotency_key=Key-a&caller=${encodeURIComponent(caller)}`
+          const found = bodyOf(200, await app.get(`${api.usage}?${asked}`))
+          expect([caller, found]).toEqual([caller, { items: [], next_before: null }])
+        }
+      })
+    })
+  })
+
+  if (kind.name !== 'SQLite') {
+    it.each(['binary', 'swe7'])('is not begun with in a database of %s, which does not hold ASCII', async (unfit) => {
+      const store = await kind.open()
+      const dataSource = await new DataSource(dataSourceOptions(store.config, [], 'migration')).initialize()
+      try {
+        await dataSource.query(`ALTER DATABASE CHARACTER SET ${unfit}`)
+        await expect(migrate(store.config, ENTITIES)).rejects.toThrow(
+          new RegExp(`is ${unfit}, which does not hold ASCII text: ALTER DATABASE \\S+ CHARACTER SET utf8mb4`),
+        )
+        expect(await dataSource.query('SHOW TABLES')).toEqual([])
+        await dataSource.query('ALTER DATABASE CHARACTER SET utf8mb4')
+        expect(await migrate(store.config, ENTITIES)).toHaveLength(MIGRATIONS.length)
+      } finally {
+        await dataSource.destroy()
+        await store.drop()
+      }
+    })
+  }
+})

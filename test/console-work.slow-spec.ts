@@ -1,0 +1,624 @@
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
+import type { Page, Route } from 'playwright-core'
+import { TestBrowser } from './support/browser.js'
+import {
+  button,
+  field,
+  heading,
+  inDays,
+  open as openIn,
+  panel,
+  type Person,
+  ready,
+  Service,
+  signIn,
+  until,
+} from './support/console.js'
+import { figure } from './support/figures.js'
+import { type Store, STORES } from './support/store.js'
+
+// A browser on a busy machine.
+jest.setTimeout(120_000)
+
+let browser: TestBrowser
+let store: Store
+let service: Service
+
+beforeAll(async () => {
+  browser = await TestBrowser.start()
+  store = await STORES[0]!.open()
+  service = await Service.start(store)
+})
+
+afterAll(async () => {
+  await service.stop()
+  await store.drop()
+})
+
+const open = async (path: string, options?: Parameters<TestBrowser['page']>[0], as?: Person) =>
+  openIn(browser, service, path, as, options)
+const QUOTAS = '/api/v1/quotas'
+const USAGE = `${QUOTAS}/usage`
+const german = { locale: 'de-DE' }
+const total = (expireAt = inDays(30)) => ({
+  quota_type: 1,
+  expire_at: expireAt,
+  cycle_unit: null,
+  cycle_reset_at: null,
+})
+
+/** Keeps answers to such requests until they are let go. */
+async function held(page: Page, url: string, method: string): Promise<{ asked: Promise<void>; letGo: () => void }> {
+  let letGo: () => void = () => undefined
+  let tell: () => void = () => undefined
+  const gate = new Promise<void>((resolve) => (letGo = resolve))
+  const asked = new Promise<void>((resolve) => (tell = resolve))
+  await page.route(url, async (route: Route) => {
+    if (route.request().method() !== method) return route.fallback()
+    const response = await route.fetch()
+    tell()
+    await gate
+    return route.fulfill({ response })
+  })
+  return { asked, letGo }
+}
+
+const told = (page: Page, text: string | RegExp) => page.locator('.announcement', { hasText: text })
+const goTo = async (page: Page, name: string): Promise<void> =>
+  page.getByRole('navigation', { name: 'Sections' }).getByRole('link', { name }).click()
+
+describe('numbers, as people of the browser’s language type them', () => {
+  it('1.000 in a German browser is a thousand, and shown so before it is saved', async () => {
+    const id = await service.quota(201, { total: 50 })
+    const page = await open(`/mail/quotas/${id}?edit=true`, german)
+    await field(page, 'Total').fill('1.000')
+    await page.getByText('= 1.000').waitFor()
+    await button(page, 'Save').click()
+    await told(page, `Quota ${id} is saved.`).waitFor()
+    expect(await service.call('admin', 'GET', `${QUOTAS}/${id}`)).toMatchObject({ total: 1000 })
+  })
+
+  it.each(['0x10', '1e3', '1.5', '1,50'])('%s is refused beside the field, and not sent', async (text) => {
+    const id = await service.quota(202, { total: 50 })
+    const page = await open(`/mail/quotas/${id}?edit=true`, german)
+    const sent: string[] = []
+    page.on('request', (request) => request.method() === 'PUT' && sent.push(request.url()))
+    await field(page, 'Total').fill(text)
+    await button(page, 'Save').click()
+    await page.getByText(/a whole number from 0 to 1\.000\.000\.000\.000/).waitFor()
+    await until(page, "document.activeElement.getAttribute('aria-invalid') === 'true'")
+    expect(sent).toEqual([])
+  })
+
+  it('in a top-up too: 1.500 gives as many, and what cannot be read is told where it was nothing before', async () => {
+    await service.quota(203, { total: 50 })
+    const page = await open('/mail/owners/203', german)
+    await button(page, 'Top up').click()
+    const dialog = page.getByRole('dialog')
+    for (const text of ['', '1,5', '0']) {
+      await field(dialog, 'Units').fill(text)
+      await dialog.getByRole('button', { name: /^Give/ }).click()
+      await dialog.getByText(/a whole number from 1 to/).waitFor()
+    }
+    await field(dialog, 'Units').fill('1.500')
+    await dialog.getByText('= 1.500').waitFor()
+    await dialog.getByRole('button', { name: 'Give 1.500' }).click()
+    await told(page, '1.500 units are given').waitFor()
+    expect(await service.call('admin', 'GET', `${QUOTAS}/summary/203`)).toMatchObject({ total: 1550 })
+  })
+
+  it('in every other field: a new quota, a question, a commit, filters', async () => {
+    const page = await open('/mail/new', german)
+    await field(page, 'Account').fill('0xcc')
+    await field(page, 'Total').fill('2.000')
+    await button(page, 'Make the quota').click()
+    await page.getByText('a number from 1, in digits alone').waitFor()
+    await field(page, 'Account').fill('204')
+    await button(page, 'Make the quota').click()
+    await heading(page, /^Quota \d+/).waitFor()
+    expect(await service.call('admin', 'GET', `${QUOTAS}/summary/204`)).toMatchObject({ total: 2000 })
+
+    await page.locator('#search').fill('204')
+    await page.keyboard.press('Enter')
+    await field(page, 'Would this many fit?').fill('2.001')
+    await button(page, 'Ask').click()
+    await page.getByText(/2\.001 would be refused: 2\.000 left/).waitFor()
+    await field(page, 'Would this many fit?').fill('1e3')
+    await page.getByText(/a whole number from 1 to/).waitFor()
+
+    const hold = await service.call('mailer', 'POST', `${USAGE}/reserve`, { account_id: 204, amount: 1500 }, 'n-204')
+    await page.locator('#search').fill(hold.id)
+    await page.keyboard.press('Enter')
+    await button(page, 'Commit').click()
+    const dialog = page.getByRole('dialog')
+    await field(dialog, 'Amount').fill('1,5')
+    await dialog.getByText(/a whole number from 1 to 1\.500/).waitFor()
+    await dialog.getByRole('button', { name: 'Commit' }).click()
+    await field(dialog, 'Amount').fill('1.200')
+    await dialog.getByRole('button', { name: 'Commit' }).click()
+    await heading(page, /committed/).waitFor()
+    expect(await service.call('admin', 'GET', `${USAGE}/${hold.id}`)).toMatchObject({ charged: 1200 })
+
+    await goTo(page, 'Changes')
+    await field(page, 'Quota').fill('1e1')
+    await page.getByText('a number from 1, in digits alone').waitFor()
+    await field(page, 'Quota').fill('#1')
+    await button(page, 'Filter').click()
+    await page.waitForURL(/quotaId=1/)
+  })
+})
+
+describe('an answer that comes late', () => {
+  it('leaves people where they have gone meanwhile, and says that it is saved', async () => {
+    const id = await service.quota(211)
+    const page = await open(`/mail/quotas/${id}?edit=true`)
+    const { asked, letGo } = await held(page, `**${QUOTAS}/${id}`, 'PUT')
+    await field(page, 'Total').fill('1234')
+    await button(page, 'Save').click()
+    await asked
+    await goTo(page, 'Changes')
+    await field(page, 'Who').fill('half typed')
+    letGo()
+    await told(page, `Quota ${id} is saved.`).waitFor()
+    expect(new URL(page.url()).pathname).toBe('/admin/mail/changes')
+    expect(await field(page, 'Who').inputValue()).toBe('half typed')
+    // Nothing is left over of what is saved.
+    await page.goBack()
+    await heading(page, /^Quota/).waitFor()
+    expect(await page.getByText('not saved yet').count()).toBe(0)
+  })
+
+  it('leaves a form that was opened again, with what was typed since, which can be saved', async () => {
+    const id = await service.quota(212, { label: 'before' })
+    const page = await open(`/mail/quotas/${id}?edit=true`)
+    const { asked, letGo } = await held(page, `**${QUOTAS}/${id}`, 'PUT')
+    await field(page, 'Total').fill('1234')
+    await button(page, 'Save').click()
+    await asked
+    await goTo(page, 'Quotas')
+    await heading(page, 'Mail quotas').waitFor()
+    await page.goBack()
+    await field(page, 'Label').fill('typed since')
+    letGo()
+    await told(page, 'What you typed since then is not.').waitFor()
+    expect(await field(page, 'Label').inputValue()).toBe('typed since')
+    await page.unrouteAll()
+    await button(page, 'Save').click()
+    await told(page, new RegExp(`Quota ${id} is saved\\.$`)).waitFor()
+    expect(await service.call('admin', 'GET', `${QUOTAS}/${id}`)).toMatchObject({ total: 1234, label: 'typed since' })
+  })
+
+  it('keeps what is typed while it is on its way', async () => {
+    const id = await service.quota(213)
+    const page = await open(`/mail/quotas/${id}?edit=true`)
+    const { asked, letGo } = await held(page, `**${QUOTAS}/${id}`, 'PUT')
+    await field(page, 'Total').fill('1234')
+    await button(page, 'Save').click()
+    await asked
+    await field(page, 'Label').fill('meanwhile')
+    letGo()
+    await told(page, 'What you typed since then is not.').waitFor()
+    expect(await field(page, 'Label').inputValue()).toBe('meanwhile')
+    expect(await page.getByText('Changes label.').count()).toBe(1)
+  })
+
+  it('keeps a conflict for whoever comes back', async () => {
+    const id = await service.quota(214)
+    const page = await open(`/mail/quotas/${id}?edit=true`)
+    await service.call('boris', 'PUT', `${QUOTAS}/${id}`, { total: 700 })
+    const { asked, letGo } = await held(page, `**${QUOTAS}/${id}`, 'PUT')
+    await field(page, 'Total').fill('5000')
+    await button(page, 'Save').click()
+    await asked
+    await goTo(page, 'Changes')
+    letGo()
+    await told(page, `Somebody else has changed quota ${id} meanwhile.`).waitFor()
+    expect(new URL(page.url()).pathname).toBe('/admin/mail/changes')
+    await page.goBack()
+    await page.getByRole('region', { name: 'boris has saved this quota since you opened it' }).waitFor()
+    expect(await field(page, 'Total').inputValue()).toBe('5000')
+  })
+
+  it('makes a quota and leads nobody there who is elsewhere', async () => {
+    const page = await open('/mail/new')
+    const { asked, letGo } = await held(page, `**${QUOTAS}`, 'POST')
+    await field(page, 'Account').fill('215')
+    await field(page, 'Total').fill('10')
+    await button(page, 'Make the quota').click()
+    await asked
+    await goTo(page, 'Quotas')
+    await heading(page, 'Mail quotas').waitFor()
+    letGo()
+    await told(page, /Quota \d+ is made\./).waitFor()
+    await ready(page)
+    expect(new URL(page.url()).pathname).toBe('/admin/mail/quotas')
+  })
+
+  it('closes no dialog that was opened since', async () => {
+    await service.quota(216)
+    const page = await open('/mail/owners/216')
+    const { asked, letGo } = await held(page, `**${QUOTAS}`, 'POST')
+    await button(page, 'Top up').click()
+    await field(page, 'Units').fill('5')
+    await button(page, 'Give 5').click()
+    await asked
+    await page.keyboard.press('Escape')
+    await button(page, 'Top up').click()
+    await field(page, 'Units').fill('7000')
+    letGo()
+    await until(page, "document.querySelector('.announcement').textContent.includes('5 units are given')")
+    await page.waitForLoadState('networkidle')
+    expect(await field(page, 'Units').inputValue()).toBe('7000')
+    await button(page, 'Give 7,000').waitFor()
+  })
+
+  it('closes no other question', async () => {
+    const id = await service.quota(217)
+    const page = await open(`/mail/quotas/${id}`)
+    const { asked, letGo } = await held(page, `**${QUOTAS}/${id}`, 'PUT')
+    await button(page, 'Disable').click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Disable' }).click()
+    await asked
+    await page.keyboard.press('Escape')
+    await button(page, 'Delete').click()
+    letGo()
+    await until(page, "document.querySelector('.announcement').textContent.includes('is disabled')")
+    // All that follows an answer has followed.
+    await page.waitForLoadState('networkidle')
+    expect(await page.getByRole('dialog', { name: `Delete quota ${id}?` }).count()).toBe(1)
+  })
+})
+
+describe('why an account is refused', () => {
+  const spend = async (account: number, amount: number, key: string): Promise<unknown> =>
+    service.call('mailer', 'POST', `${USAGE}/consume`, { account_id: account, amount }, key).catch(() => undefined)
+  /** Counts are kept to the instance for some seconds. */
+  const counted = async (account: number, count: number): Promise<void> => {
+    for (;;) {
+      const { items } = await service.call('admin', 'GET', `${QUOTAS}/refusals?account_id=${account}`)
+      if (items.reduce((sum: number, item: { count: number }) => sum + item.count, 0) === count) return
+    }
+  }
+
+  it('is told by the amounts that were refused, not by their average', async () => {
+    await service.quota(221, { total: 1000 })
+    await spend(221, 990, 'first')
+    for (let n = 0; n < 4; n += 1) await spend(221, 11, `small ${n}`)
+    await spend(221, 5000, 'large')
+    await spend(221, 12, 'last')
+    await counted(221, 6)
+    // Something has returned since: what was asked for last fits by now, and the largest does not.
+    await service.call('boris', 'PUT', `${QUOTAS}/${(await ids(221))[0]}`, { total: 1100 })
+    const page = await open('/mail/owners/221')
+    const now = panel(page, 'Now')
+    await now.getByText('quota exceeded, asked for 12. They asked for 11 to 5,000.').waitFor()
+    await now.getByText('12 would fit now.').waitFor()
+    await now.getByText('11 would fit now.').waitFor()
+    await now.getByText('5,000 would be refused: 110 left. No reset will make it fit; top up.').waitFor()
+  })
+
+  it('by the last refusal, also where another reason of that hour comes first', async () => {
+    const id = await service.quota(222, { total: 10 })
+    await service.call('anna', 'PUT', `${QUOTAS}/${id}`, { status: 'disabled' })
+    await spend(222, 3, 'none')
+    await counted(222, 1)
+    await service.call('anna', 'PUT', `${QUOTAS}/${id}`, { status: 'active' })
+    await spend(222, 20, 'exceeded')
+    await counted(222, 2)
+    const page = await open('/mail/owners/222')
+    await panel(page, 'Now').getByText('quota exceeded, asked for 20').waitFor()
+  })
+
+  it.each([
+    ['disabled', async (id: number) => service.call('boris', 'PUT', `${QUOTAS}/${id}`, { status: 'disabled' })],
+    ['deleted', async (id: number) => service.call('boris', 'DELETE', `${QUOTAS}/${id}`)],
+    ['expired', async (id: number) => service.call('boris', 'PUT', `${QUOTAS}/${id}`, { expire_at: inDays(-1) })],
+  ])('by a quota that is %s, with who did it, and undone there', async (what, act) => {
+    const account = { disabled: 223, deleted: 224, expired: 225 }[what]!
+    const id = await service.quota(account, { ...total(), total: 100, label: 'Newsletter' })
+    await act(id)
+    await spend(account, 5, `gone ${account}`)
+    await counted(account, 1)
+    const page = await open(`/mail/owners/${account}`)
+    const now = panel(page, 'Now')
+    await now.getByText(/no active quota, asked for 5/).waitFor()
+    const cause = now.getByRole('listitem')
+    expect(await cause.innerText()).toMatch(
+      new RegExp(`#${id} Newsletter \\(100, total\\) is ${what} since .* by boris`),
+    )
+    await cause.getByRole('button', { name: 'Undo' }).click()
+    await page
+      .getByRole('dialog')
+      .getByRole('button', { name: what === 'deleted' ? 'Restore it' : 'Undo it' })
+      .click()
+    await told(page, 'The change is undone.').waitFor()
+    await now.getByText('100 left of 100').waitFor()
+    expect(await service.call('admin', 'GET', `${QUOTAS}/${id}`)).toMatchObject({ status: 'active' })
+  })
+
+  it('stands with what changed lately on the account’s page, and is undone there', async () => {
+    const id = await service.quota(226, { total: 2500 })
+    await service.call('boris', 'PUT', `${QUOTAS}/${id}`, { total: 120 })
+    const page = await open('/mail/owners/226')
+    const row = panel(page, 'Changed lately').getByRole('listitem').first()
+    expect((await row.innerText()).replace(/\s+/g, ' ')).toMatch(
+      new RegExp(`^#${id}: limit cut from 2,500 to 120 .*(ago|now) by boris Undo`),
+    )
+    await row.getByRole('button', { name: 'Undo' }).click()
+    await button(page, 'Undo it').click()
+    await told(page, 'The change is undone.').waitFor()
+    expect(await service.call('admin', 'GET', `${QUOTAS}/${id}`)).toMatchObject({ total: 2500 })
+  })
+
+  it('and an account that never had a quota says so', async () => {
+    const page = await open('/mail/owners/999001')
+    await page.getByText('This account never had a quota. Is 999001 the right number?').waitFor()
+    await page.goto(`${service.url}/admin/mail/owners/226`)
+    await signIn(page, 'anna')
+    await panel(page, 'Changed lately').waitFor()
+    expect(await page.getByText('never had a quota').count()).toBe(0)
+  })
+
+  it('changes are undone on the page of all changes as well', async () => {
+    const id = await service.quota(227, { total: 300 })
+    await service.call('boris', 'PUT', `${QUOTAS}/${id}`, { total: 30 })
+    await service.call('boris', 'DELETE', `${QUOTAS}/${id}`)
+    const page = await open(`/mail/changes?quotaId=${id}`)
+    const undo = async (row: number, verb: string): Promise<void> => {
+      await page.getByRole('row').nth(row).getByRole('button', { name: 'Undo' }).click()
+      await page.getByRole('dialog').getByRole('button', { name: verb }).click()
+      await page.getByRole('dialog').waitFor({ state: 'detached' })
+      await ready(page)
+    }
+    // Of a deleted quota nothing else can be undone.
+    await page.getByRole('row').nth(2).getByRole('button', { name: 'Undo' }).click()
+    await page.getByRole('dialog').getByText('The quota is deleted. Restore it first').waitFor()
+    await page.keyboard.press('Escape')
+    await undo(1, 'Restore it')
+    await page.getByRole('row', { name: /restore/ }).waitFor()
+    await undo(3, 'Undo it')
+    expect(await service.call('admin', 'GET', `${QUOTAS}/${id}`)).toMatchObject({ total: 300 })
+  })
+
+  async function ids(account: number): Promise<number[]> {
+    const { items } = await service.call('admin', 'GET', `${QUOTAS}?account_id=${account}`)
+    return items.map(({ id }: { id: number }) => id)
+  }
+})
+
+describe('what is printed and looked at', () => {
+  const LONG = 'Donaudampfschifffahrt'.repeat(6).slice(0, 120)
+  let long: number
+  let turned: number
+
+  beforeAll(async () => {
+    long = await service.quota(231, { label: LONG })
+    turned = await service.quota(231, { label: 'tidy\u202egnitekram' })
+    await service.call('boris', 'PUT', `${QUOTAS}/${long}`, { label: LONG.toLowerCase() })
+    const key = `${'k'.repeat(200)}-231`
+    await service.call('mailer', 'POST', `${USAGE}/consume`, { account_id: 231, amount: 2 }, key)
+  })
+
+  it.each(['/mail/quotas?owner=231', '/mail/owners/231', '/mail/changes?owner=231', '/mail', 'QUOTA', 'CONFLICT'])(
+    'one word of 120 characters breaks nothing: %s',
+    async (where) => {
+      const path = where.startsWith('/') ? where : `/mail/quotas/${long}${where === 'CONFLICT' ? '?edit=true' : ''}`
+      const page = await open(path)
+      if (where === 'CONFLICT') {
+        await field(page, 'Label').fill(LONG.toUpperCase())
+        await service.call('boris', 'PUT', `${QUOTAS}/${long}`, { label: `${LONG.slice(0, 100)}${Date.now()}` })
+        await button(page, 'Save').click()
+        await button(page, 'Take theirs').waitFor()
+      }
+      for (const width of [1280, 640, 360]) {
+        await page.setViewportSize({ width, height: 800 })
+        expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBe(0)
+        // Nor out of what holds it.
+        const stuckOut = await page.evaluate<string[]>(
+          `[...document.querySelectorAll('main .panel, main table[role=table]')].filter((box) =>
+            [...box.querySelectorAll('td, li, p, dd')].some((part) => part.offsetParent !== null &&
+              part.getBoundingClientRect().right > box.getBoundingClientRect().right + 1)).map((box) => box.textContent.slice(0, 40))`,
+        )
+        expect([width, stuckOut]).toEqual([width, []])
+      }
+    },
+  )
+
+  it('a label that turns its letters round leaves its neighbours alone', async () => {
+    for (const path of ['/mail/quotas?owner=231', `/mail/quotas/${turned}`, `/mail/changes?quotaId=${turned}`]) {
+      const page = await open(path)
+      await page.locator('bdi', { hasText: 'gnitekram' }).first().waitFor()
+      const outside = await page.evaluate<string[]>(
+        `(() => { const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT); const found = [];
+          for (let text; (text = walk.nextNode()); ) if (text.data.includes('\\u202e') && text.parentElement.closest('bdi') === null) found.push(text.parentElement.outerHTML);
+          return found })()`,
+      )
+      expect(outside).toEqual([])
+    }
+  })
+
+  it('success is seen, and goes when it is dismissed', async () => {
+    const id = await service.quota(232)
+    const page = await open(`/mail/quotas/${id}`)
+    await button(page, 'Disable').click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Disable' }).click()
+    const message = told(page, `Quota ${id} is disabled.`)
+    await message.waitFor()
+    const box = await message.boundingBox()
+    expect(box!.width).toBeGreaterThan(100)
+    expect(box!.y + box!.height).toBeLessThanOrEqual(800)
+    await button(page, 'Dismiss the message').click()
+    await message.waitFor({ state: 'detached' })
+  })
+
+  it('each page says as of when it is, and is had anew at a press', async () => {
+    const id = await service.quota(233, { label: 'fresh' })
+    for (const path of ['/mail', '/mail/quotas?owner=233', `/mail/quotas/${id}`, '/mail/owners/233', '/mail/changes']) {
+      const page = await open(path)
+      await page.getByText(/^As of \d\d:\d\d:\d\d/).waitFor()
+      await button(page, 'Refresh').waitFor()
+    }
+    const page = await open('/mail/quotas?owner=233')
+    await page.getByText('1 quota · page 1').waitFor()
+    await service.quota(233)
+    await button(page, 'Refresh').click()
+    await page.getByText('2 quotas · page 1').waitFor()
+  })
+
+  it('a list stays fresh while it is looked at', async () => {
+    await service.quota(234)
+    const page = await browser.page()
+    await page.clock.install()
+    await page.goto(`${service.url}/admin/mail/quotas?owner=234`)
+    await signIn(page, 'anna')
+    await page.getByText('1 quota · page 1').waitFor()
+    await service.quota(234)
+    await page.clock.fastForward(31_000)
+    await page.getByText('2 quotas · page 1').waitFor()
+  })
+
+  it('the search takes whatever is printed', async () => {
+    const id = await service.quota(235, { label: 'Späte Post' }, 'boris')
+    const key = 'order 8841/ä'.replace('ä', 'a')
+    const { id: operation } = await service.call(
+      'mailer',
+      'POST',
+      `${USAGE}/consume`,
+      { account_id: 235, amount: 1 },
+      key,
+    )
+    const page = await open('/mail')
+    const look = async (text: string): Promise<void> => {
+      await page.locator('#search').fill(text)
+      await page.keyboard.press('Enter')
+    }
+    for (const text of ['235', 'Account 235', 'account  235']) {
+      await look(text)
+      await heading(page, 'Account 235').waitFor()
+      await goTo(page, 'Overview')
+    }
+    for (const text of [`#${id}`, `Quota ${id}`, `quota #${id}`]) {
+      await look(text)
+      await heading(page, new RegExp(`^Quota ${id}`)).waitFor()
+      await goTo(page, 'Overview')
+    }
+    await look(operation)
+    await heading(page, /^Operation/).waitFor()
+    await look(key)
+    const found = panel(page, 'Operations with this key').getByRole('row').nth(1)
+    expect(await found.innerText()).toMatch(/235[\s\S]*mailer[\s\S]*order 8841\/a/)
+    await look('späte')
+    await panel(page, 'Quotas whose label begins so').getByText('Späte Post').waitFor()
+    await look('boris')
+    await panel(page, 'Changes by boris').getByRole('row').nth(1).waitFor()
+    await look('nobody-has-this')
+    await page.getByText('Nothing: no operation has this key').waitFor()
+    await look('User 3')
+    await page.waitForURL(/person=3/)
+    await page.getByRole('link', { name: 'SMS' }).click()
+    await look('User 3')
+    await heading(page, 'User 3').waitFor()
+    await look('Account 235')
+    await heading(page, 'Account 235').waitFor()
+  })
+
+  it('the ledger goes on beyond 20 operations, with key and sender', async () => {
+    const id = await service.quota(236)
+    for (let n = 1; n <= 45; n += 1)
+      await service.call('mailer', 'POST', `${USAGE}/consume`, { account_id: 236, amount: 1 }, `row-${n}`)
+    for (const [path, name] of [
+      ['/mail/owners/236', 'Ledger'],
+      [`/mail/quotas/${id}`, 'Usage'],
+    ] as const) {
+      const page = await open(path)
+      const rows = panel(page, name).locator('tbody [data-row]')
+      expect(await rows.count()).toBe(20)
+      expect(await rows.first().innerText()).toMatch(/mailer[\s\S]*row-45/)
+      const more = panel(page, name).getByRole('button', { name: 'Show 20 older ones' })
+      await more.click()
+      await until(page, "document.querySelectorAll('[data-row]').length >= 40")
+      await more.click()
+      await panel(page, name).getByText('row-1', { exact: true }).waitFor()
+      expect(await rows.count()).toBe(45)
+      expect(await more.count()).toBe(0)
+    }
+  })
+
+  it('changes of today, of yesterday and of this week are a press away', async () => {
+    const page = await open('/mail/changes', { timezoneId: 'America/New_York' })
+    for (const [name, days] of [
+      ['Today', 1],
+      ['Yesterday', 1],
+      ['This week', 7],
+    ] as const) {
+      await button(page, name).click()
+      await until(page, `document.querySelector('[aria-pressed=true]')?.textContent === '${name}'`)
+      const { from, to } = Object.fromEntries(new URL(page.url()).searchParams) as Record<string, string>
+      expect(Math.round((Date.parse(to!) - Date.parse(from!)) / 86_400_000)).toBe(days)
+      // Midnight there.
+      expect(await field(page, 'From').inputValue()).toMatch(/T00:00$/)
+    }
+  })
+
+  it('another channel is looked at in the same place', async () => {
+    const page = await open('/mail/changes?actor=boris&owner=231')
+    const go = async (name: string): Promise<string> => {
+      await page.getByRole('navigation', { name: 'Channel' }).getByRole('link', { name }).click()
+      await page.waitForURL(name === 'SMS' ? /\/sms/ : /\/mail/)
+      const { pathname, search } = new URL(page.url())
+      return pathname + search
+    }
+    expect(await go('SMS')).toBe('/admin/sms/changes?actor=boris')
+    expect(await go('Mail')).toBe('/admin/mail/changes?actor=boris')
+    await goTo(page, 'Quotas')
+    await field(page, 'Status').selectOption('disabled')
+    await page.waitForURL(/status=disabled/)
+    expect(await go('SMS')).toBe('/admin/sms/quotas?status=disabled')
+    expect(await go('Mail')).toBe('/admin/mail/quotas?status=disabled')
+    await page.goto(`${service.url}/admin/mail/quotas/${long}`)
+    await signIn(page, 'anna')
+    expect(await go('SMS')).toBe('/admin/sms/quotas')
+    await goTo(page, 'Overview')
+    expect(await go('Mail')).toBe('/admin/mail')
+  })
+
+  it('two links never share a name', async () => {
+    for (const path of [
+      '/mail',
+      '/mail/quotas',
+      `/mail/quotas/${long}`,
+      '/mail/owners/231',
+      '/mail/changes',
+      '/mail/search?q=boris',
+    ]) {
+      const page = await open(path)
+      const links = await page.evaluate<[string, string][]>(
+        `[...document.querySelectorAll('a')].map((link) => [(link.getAttribute('aria-label') ?? link.textContent).trim().toLowerCase(), link.pathname + link.search])`,
+      )
+      const places = new Map<string, Set<string>>()
+      for (const [name, place] of links) places.set(name, (places.get(name) ?? new Set()).add(place))
+      expect([path, [...places].filter(([, all]) => all.size > 1).map(([name, all]) => [name, ...all])]).toEqual([
+        path,
+        [],
+      ])
+    }
+  })
+
+  it('cards fold where it is narrow', async () => {
+    for (let n = 0; n < 50; n += 1) await service.quota(240, { label: `card ${n}` })
+    const page = await open('/mail/quotas?owner=240', { viewport: { width: 360, height: 740 } })
+    const height = await page.evaluate<number>('document.documentElement.scrollHeight')
+    figure('console, 360 px', { heightOf50Quotas: height })
+    expect(height).toBeLessThan(9_000)
+    const card = page.locator('tbody [data-row]').first()
+    expect(await card.innerText()).not.toMatch(/monthly/)
+    await card.getByRole('button', { name: /^More/ }).click()
+    expect(await card.innerText()).toMatch(/monthly/)
+    await card.getByRole('button', { name: /^Less/ }).click()
+    expect(await card.innerText()).not.toMatch(/monthly/)
+  })
+})
+
+it('there was no report of the policy, and no error', () => {
+  expect([...browser.reports, ...browser.errors]).toEqual([])
+})

@@ -1,0 +1,3 @@
+import { listsAfterWrites } from './support/lists-after-writes.js'
+
+listsAfterWrites(10_000)

@@ -1,0 +1,344 @@
+import { createHash } from 'node:crypto'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect } from '@jest/globals'
+import request, { type Response } from 'supertest'
+import { ProviderKeys } from '../src/auth/provider-keys.js'
+import { TestApp } from './support/app.js'
+import { TestClock } from './support/clock.js'
+import { ALGORITHMS, Issuer, type TokenOptions } from './support/issuer.js'
+import { bodyOf, fresh, refusal } from './support/quota-api.js'
+import { it } from './support/scoped.js'
+import { onEveryStore, type Store } from './support/store.js'
+
+const ROLES = 'quota-admins:admin,mailers:usage+mail,own mailers:usage+own,urn:x:office:service'
+const ME = '/api/v1/me'
+
+onEveryStore('tokens of an identity provider', (kind) => {
+  let store: Store
+  let issuer: Issuer
+  let app: TestApp
+  const clock = new TestClock()
+  const env = () => ({ OIDC_ISSUER: issuer.url, OIDC_AUDIENCE: 'quota', OIDC_ROLES: ROLES })
+
+  beforeAll(async () => {
+    store = await kind.open()
+    issuer = await Issuer.start(() => clock.now())
+    for (const alg of ALGORITHMS) await issuer.addKey(alg, alg)
+    app = await TestApp.start(store, { clock, env: env() })
+  })
+
+  afterAll(async () => {
+    await app.stop()
+    await store.drop()
+  })
+
+  const bearing = (token: string, path = ME, to = app): request.Test =>
+    request(to.url).get(path).set('Authorization', `Bearer ${token}`)
+  const asked = async (options: TokenOptions = {}, to = app): Promise<Response> =>
+    bearing(await issuer.token(options), ME, to)
+  const status = async (options: TokenOptions = {}): Promise<unknown> => {
+    const answer = await asked(options)
+    return answer.status === 200 ? 200 : refusal(answer)
+  }
+  const REFUSED = [401, 'unauthenticated']
+
+  it.each(ALGORITHMS)('are admitted with a signature by %s', async (key) => {
+    const { body } = await asked({ key })
+    const expires = new Date(Math.floor(clock.now() / 1000) * 1000 + 600_000).toISOString()
+    expect(body).toEqual({ name: 'oidc:anna', role: 'admin', expires_at: expires, source: 'oidc' })
+  })
+
+  it('leave static tokens as they are', async () => {
+    const { body } = await app.get(ME, { as: 'usage' })
+    expect(body).toEqual({ name: 'usage', role: 'usage', expires_at: null, source: 'token' })
+  })
+
+  it.each<[string, Record<string, unknown>]>([
+    ['another issuer', { iss: 'https://elsewhere.example' }],
+    ['no issuer', { iss: undefined }],
+    ['another audience', { aud: 'console' }],
+    ['no audience', { aud: undefined }],
+    ['an end that has come', { exp: 1 }],
+    ['no end', { exp: undefined }],
+    ['an end that is no number', { exp: 'tomorrow' }],
+    ['a beginning that is to come', { nbf: 4_000_000_000 }],
+    ['no subject', { sub: undefined }],
+    ['an empty subject', { sub: '' }],
+  ])('are refused with %s', async (_what, claims) => {
+    expect(await status({ claims })).toEqual(REFUSED)
+  })
+
+  it('hold within the skew that is allowed to clocks, and no longer', async () => {
+    const now = clock.now() / 1000
+    expect(await status({ claims: { exp: now - 29 } })).toBe(200)
+    expect(await status({ claims: { exp: now - 31 } })).toEqual(REFUSED)
+    expect(await status({ claims: { nbf: now + 29 } })).toBe(200)
+    expect(await status({ claims: { nbf: now + 31 } })).toEqual(REFUSED)
+  })
+
+  it('are one of several audiences', async () => {
+    expect(await status({ claims: { aud: ['other', 'quota'] } })).toBe(200)
+  })
+
+  it('are refused without a signature, with a secret, and with one byte changed', async () => {
+    const good = await issuer.token()
+    const [head = '', body = '', signature = ''] = good.split('.')
+    const changed = signature.replace(/^./, (first) => (first === 'A' ? 'B' : 'A'))
+    const bad = [
+      issuer.unsigned(),
+      await issuer.confused(),
+      `${head}.${body}.`,
+      `${head}.${body}.${changed}`,
+      'a.b.c',
+      '..',
+    ]
+    for (const token of bad) expect(refusal(await bearing(token))).toEqual(REFUSED)
+    const challenge = (await bearing('a.b.c')).headers['www-authenticate']
+    expect(challenge).toBe('Bearer realm="quota", error="invalid_token"')
+  })
+
+  it('give the first role of the list that the claim holds, with its scopes', async () => {
+    const role = async (roles: unknown): Promise<unknown> => {
+      const answer = await asked({ claims: { roles } })
+      return answer.status === 200 ? [answer.body.role, answer.body.scopes] : refusal(answer)
+    }
+    expect(await role(['mailers', 'quota-admins'])).toEqual(['admin', undefined])
+    expect(await role(['x', 'mailers'])).toEqual(['usage', ['mail']])
+    expect(await role(['urn:x:office'])).toEqual(['service', undefined])
+    expect(await role('x mailers')).toEqual(['usage', ['mail']])
+    for (const none of [[], ['x'], '', 'Mailers', { mailers: true }, null, undefined, 7, [['mailers']]])
+      expect(await role(none)).toEqual([403, 'forbidden'])
+  })
+
+  it('are held to the scope of their role', async () => {
+    const token = await issuer.token({ claims: { roles: ['mailers'] } })
+    expect((await bearing(token, '/api/v1/quotas/usage/check?account_id=1&amount=1')).status).toBe(200)
+    expect(refusal(await bearing(token, '/api/sms/quota/usage/check?user_id=1&amount=1'))).toEqual([403, 'forbidden'])
+  })
+
+  it('are known by the first name that they tell', async () => {
+    const name = async (claims: Record<string, unknown>): Promise<unknown> => {
+      const answer = await asked({ claims: { preferred_username: undefined, ...claims } })
+      return answer.status === 200 ? answer.body.name : refusal(answer)
+    }
+    expect(await name({ email: 'anna@x.example', client_id: 'c' })).toBe('oidc:anna@x.example')
+    expect(await name({ client_id: 'c', azp: 'z' })).toBe('oidc:c')
+    expect(await name({ azp: 'z' })).toBe('oidc:z')
+    expect(await name({})).toBe('oidc:u-1')
+    expect(await name({ preferred_username: 7, email: '' })).toBe('oidc:u-1')
+    expect(await name({ preferred_username: 'Zoë 100%' })).toBe('oidc:Zo%C3%AB 100%25')
+    const digest = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 12)
+    expect(await name({ preferred_username: 'x'.repeat(59) })).toBe(`oidc:${'x'.repeat(59)}`)
+    const long = 'x'.repeat(60)
+    expect(await name({ preferred_username: long })).toBe(`oidc:${'x'.repeat(46)}~${digest(long)}`)
+  })
+
+  it('look where they are told to', async () => {
+    const other = await TestApp.start(store, {
+      clock,
+      env: { ...env(), OIDC_ROLES_CLAIM: 'realm_access.roles', OIDC_NAME_CLAIM: 'https://x.example/name' },
+    })
+    try {
+      const claims = { roles: [], realm_access: { roles: ['mailers'] }, 'https://x.example/name': 'boris' }
+      expect((await asked({ claims }, other)).body).toMatchObject({ name: 'oidc:boris', role: 'usage' })
+      expect(refusal(await asked({ claims: { realm_access: { roles: ['mailers'] } } }, other))).toEqual(REFUSED)
+      expect(refusal(await asked({ claims: { ...claims, realm_access: null } }, other))).toEqual([403, 'forbidden'])
+    } finally {
+      await other.stop()
+    }
+  })
+
+  it('are refused before it is told which paths there are', async () => {
+    const bad = await issuer.token({ claims: { exp: 1 } })
+    expect(refusal(await bearing(bad, '/nowhere'))).toEqual(REFUSED)
+    expect(refusal(await bearing(await issuer.token(), '/nowhere'))).toEqual([404, 'route_not_found'])
+  })
+
+  describe('belong to issuer and subject', () => {
+    const usage = '/api/v1/quotas/usage'
+    const consume = async (claims: Record<string, unknown>, owner: number, key: string): Promise<Response> =>
+      request(app.url)
+        .post(`${usage}/consume`)
+        .set('Authorization', `Bearer ${await issuer.token({ claims })}`)
+        .set('Idempotency-Key', key)
+        .send({ account_id: owner, amount: 5 })
+    const ANNA = { sub: 'anna', preferred_username: 'anna', roles: ['own mailers', 'mailers'] }
+    const own = { ...ANNA, roles: 'own' }
+    const withQuota = async (): Promise<number> => {
+      const owner = fresh()
+      const body = { account_id: owner, quota_type: 1, total: 100, expire_at: clock.after(86_400) }
+      bodyOf(201, await app.post('/api/v1/quotas', body))
+      return owner
+    }
+    let narrowed: TestApp
+    beforeAll(async () => {
+      narrowed = await TestApp.start(store, { clock, env: { ...env(), OIDC_ROLES: 'own:usage+own' } })
+    })
+    afterAll(async () => narrowed.stop())
+
+    it('keys: another name is the same caller, the same name another one is not', async () => {
+      const owner = await withQuota()
+      const first = await consume(ANNA, owner, `key ${owner}`)
+      const { id } = bodyOf(200, first)
+      const renamed = await consume({ ...ANNA, preferred_username: 'anna.maria' }, owner, `key ${owner}`)
+      expect([renamed.text, renamed.headers['idempotency-replayed']]).toEqual([first.text, 'true'])
+      const other = bodyOf(200, await consume({ ...ANNA, sub: 'another anna' }, owner, `key ${owner}`)).id
+      expect(other).not.toBe(id)
+      const { items } = bodyOf(200, await app.get(`${usage}/${id}/acts`))
+      expect(items).toMatchObject([{ kind: 'consume', actor: 'oidc:anna' }])
+      const found = async (caller: string): Promise<string[]> => {
+        const query = new URLSearchParams({ idempotency_key: `key ${owner}`, caller })
+        return bodyOf(200, await app.get(`${usage}?${query.toString()}`)).items.map((one: { id: string }) => one.id)
+      }
+      expect((await found('oidc:anna.maria')).sort()).toEqual([id])
+      expect((await found('oidc:anna')).sort()).toEqual([other])
+      expect((await found('*')).sort()).toEqual([id, other].sort())
+    })
+
+    it('operations, where they may see but their own', async () => {
+      const owner = await withQuota()
+      const mine = bodyOf(200, await consume(ANNA, owner, `mine ${owner}`)).id
+      const others = bodyOf(200, await consume({ ...ANNA, sub: 'another anna' }, owner, `mine ${owner}`)).id
+      const see = async (path: string): Promise<Response> =>
+        bearing(await issuer.token({ claims: own }), path, narrowed)
+      const page = bodyOf(200, await see(`${usage}?account_id=${owner}`))
+      expect(page.items.map((one: { id: string }) => one.id)).toEqual([mine])
+      expect((await see(`${usage}/${mine}`)).status).toBe(200)
+      expect(refusal(await see(`${usage}/${others}`))).toEqual([404, 'operation_not_found'])
+      expect(refusal(await see(`${usage}/${others}/acts`))).toEqual([404, 'operation_not_found'])
+    })
+  })
+
+  describe('and its keys', () => {
+    let other: TestApp
+    let keys: ProviderKeys
+
+    beforeEach(async () => {
+      issuer.up = true
+      issuer.answers.clear()
+      issuer.asked.length = 0
+      other = await TestApp.start(store, { clock, env: env() })
+      keys = other.app.get(ProviderKeys)
+    })
+    afterEach(async () => other.stop())
+
+    const told = async (options: TokenOptions = {}): Promise<unknown> => {
+      const answer = await asked(options, other)
+      return answer.status === 200 ? 200 : refusal(answer)
+    }
+
+    it('are looked at when the first token comes, once however many do', async () => {
+      expect(issuer.asked).toEqual([])
+      await other.get(ME)
+      expect(issuer.asked).toEqual([])
+      expect(await Promise.all(Array.from({ length: 20 }, async () => told()))).toEqual(
+        Array.from({ length: 20 }, () => 200),
+      )
+      expect(issuer.asked).toEqual(['/.well-known/openid-configuration', '/jwks'])
+    })
+
+    it('are looked at once for thousands of keys that nobody knows, and again after thirty seconds', async () => {
+      expect(await told()).toBe(200)
+      const unknown = await Promise.all(
+        Array.from({ length: 10_000 }, async (_, n) => issuer.token({ kid: `k-${n}`, key: 'ES256' })),
+      )
+      const answers = new Set<number>()
+      for (let start = 0; start < unknown.length; start += 50) {
+        const part = unknown
+          .slice(start, start + 50)
+          .map(async (token) => fetch(other.url + ME, { headers: { authorization: `Bearer ${token}` } }))
+        for (const answer of await Promise.all(part)) answers.add(answer.status)
+      }
+      expect([[...answers], issuer.looks]).toEqual([[401], 2])
+      clock.pass(29)
+      expect([await told({ kid: 'k' }), issuer.looks]).toEqual([REFUSED, 2])
+      clock.pass(2)
+      expect([await told({ kid: 'k' }), issuer.looks]).toEqual([REFUSED, 3])
+    })
+
+    it('are found when the provider changes them', async () => {
+      expect(await told()).toBe(200)
+      await issuer.addKey('new', 'ES256')
+      clock.pass(31)
+      expect(await told({ key: 'new' })).toBe(200)
+      issuer.removeKey('new')
+    })
+
+    it('end at once when they are gone, for tokens that were verified before, too', async () => {
+      await issuer.addKey('short', 'ES256')
+      expect(await told({ key: 'short' })).toBe(200)
+      const token = await issuer.token({ key: 'short' })
+      expect((await bearing(token, ME, other)).status).toBe(200)
+      issuer.removeKey('short')
+      expect((await bearing(token, ME, other)).status).toBe(200)
+      await keys.refresh()
+      expect(refusal(await bearing(token, ME, other))).toEqual(REFUSED)
+    })
+
+    it('are named by no kid where one fits alone', async () => {
+      expect(await told({ key: 'ES256', kid: null })).toBe(200)
+      await issuer.addKey('second', 'ES256')
+      await keys.refresh()
+      expect(await told({ key: 'ES256', kid: null })).toEqual(REFUSED)
+      expect(await told({ key: 'PS256', kid: null })).toBe(200)
+      issuer.removeKey('second')
+    })
+
+    it('stay good while the provider is away', async () => {
+      expect(await told()).toBe(200)
+      issuer.up = false
+      await keys.refresh()
+      clock.pass(3_600)
+      expect([await told(), await told({ key: 'ES256' })]).toEqual([200, 200])
+      const answer = await asked({ kid: 'unknown' }, other)
+      expect([refusal(answer), answer.headers['retry-after']]).toEqual([[503, 'unavailable'], '5'])
+      expect((await other.get(ME)).status).toBe(200)
+      issuer.up = true
+      clock.pass(31)
+      expect(await told({ kid: 'unknown' })).toEqual(REFUSED)
+    })
+
+    it.each<[string, string, { status?: number; body: string; headers?: Record<string, string> }]>([
+      [
+        'a discovery document of another issuer',
+        '/.well-known/openid-configuration',
+        { body: '{"issuer":"https://x.example","jwks_uri":"https://x.example/jwks"}' },
+      ],
+      ['one without keys', '/.well-known/openid-configuration', { body: '{}' }],
+      ['a redirect', '/jwks', { status: 302, body: '', headers: { location: 'http://127.0.0.1:9/' } }],
+      ['an error', '/jwks', { status: 500, body: 'no' }],
+      ['no JSON', '/jwks', { body: '<html>' }],
+      ['no keys', '/jwks', { body: '{"keys":7}' }],
+      ['far too much', '/jwks', { body: JSON.stringify({ keys: [], more: 'x'.repeat(400_000) }) }],
+    ])('count as away with %s', async (_what, path, answer) => {
+      issuer.answers.set(path, answer)
+      expect(await told()).toEqual([503, 'unavailable'])
+      expect((await other.get(ME)).status).toBe(200)
+      issuer.answers.clear()
+      expect(await told()).toEqual([503, 'unavailable'])
+      clock.pass(6)
+      expect(await told()).toBe(200)
+    })
+
+    it('are not asked for by what cannot be good anyway', async () => {
+      for (const token of [
+        issuer.unsigned(),
+        await issuer.confused(),
+        'a.b.c',
+        await issuer.token({ claims: { iss: 'x' } }),
+      ])
+        expect(refusal(await bearing(token, ME, other))).toEqual(REFUSED)
+      expect(issuer.asked).toEqual([])
+    })
+
+    it('are needed no more for a token that was verified, until its end', async () => {
+      const token = await issuer.token()
+      expect((await bearing(token, ME, other)).status).toBe(200)
+      clock.pass(200)
+      expect((await bearing(token, ME, other)).status).toBe(200)
+      clock.pass(429)
+      expect((await bearing(token, ME, other)).status).toBe(200)
+      clock.pass(2)
+      expect(refusal(await bearing(token, ME, other))).toEqual(REFUSED)
+    })
+  })
+})

@@ -1,0 +1,217 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { Connector } from './support/connector.js'
+import { figure } from './support/figures.js'
+import { HttpClient } from './support/http-client.js'
+import { ADMIN, Instance } from './support/instance.js'
+import { inTime } from './support/pace.js'
+import { Postfix, Sink, SmtpSession } from './support/postfix.js'
+import { type Store, STORES } from './support/store.js'
+import { bodyOf, MAIL, times } from './support/wire.js'
+
+/** A server where there is one, else SQLite. */
+const kind = STORES.at(-1)!
+const PATIENCE_MS = 120_000
+const WAIT_MS = 40_000
+
+/** Waits until it is so, or has had time enough. */
+async function until(so: () => boolean | Promise<boolean>): Promise<void> {
+  const deadline = performance.now() + WAIT_MS
+  while (performance.now() < deadline && !(await so())) await sleep(100)
+}
+
+/** Every message that Postfix took, and how many recipients it had. */
+interface Mail {
+  accepted: number
+  refused: { readonly recipients: number; readonly reply: string }[]
+}
+
+describe(`a real Postfix in front of the service on ${kind.name}`, () => {
+  let store: Store
+  let http: HttpClient
+  let service: Instance
+  let folder: string
+  let connector: Connector
+  let sink: Sink
+  let postfix: Postfix
+
+  beforeAll(async () => {
+    store = await kind.open()
+    http = new HttpClient()
+    service = await Instance.start(store.url, http)
+    folder = await mkdtemp(join(tmpdir(), 'quota-connector-'))
+    // Account n belongs to user-n; the tests take ranges of their own.
+    const lines = times(400).map((n) => `user-${n}@example.org ${n + 1}`)
+    await writeFile(join(folder, 'accounts'), `${lines.join('\n')}\n`)
+    connector = await Connector.start({
+      QUOTA_URL: service.url,
+      QUOTA_TOKEN: ADMIN,
+      ACCOUNTS_FILE: join(folder, 'accounts'),
+      PAYER_WITHOUT_SASL: 'sender',
+    })
+    sink = await Sink.start()
+    postfix = await Postfix.start(`inet:127.0.0.1:${connector.port}`, sink.port)
+  }, PATIENCE_MS)
+
+  afterAll(async () => {
+    await rm(folder, { recursive: true, force: true })
+  })
+
+  const user = (n: number): string => `user-${n}@example.org`
+  const total = async (n: number, units: number): Promise<void> => {
+    const body = { account_id: n + 1, quota_type: 1, total: units, expire_at: '2999-01-01T00:00:00Z' }
+    expect(await service.post(MAIL.quotas, body)).toMatchObject({ status: 201 })
+  }
+  const hourly = async (n: number, units: number, resetAt: Date): Promise<void> => {
+    const cycle = { quota_type: 2, total: units, cycle_unit: 'hour', cycle_reset_at: resetAt.toISOString() }
+    expect(await service.post(MAIL.quotas, { account_id: n + 1, ...cycle })).toMatchObject({ status: 201 })
+  }
+  const usedBy = async (n: number): Promise<number> => bodyOf(await service.get(`/api/v1/quotas/summary/${n + 1}`)).used
+  const addresses = (count: number): string[] => times(count).map((n) => `someone-${n}@elsewhere.test`)
+
+  it(
+    'takes 1,000 messages of 20 senders with 1 to 50 recipients: quotas are exact to the recipient',
+    async () => {
+      const senders = times(20)
+      for (const n of senders) {
+        // Some 1,275 are asked for.
+        if (n % 2 === 0) await total(n, 400 + n * 50)
+        else await hourly(n, 400 + n * 50, new Date('2900-01-01'))
+      }
+      const begun = performance.now()
+      const mails = await Promise.all(
+        senders.map(async (n): Promise<Mail> => {
+          const session = await SmtpSession.open(postfix.submission, user(n))
+          const mail: Mail = { accepted: 0, refused: [] }
+          for (let message = 0; message < 50; message += 1) {
+            const recipients = 1 + ((message * 17 + n * 13) % 50)
+            // Whoever is logged in pays, whatever stands on the envelope.
+            const reply = await session.send(user((n + 1) % 20), addresses(recipients))
+            if (reply.startsWith('250')) mail.accepted += recipients
+            else mail.refused.push({ recipients, reply })
+          }
+          session.close()
+          return mail
+        }),
+      )
+      figure('1,000 messages', { seconds: Math.round((performance.now() - begun) / 1_000) })
+      for (const [n, { accepted, refused }] of mails.entries()) {
+        const granted = 400 + n * 50
+        expect({ n, used: await usedBy(n) }).toEqual({ n, used: accepted })
+        expect(accepted).toBeLessThanOrEqual(granted)
+        for (const { recipients, reply } of refused) {
+          // What was refused did not fit even in the end, and time helps where the quota refills.
+          expect(recipients).toBeGreaterThan(granted - accepted)
+          expect(reply).toMatch(n % 2 === 0 ? /^554 5\.7\.1 .*ask your administrator/ : /^450 4\.7\.1 .* fits again in/)
+        }
+      }
+      // All that was taken is delivered, and nothing else.
+      const delivered = (): number => times(20).reduce((sum, n) => sum + (sink.recipients.get(user(n)) ?? 0), 0)
+      const taken = mails.reduce((sum, { accepted }) => sum + accepted, 0)
+      await until(() => delivered() >= taken)
+      expect(delivered()).toBe(taken)
+      expect(mails.reduce((sum, { refused }) => sum + refused.length, 0)).toBeGreaterThan(100)
+      const [line] = connector.log.filter(({ reason, payer }) => payer === user(0) && reason === undefined)
+      expect(line).toMatchObject({
+        queue_id: expect.stringMatching(/^[0-9A-F]{6,}$/),
+        account: 1,
+        message: 'dunno: fits',
+      })
+    },
+    PATIENCE_MS,
+  )
+
+  it(
+    'defers mail over the limit, and it goes out by itself when the window is over',
+    async () => {
+      const resetAt = new Date(Date.now() + 10_000)
+      await hourly(30, 10, resetAt)
+      const session = await SmtpSession.open(postfix.queue)
+      for (let message = 0; message < 4; message += 1)
+        expect(await session.send(user(30), addresses(5))).toMatch(/^250/)
+      const arrived = (): number => sink.recipients.get(user(30)) ?? 0
+      await until(() => arrived() >= 10)
+      await sleep(Math.max(0, resetAt.getTime() - Date.now() - 1_000))
+      expect(arrived()).toBe(10)
+      expect(Date.now()).toBeLessThan(resetAt.getTime())
+      await until(() => arrived() >= 20)
+      expect(Date.now()).toBeGreaterThanOrEqual(resetAt.getTime())
+      expect(arrived()).toBe(20)
+      expect(await usedBy(30)).toBe(10)
+      expect(await postfix.log()).toMatch(/to=<someone-0@elsewhere.test>.*status=deferred.*fits again in \d+ second/)
+    },
+    PATIENCE_MS,
+  )
+
+  it(
+    'with the service killed and back while mail flows: nothing is spent twice, nothing passes unasked',
+    async () => {
+      const senders = times(20).map((n) => 50 + n)
+      for (const n of senders) await total(n, 100_000)
+      const sent = new Map<number, number>()
+      const [deferred, stopped] = [[] as string[], { now: false as boolean }]
+      const flowing = senders.map(async (n) => {
+        const session = await SmtpSession.open(postfix.submission, user(n))
+        for (let message = 0; !stopped.now; message += 1) {
+          const recipients = 1 + (message % 50)
+          const reply = await session.send(user(n), addresses(recipients))
+          if (reply.startsWith('250')) sent.set(n, (sent.get(n) ?? 0) + recipients)
+          else deferred.push(reply)
+        }
+        session.close()
+      })
+      for (const outageMs of [0, 6_000, 1_000]) {
+        await sleep(2_000)
+        await service.kill()
+        await sleep(outageMs)
+        await service.start()
+      }
+      await sleep(2_000)
+      stopped.now = true
+      await Promise.all(flowing)
+      // Those who waited longer than they may were told to come later, and nothing worse.
+      expect(deferred.length).toBeGreaterThan(10)
+      for (const reply of deferred) expect(reply).toMatch(/^450 4\.7\.1 .*cannot be checked at the moment/)
+      const spent = async (): Promise<Record<string, number>> =>
+        Object.fromEntries(await Promise.all(senders.map(async (n) => [n, await usedBy(n)] as const)))
+      const expected = Object.fromEntries(senders.map((n) => [n, sent.get(n) ?? 0]))
+      // What was charged in vain comes back within seconds.
+      const deadline = performance.now() + 30_000
+      while (performance.now() < deadline && JSON.stringify(await spent()) !== JSON.stringify(expected))
+        await sleep(500)
+      expect(await spent()).toEqual(expected)
+      figure('service killed three times', {
+        recipients: Object.values(expected).reduce((sum, one) => sum + one, 0),
+        deferred: deferred.length,
+        refunded: await connector.metric('quota_postfix_doubts_settled_total', 'refunded'),
+      })
+    },
+    PATIENCE_MS,
+  )
+
+  it(
+    'answers 200 connections at once',
+    async () => {
+      const senders = times(200).map((n) => 100 + n)
+      await Promise.all(senders.map((n) => total(n, 7)))
+      const sessions = await Promise.all(senders.map((n) => SmtpSession.open(postfix.submission, user(n))))
+      const begun = performance.now()
+      const replies = await Promise.all(sessions.map((session, n) => session.send(user(100 + n), addresses(7))))
+      figure('200 connections', { ms: Math.round(performance.now() - begun) })
+      expect(replies.filter((reply) => !reply.startsWith('250'))).toEqual([])
+      expect(await connector.metric('quota_postfix_connections')).toBeGreaterThanOrEqual(200)
+      const again = await Promise.all(sessions.map((session, n) => session.send(user(100 + n), addresses(1))))
+      expect(again.filter((reply) => !reply.startsWith('554'))).toEqual([])
+      // Each process of Postfix keeps its connection, and does not look at it: the connector ends all the same.
+      const ended = performance.now()
+      connector.signal('SIGTERM')
+      expect(await connector.exited).toBe(0)
+      expect(performance.now() - ended).toBeLessThan(inTime(10_000))
+      for (const session of sessions) session.close()
+    },
+    PATIENCE_MS,
+  )
+})

@@ -1,0 +1,150 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { freePort } from '../../scripts/mariadb.mjs'
+import { guard } from './guard.js'
+import { opened } from './opened.js'
+
+const ENTRY = join(process.cwd(), 'connectors/postfix/bin/quota-postfix.mjs')
+const READY_WITHIN_MS = 20_000
+
+/** A line of the connector's log. */
+export type LogLine = Readonly<Record<string, unknown>> & { readonly level: string; readonly message: string }
+
+/** The built connector as a process of its own. */
+export class Connector {
+  exited: Promise<number | null> = Promise.resolve(null)
+  stderr = ''
+  private stdout = ''
+
+  private constructor(
+    private readonly child: ChildProcess,
+    /** Where Postfix asks. */
+    readonly port: number,
+    /** Metrics and health. */
+    readonly url: string,
+  ) {}
+
+  /** @param env settings; those of the two sockets are chosen here, unless named */
+  static async start(env: Record<string, string>): Promise<Connector> {
+    const [port, metrics] = [await freePort(), await freePort()]
+    const child = spawn(process.execPath, [ENTRY], {
+      env: {
+        PATH: process.env['PATH'] ?? '',
+        LISTEN: `127.0.0.1:${port}`,
+        METRICS_LISTEN: `127.0.0.1:${metrics}`,
+        ...env,
+      },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    const connector = new Connector(child, port, `http://127.0.0.1:${metrics}`)
+    const release = child.pid === undefined ? undefined : guard(child.pid)
+    opened(() => child.kill('SIGKILL'))
+    child.stdout.on('data', (chunk: Buffer) => (connector.stdout += chunk.toString('utf8')))
+    child.stderr.on('data', (chunk: Buffer) => (connector.stderr += chunk.toString('utf8')))
+    connector.exited = once(child, 'close').then(([code]) => {
+      release?.()
+      return code as number | null
+    })
+    const deadline = performance.now() + READY_WITHIN_MS
+    while (!connector.stdout.includes('"listening"') && child.exitCode === null) {
+      if (performance.now() > deadline) throw new Error(`the connector does not listen:\n${connector.stdout}`)
+      await sleep(20)
+    }
+    return connector
+  }
+
+  get log(): LogLine[] {
+    return this.stdout
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => JSON.parse(line) as LogLine)
+  }
+
+  signal(name: NodeJS.Signals): void {
+    this.child.kill(name)
+  }
+
+  async get(path: string): Promise<{ status: number; text: string }> {
+    const response = await fetch(this.url + path)
+    return { status: response.status, text: await response.text() }
+  }
+
+  /** A metric's value; of several, their sum. */
+  async metric(name: string, labels = ''): Promise<number> {
+    const { text } = await this.get('/metrics')
+    return text
+      .split('\n')
+      .filter((line) => line.startsWith(name) && line.includes(labels))
+      .reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0)
+  }
+}
+
+/** What a Postfix process would be: a connection that asks. */
+export class PolicyClient {
+  private text = ''
+  private wake: () => void = () => undefined
+  ended = false
+
+  constructor(readonly socket: Socket) {
+    socket.on('data', (chunk) => {
+      this.text += chunk.toString('utf8')
+      this.wake()
+    })
+    socket.on('error', () => undefined)
+    socket.on('close', () => {
+      this.ended = true
+      this.wake()
+    })
+    opened(() => socket.destroy())
+  }
+
+  static to(target: number | string): PolicyClient {
+    return new PolicyClient(typeof target === 'number' ? connect(target, '127.0.0.1') : connect(target))
+  }
+
+  /** @returns the action; undefined where the connection ends without */
+  async ask(attributes: Record<string, string | number>): Promise<string | undefined> {
+    this.socket.write(questionText(attributes))
+    return this.answer()
+  }
+
+  async answer(): Promise<string | undefined> {
+    for (;;) {
+      const end = this.text.indexOf('\n\n')
+      if (end !== -1) {
+        const line = this.text.slice(0, end)
+        this.text = this.text.slice(end + 2)
+        return line.replace(/^action=/, '')
+      }
+      if (this.ended) return undefined
+      await new Promise<void>((resolve) => (this.wake = resolve))
+    }
+  }
+}
+
+/** A question as Postfix 3.7 asks at the end of a message, but for what is given. */
+export function questionText(attributes: Record<string, string | number>): string {
+  const all = {
+    request: 'smtpd_access_policy',
+    protocol_state: 'END-OF-MESSAGE',
+    protocol_name: 'ESMTP',
+    client_address: '192.0.2.7',
+    client_name: 'client.test',
+    helo_name: 'client.test',
+    queue_id: '4F9D195432C',
+    instance: '1a2b.6a0b1c2d.e3f4.0',
+    sender: 'ann@example.org',
+    recipient: '',
+    recipient_count: 1,
+    sasl_method: 'plain',
+    sasl_username: '',
+    size: 1234,
+    ...attributes,
+  }
+  return `${Object.entries(all)
+    .map(([name, value]) => `${name}=${value}\n`)
+    .join('')}\n`
+}

@@ -1,0 +1,46 @@
+import { createServer, request, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { opened } from './opened.js'
+
+/** A way to the service that takes time, and on which answers are lost. */
+export class Detour {
+  /** How long each request is under way. */
+  delayMs = 0
+  /** Is the answer to it lost, after it took effect? */
+  loses: (path: string) => boolean = () => false
+  /** Of all requests that came. */
+  readonly paths: string[] = []
+
+  private constructor(private readonly server: Server) {}
+
+  static async start(target: string): Promise<Detour> {
+    const detour: Detour = new Detour(
+      createServer((incoming, outgoing) => {
+        const { method = 'GET', headers, url = '' } = incoming
+        detour.paths.push(url)
+        void sleep(detour.delayMs).then(() => {
+          const passed = request(new URL(url, target), { method, headers }, (answer) => {
+            if (detour.loses(url)) answer.resume()
+            else {
+              outgoing.writeHead(answer.statusCode ?? 500, answer.headers)
+              answer.pipe(outgoing)
+            }
+          })
+          passed.on('error', () => outgoing.destroy())
+          incoming.pipe(passed)
+        })
+      }),
+    )
+    opened(() => {
+      detour.server.close()
+      detour.server.closeAllConnections()
+    })
+    await new Promise<void>((resolve) => detour.server.listen(0, '127.0.0.1', resolve))
+    return detour
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`
+  }
+}

@@ -1,0 +1,87 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { exportJWK, generateKeyPair } from 'jose'
+import Provider from 'oidc-provider'
+import { opened } from './opened.js'
+
+/** Whom access tokens are for; a URI, so that a client can ask for it by `resource` (RFC 8707). */
+export const AUDIENCE = 'urn:example:quota'
+
+/** A real OpenID provider on this machine, with a page to sign in at that takes any password. */
+export class OpenIdProvider {
+  /** Requests, by method and path. */
+  readonly asked: string[] = []
+  /** How long access tokens live, in seconds. */
+  lifetime = 600
+  private clients: object[] = []
+  private serve: ReturnType<Provider['callback']> | undefined
+
+  private constructor(readonly issuer: string) {}
+
+  static async start(): Promise<OpenIdProvider> {
+    const server = createServer()
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const found = new OpenIdProvider(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+    server.on('request', (request, response) => {
+      found.asked.push(`${request.method} ${(request.url ?? '').replace(/\?.*/, '')}`)
+      if (found.serve === undefined) response.writeHead(503).end()
+      else found.serve(request, response)
+    })
+    opened(() => server.close())
+    opened(() => server.closeAllConnections())
+    await found.register([])
+    return found
+  }
+
+  /** Registers clients, in place of those before; who is signed in is forgotten. */
+  async register(clients: object[]): Promise<void> {
+    this.clients = clients
+    await this.rotate()
+  }
+
+  /** Signs with another key from now on, and knows the ones before no more. */
+  async rotate(): Promise<void> {
+    const { privateKey } = await generateKeyPair('RS256', { extractable: true })
+    const kid = Math.random().toString(36).slice(2)
+    const jwk = { ...(await exportJWK(privateKey)), alg: 'RS256', use: 'sig', kid }
+    const provider = new Provider(this.issuer, {
+      clients: this.clients,
+      jwks: { keys: [jwk] },
+      cookies: { keys: ['any'] },
+      clientBasedCORS: () => true,
+      issueRefreshToken: () => true,
+      features: {
+        clientCredentials: { enabled: true },
+        devInteractions: { enabled: true },
+        rpInitiatedLogout: { enabled: true },
+        resourceIndicators: {
+          enabled: true,
+          getResourceServerInfo: () => ({
+            scope: 'quota',
+            audience: AUDIENCE,
+            accessTokenFormat: 'jwt',
+            accessTokenTTL: this.lifetime,
+          }),
+          useGrantedResource: () => true,
+        },
+      },
+      extraTokenClaims: (_context: unknown, token: { clientId?: string; accountId?: string }) => ({
+        roles: [token.accountId === undefined ? 'mailers' : 'quota-admins'],
+        preferred_username: token.accountId ?? token.clientId,
+      }),
+    })
+    this.serve = provider.callback()
+  }
+
+  /** An access token by client credentials. */
+  async tokenFor(clientId: string, secret: string): Promise<string> {
+    const answer = await fetch(`${this.issuer}/token`, {
+      method: 'POST',
+      headers: { authorization: `Basic ${Buffer.from(`${clientId}:${secret}`).toString('base64')}` },
+      body: new URLSearchParams({ grant_type: 'client_credentials', resource: AUDIENCE }),
+    })
+    const { access_token: token } = (await answer.json()) as { access_token?: string }
+    if (token === undefined) throw new Error(`no token: ${answer.status}`)
+    return token
+  }
+}

@@ -1,0 +1,272 @@
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { connect, createServer, type Server, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { freePort } from '../../scripts/mariadb.mjs'
+import { findPostfix } from '../../scripts/postfix.mjs'
+import { guard } from './guard.js'
+import { opened } from './opened.js'
+
+const run = promisify(execFile)
+const PROGRAM = findPostfix() ?? 'postfix'
+const READY_WITHIN_MS = 30_000
+
+/**
+ * Services besides those that listen (master.cf): the ones of Debian's package that take part, none in a root of its
+ * own.
+ */
+const SERVICES = `
+pickup    unix n - n 60 1 pickup
+cleanup   unix n - n -  0 cleanup
+qmgr      unix n - n 300 1 qmgr
+rewrite   unix - - n -  - trivial-rewrite
+bounce    unix - - n -  0 bounce
+defer     unix - - n -  0 bounce
+trace     unix - - n -  0 bounce
+verify    unix - - n -  1 verify
+flush     unix n - n 1000? 0 flush
+proxymap  unix - - n -  - proxymap
+smtp      unix - - n -  - smtp
+sink      unix - - n -  - smtp
+showq     unix n - n -  - showq
+error     unix - - n -  - error
+retry     unix - - n -  - error
+discard   unix - - n -  - discard
+anvil     unix - - n -  1 anvil
+scache    unix - - n -  1 scache
+postlog   unix-dgram n - n - 1 postlogd
+`
+
+/**
+ * A Postfix of the suite's own: its configuration, queue and ports belong to nobody else. Who logs in is told by
+ * XCLIENT, which is what a proxy in front of Postfix would use.
+ *
+ * What is deferred is tried again after three seconds. A queue manager that looks each second meets the lock of what it
+ * has just deferred, and leaves that for five minutes.
+ *
+ * It listens twice: `submission` asks the policy server and takes what it lets through to the sink; `queue` takes
+ * everything and delivers it to `submission`, with retries, as any other mail server would.
+ */
+export class Postfix {
+  private constructor(
+    private readonly folder: string,
+    readonly submission: number,
+    readonly queue: number,
+  ) {}
+
+  /**
+   * @param policy the policy server, as `check_policy_service` names it
+   * @param sink the port to deliver accepted mail to
+   */
+  static async start(policy: string, sink: number): Promise<Postfix> {
+    const folder = await mkdtemp(join(tmpdir(), 'quota-postfix-'))
+    // Its processes run as `postfix`, and must get here.
+    await chmod(folder, 0o755)
+    const at = (name: string): string => join(folder, name)
+    for (const name of ['queue', 'data', 'etc']) await mkdir(at(name))
+    const { stdout } = await run('id', ['-u', 'postfix'])
+    await run('chown', [stdout.trim(), at('data')])
+    const [submission, queue] = [await freePort(), await freePort()]
+    await writeFile(
+      at('etc/main.cf'),
+      `
+compatibility_level = 3.6
+queue_directory = ${at('queue')}
+data_directory = ${at('data')}
+maillog_file = ${at('log')}
+maillog_file_prefixes = ${folder}
+myhostname = queue.test
+mydestination =
+alias_maps =
+alias_database =
+local_recipient_maps =
+inet_interfaces = 127.0.0.1
+inet_protocols = ipv4
+mynetworks = 127.0.0.0/8
+default_transport = smtp:[127.0.0.1]:${submission}
+smtp_host_lookup = native
+disable_dns_lookups = yes
+default_process_limit = 300
+smtpd_client_connection_count_limit = 0
+smtpd_error_sleep_time = 0
+smtpd_hard_error_limit = 100000
+smtpd_authorized_xclient_hosts = 127.0.0.1
+smtpd_relay_restrictions = permit_mynetworks, reject
+minimal_backoff_time = 3s
+maximal_backoff_time = 3s
+queue_run_delay = 1s
+`,
+    )
+    const smtpd = (port: number, options: string[]): string =>
+      `127.0.0.1:${port} inet n - n - - smtpd\n${options.map((option) => `  -o {${option}}\n`).join('')}`
+    await writeFile(
+      at('etc/master.cf'),
+      smtpd(queue, []) +
+        smtpd(submission, [
+          'myhostname=submission.test',
+          `smtpd_end_of_data_restrictions=check_policy_service { ${policy}, timeout=10s }`,
+          `content_filter=sink:[127.0.0.1]:${sink}`,
+        ]) +
+        SERVICES,
+    )
+    const postfix = new Postfix(folder, submission, queue)
+    opened(async () => postfix.stop())
+    await postfix.start()
+    return postfix
+  }
+
+  /** What Postfix has logged. */
+  async log(): Promise<string> {
+    return readFile(join(this.folder, 'log'), 'utf8').catch(() => '')
+  }
+
+  private async start(): Promise<void> {
+    const child = spawn(PROGRAM, ['-c', join(this.folder, 'etc'), 'start-fg'], { stdio: 'ignore' })
+    const deadline = performance.now() + READY_WITHIN_MS
+    while (!(await greets(this.submission))) {
+      if (performance.now() > deadline) throw new Error(`Postfix does not answer:\n${await this.log()}`)
+      await sleep(100)
+    }
+    // The command starts the master, which is a process of its own.
+    child.once('exit', guard(Number(await readFile(join(this.folder, 'queue/pid/master.pid'), 'utf8'))))
+  }
+
+  private async stop(): Promise<void> {
+    await run(PROGRAM, ['-c', join(this.folder, 'etc'), 'abort']).catch(() => undefined)
+    await rm(this.folder, { recursive: true, force: true })
+  }
+}
+
+async function greets(port: number): Promise<boolean> {
+  try {
+    const session = await SmtpSession.open(port)
+    session.close()
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** One connection of a mail program. */
+export class SmtpSession {
+  private text = ''
+  private wake: () => void = () => undefined
+  private ended = false
+
+  private constructor(private readonly socket: Socket) {
+    socket.on('data', (chunk) => {
+      this.text += chunk.toString('latin1')
+      this.wake()
+    })
+    const end = (): void => {
+      this.ended = true
+      this.wake()
+    }
+    socket.on('error', end)
+    socket.on('close', end)
+  }
+
+  /** @param login who has logged in */
+  static async open(port: number, login?: string): Promise<SmtpSession> {
+    const socket = connect(port, '127.0.0.1')
+    const session = new SmtpSession(socket)
+    await session.reply()
+    await session.command('EHLO client.test')
+    if (login !== undefined) {
+      await session.command(`XCLIENT LOGIN=${login}`)
+      await session.command('EHLO client.test')
+    }
+    return session
+  }
+
+  /** Sends a message. @returns what the server says in the end, or to the first command that it refuses */
+  async send(from: string, recipients: readonly string[]): Promise<string> {
+    const commands = [`MAIL FROM:<${from}>`, ...recipients.map((address) => `RCPT TO:<${address}>`), 'DATA']
+    this.socket.write(commands.map((command) => `${command}\r\n`).join(''))
+    let refused: string | undefined
+    for (const _ of commands) {
+      const said = await this.reply()
+      if (!/^[23]/.test(said)) refused ??= said
+    }
+    if (refused !== undefined) throw new Error(`refused before the message: ${refused}`)
+    const said = await this.command(`From: <${from}>\r\nSubject: test\r\n\r\ntext\r\n.`)
+    // Postfix keeps the envelope of a message that it refused at its end.
+    if (!said.startsWith('250')) await this.command('RSET')
+    return said
+  }
+
+  async command(text: string): Promise<string> {
+    this.socket.write(`${text}\r\n`)
+    return this.reply()
+  }
+
+  close(): void {
+    this.socket.destroy()
+  }
+
+  /** The next reply, all its lines. */
+  private async reply(): Promise<string> {
+    for (;;) {
+      const [whole] = /^(?:\d{3}-.*\r\n)*\d{3}(?: .*)?\r\n/.exec(this.text) ?? []
+      if (whole !== undefined) {
+        this.text = this.text.slice(whole.length)
+        return whole.trim()
+      }
+      if (this.ended) throw new Error('the connection has ended')
+      await new Promise<void>((resolve) => (this.wake = resolve))
+    }
+  }
+}
+
+/** Takes mail, and remembers for each sender how many recipients it came for. */
+export class Sink {
+  readonly recipients = new Map<string, number>()
+  private readonly server: Server
+
+  private constructor() {
+    this.server = createServer((socket) => this.serve(socket))
+  }
+
+  static async start(): Promise<Sink> {
+    const sink = new Sink()
+    sink.server.listen(0, '127.0.0.1')
+    await once(sink.server, 'listening')
+    opened(() => sink.server.close())
+    return sink
+  }
+
+  get port(): number {
+    return (this.server.address() as { port: number }).port
+  }
+
+  private serve(socket: Socket): void {
+    let [text, sender, count, data] = ['', '', 0, false]
+    const say = (line: string): boolean => socket.write(`${line}\r\n`)
+    socket.on('error', () => undefined)
+    socket.on('data', (chunk) => {
+      text += chunk.toString('latin1')
+      for (let end = text.indexOf('\r\n'); end !== -1; end = text.indexOf('\r\n')) {
+        const line = text.slice(0, end)
+        text = text.slice(end + 2)
+        if (data && line !== '.') continue
+        if (line === '.') {
+          data = false
+          this.recipients.set(sender, (this.recipients.get(sender) ?? 0) + count)
+          say('250 taken')
+        } else if (/^DATA/i.test(line)) {
+          data = true
+          say('354 go on')
+        } else {
+          if (/^MAIL/i.test(line)) [sender, count] = [/<(.*?)>/.exec(line)?.[1] ?? '', 0]
+          if (/^RCPT/i.test(line)) count += 1
+          say('250 ok')
+        }
+      }
+    })
+    say('220 sink.test')
+  }
+}
