@@ -1,0 +1,71 @@
+#!/bin/sh
+# Puts a dump of the service's database back, on MariaDB or MySQL:
+#
+#   sh deploy/restore.sh DUMP DATABASE CLIENT [ARGUMENT...]
+#
+# DUMP is what mariadb-dump or mysqldump wrote, DATABASE the name that DATABASE_URL has, and CLIENT a command that reads SQL, as one who may make databases:
+# mariadb, mysql, docker compose exec -T database ... It is started several times, so it must not ask for a password.
+#
+# Every instance is to be stopped. The dump is loaded into DATABASE_restored; only when it is there as a whole do its tables take the place of those of
+# DATABASE, in one statement, and those go to DATABASE_before. Whatever fails before that leaves DATABASE as it is. No table is dropped.
+set -eu
+
+die() {
+  echo "restore: $*" >&2
+  exit 1
+}
+
+[ $# -ge 3 ] || die 'usage: sh deploy/restore.sh DUMP DATABASE CLIENT [ARGUMENT...]'
+dump=$1
+database=$2
+shift 2
+restored=${database}_restored
+before=${database}_before
+
+case $database in
+'' | *[!A-Za-z0-9_]*) die "a database is named by letters, digits and _ here, not $database" ;;
+esac
+[ -r "$dump" ] || die "$dump cannot be read"
+tail -n 1 -- "$dump" | grep -q '^-- Dump completed' || die "$dump is not whole: its last line is not \"-- Dump completed\". Nothing was changed"
+if grep -qE '^(USE |CREATE DATABASE )' "$dump"; then
+  die "$dump names its database itself (--databases) and would be loaded over it: make it without. Nothing was changed"
+fi
+if grep -q '^SET @@GLOBAL.GTID_PURGED' "$dump"; then
+  die "$dump was made without --set-gtid-purged=OFF, and no server that has run takes it. Nothing was changed. To take the lines out:
+  awk '/^SET @@(GLOBAL.GTID_PURGED|SESSION.SQL_LOG_BIN)/ { skip = 1 } !skip; /;\$/ { skip = 0 }' '$dump' > '$dump.without-gtid'"
+fi
+
+said=$(mktemp)
+trap 'rm -f "$said"' EXIT
+
+# Where one of them is left from another time the statement fails, and nothing has happened yet.
+"$@" <<SQL || die "$restored and $before must not be there, and CLIENT must be allowed to make them. Nothing was changed"
+CREATE DATABASE \`$before\`;
+CREATE DATABASE \`$restored\`;
+CREATE DATABASE IF NOT EXISTS \`$database\` CHARACTER SET utf8mb4;
+SQL
+
+undone="$database is as it was. To try again: DROP DATABASE \`$restored\`; DROP DATABASE \`$before\`;"
+{
+  echo "USE \`$restored\`;"
+  cat -- "$dump"
+} | "$@" || die "$dump could not be loaded. $undone"
+
+"$@" >"$said" <<SQL || die "what was loaded could not be read. $undone"
+SELECT CONCAT('migrations: ', COUNT(*)) FROM \`$restored\`.schema_migration;
+SQL
+grep -q 'migrations: [1-9]' "$said" || die "$dump is no dump of this service: no migration has run in it. $undone"
+
+# One statement for all tables, so that there is no moment in between.
+"$@" >"$said" <<SQL || die "the tables could not be listed. $undone"
+SET SESSION group_concat_max_len = 1000000;
+SELECT CONCAT('RENAME TABLE ', GROUP_CONCAT('\`', table_schema, '\`.\`', table_name, '\` TO \`',
+  CASE table_schema WHEN '$database' THEN '$before' ELSE '$database' END, '\`.\`', table_name, '\`'
+  ORDER BY table_schema = '$restored' SEPARATOR ', '), ';') AS sql_text
+FROM information_schema.tables WHERE table_schema IN ('$database', '$restored');
+SQL
+grep '^RENAME TABLE ' "$said" | "$@" || die "the tables could not change places. $undone"
+
+# All of its tables have gone to their place.
+echo "DROP DATABASE \`$restored\`;" | "$@" || die "$database is restored; the empty $restored is left"
+echo "restored: $database is as $dump says. What it was before is in $before; when you need it no more: DROP DATABASE \`$before\`;"
