@@ -18,6 +18,7 @@ import { CURVE, curve, grown, memory, startToReady, tracing, twoInstances, upkee
 import { median } from './median.mjs'
 import { cpuOf, endAll, healthOf, load, reference, service } from './processes.mjs'
 import { audit, bytesOf, connect, DRY, fill, OWNERS } from './store.mjs'
+import { verifying } from './verifying.mjs'
 
 const { values: options } = parseArgs({
   options: {
@@ -269,6 +270,7 @@ try {
     console.log(`sums: ${await audit(admin, acknowledged)}; MariaDB ${mariadb.version}, Node ${process.version}`)
   }
   if (wants('upkeep')) more.upkeep = await upkeep(further)
+  if (wants('verify')) more.verify = await verifying(further)
   if (wants('growth')) more.growth = await grown(further)
   if (results.length > 0) {
     console.log('\n| figure | event loop late: p99, worst ms | garbage collection | memory |\n|---|---|---|---|')

@@ -4,6 +4,7 @@ import { startMariaDb } from '../scripts/mariadb.mjs'
 import { FEW, grow, MANY, SERVER } from './growth.mjs'
 import { median } from './median.mjs'
 import { cpuOf, healthOf, load, reference, service } from './processes.mjs'
+import { STEADY } from './steady.mjs'
 import { connect, OWNERS } from './store.mjs'
 
 const API = '/api/v1/quotas'
@@ -165,7 +166,7 @@ export async function upkeep({ quick, seconds, pairs }) {
     const figures = { rest: [], folding: [], removing: [] }
     const during = async (name, env, state) => {
       await set(state)
-      instance = await service(mariadb.url('upkeep'), env)
+      instance = await service(mariadb.url('upkeep'), { ...STEADY, ...env })
       await consuming(instance, 64, { count: WARM_UP })
       // The first round begins after five seconds.
       await sleep(6_000)

@@ -11,6 +11,7 @@ import { startMariaDb } from '../scripts/mariadb.mjs'
 import { grow, SERVER } from './growth.mjs'
 import { median } from './median.mjs'
 import { endAll, load, service } from './processes.mjs'
+import { STEADY } from './steady.mjs'
 import { connect, OWNERS } from './store.mjs'
 
 const { values: options } = parseArgs({
@@ -43,7 +44,7 @@ try {
     `${ACTS} acts of ${DAYS} days: made in ${minutes(performance.now() - began)} min, ${await sizeOf(admin, 'mail_act')}`,
   )
 
-  let instance = await service(url)
+  let instance = await service(url, STEADY)
   const folded = async () => timeOf((await stateOf(admin)).folded_to)
   const end = from + DAYS * DAY_MS
   const adding = await watched(
@@ -61,7 +62,7 @@ try {
   const rest = await consuming(instance)
   await instance.stop()
 
-  instance = await service(url, { RETENTION_DAYS: String(KEPT_DAYS) })
+  instance = await service(url, { ...STEADY, RETENTION_DAYS: String(KEPT_DAYS) })
   const oldest = async () => timeOf((await admin.query('SELECT MIN(id) AS id FROM mail_act'))[0][0].id)
   const removing = await watched(
     instance,
