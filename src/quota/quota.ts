@@ -1,10 +1,19 @@
 import { type CycleUnit, isBoundary, nextBoundary } from './cycle.js'
 import { type Instant, MAX_INSTANT } from './instant.js'
+import { EMPTY_WINDOW, type RollingWindow, sumOf, withoutPast } from './rolling-window.js'
 
-/** Type 1 (total): `total` units until `expireAt`. Type 2 (cycle): `total` units in each cycle (contract, §1). */
-export type QuotaType = 1 | 2
+/**
+ * Type 1 (total): `total` units until `expireAt`. Type 2 (cycle): `total` units in each cycle (contract, §1). Type 3
+ * (rolling): `total` units in any `windowSeconds`, for caps alone (§9).
+ */
+export type QuotaType = 1 | 2 | 3
 export const TOTAL_QUOTA = 1 satisfies QuotaType
 export const CYCLE_QUOTA = 2 satisfies QuotaType
+export const ROLLING_QUOTA = 3 satisfies QuotaType
+
+/** What a cap does: refuse what does not fit into it, or count alone (contract, §9). */
+export const CAPS = ['enforce', 'observe'] as const
+export type Cap = (typeof CAPS)[number]
 
 /** What a quota is at a given instant, as answered and as filtered by (contract, §3 Status). */
 export const STATUSES = ['active', 'disabled', 'expired'] as const
@@ -44,6 +53,12 @@ export interface QuotaState {
   cycleTimeZone: string | null
   cycleAnchorAt: Instant | null
   cycleEndsAt: Instant | null
+  /** A cap bounds what the owner takes, and pays nothing; null: it pays. */
+  cap?: Cap | null
+  /** The length of a rolling cap's window, MIN_WINDOW_SECONDS … MAX_WINDOW_SECONDS; null for the other types. */
+  windowSeconds?: number | null
+  /** What a rolling cap counts, slot by slot; `used` and `reserved` are its sums. Null for the other types. */
+  window?: RollingWindow | null
   /** Counts rolls and resets by hand, for type 1 too; allocations name the count that paid by it. */
   cycleSeq: number
   /** Not after the expiry of the earliest open hold in this cycle; null where there is none. */
@@ -80,21 +95,41 @@ export function isLive(quota: QuotaState, now: Instant): boolean {
 /**
  * Brings the counters into the cycle that holds `now`: `used` and `reserved` 0 in a cycle nobody spent in, once however
  * many were missed. An expired quota stands still at its end. A cycle never rolls back, so a clock that is behind
- * changes nothing.
+ * changes nothing. A rolling cap goes on emptying, ended or not: out of its window falls what has left it by then,
+ * which begins no new count.
  * @returns whether anything changed
  */
 export function roll(quota: QuotaState, now: Instant): boolean {
+  if (quota.window != null) return rollWindow(quota, quota.window, now)
   const { cycleUnit: unit, cycleTimeZone: timeZone, cycleAnchorAt: anchor, cycleEndsAt, expireAt } = quota
   if (unit === null || timeZone === null || anchor === null || cycleEndsAt === null) return false
   const at = expireAt === null ? now : Math.min(now, expireAt - 1)
   // The very last cycle ends where time does; there is no next one.
   if (at < cycleEndsAt || cycleEndsAt === MAX_INSTANT) return false
   quota.cycleEndsAt = nextBoundary({ unit, timeZone, anchor }, at).end
-  quota.cycleSeq += 1
+  beginCount(quota)
+  return true
+}
+
+function rollWindow(quota: QuotaState, window: RollingWindow, now: Instant): boolean {
+  const left = withoutPast(window, now)
+  if (left === window) return false
+  quota.window = left
+  Object.assign(quota, sumOf(left))
+  if (quota.reserved === 0) quota.holdDueAt = null
+  return true
+}
+
+/**
+ * Begins a new count: what was paid, held or counted before is of another `cycleSeq`, so its settlement leaves the
+ * quota alone (contract, §8 Reset).
+ */
+export function beginCount(quota: QuotaState): void {
   quota.used = 0
   quota.reserved = 0
+  if (quota.window != null) quota.window = EMPTY_WINDOW
   quota.holdDueAt = null
-  return true
+  quota.cycleSeq += 1
 }
 
 /** What one quota can still give: never negative, although `total` may have been lowered below what is used. */
@@ -113,7 +148,7 @@ export function isPastReset(quota: QuotaState, instant: Instant, now: Instant): 
   return isBoundary({ unit, timeZone, anchor }, instant)
 }
 
-/** The sums over an owner's active quotas (contract, §3 Summary). */
+/** The sums over an owner's active payers (contract, §3 Summary). */
 export interface Summary {
   total: number
   used: number
@@ -123,11 +158,11 @@ export interface Summary {
   quotaCount: number
 }
 
-/** Adds up those of the owner's quotas that are active at `now`; they are to be rolled already. */
+/** Adds up those of the owner's payers that are active at `now`; they are to be rolled already. */
 export function summarise(quotas: readonly QuotaState[], now: Instant): Summary {
   const sum: Summary = { total: 0, used: 0, reserved: 0, remaining: 0, quotaCount: 0 }
   for (const quota of quotas) {
-    if (!isActive(quota, now)) continue
+    if (quota.cap != null || !isActive(quota, now)) continue
     sum.total += quota.total
     sum.used += quota.used
     sum.reserved += quota.reserved
