@@ -21,13 +21,12 @@ import {
   type CapMode,
   CYCLE_QUOTA,
   MAX_AMOUNT,
-  MAX_WINDOW_SECONDS,
-  MIN_WINDOW_SECONDS,
   QUOTA_TYPES,
   type QuotaType,
   type Status,
   STATUSES,
 } from '../quota/quota.js'
+import { MAX_WINDOW_SECONDS, MIN_WINDOW_SECONDS } from '../quota/rolling-window.js'
 import type { SettingName } from '../quota/settings.js'
 
 const nullable = { nullable: true } as const

@@ -16,14 +16,13 @@ import {
   CAP_MODES,
   type CapMode,
   CYCLE_QUOTA,
-  MAX_WINDOW_SECONDS,
-  MIN_WINDOW_SECONDS,
   QUOTA_TYPES,
   type QuotaType,
   ROLLING_QUOTA,
   type Status,
   STATUSES,
 } from '../quota/quota.js'
+import { MAX_WINDOW_SECONDS, MIN_WINDOW_SECONDS } from '../quota/rolling-window.js'
 import {
   timeViolations,
   typeViolations,

@@ -1,5 +1,6 @@
 import type { ColumnOptions, ValueTransformer } from 'typeorm'
 import type { Instant } from '../quota/instant.js'
+import { formatWindow, parseWindow, type RollingWindow } from '../quota/rolling-window.js'
 
 /**
  * Reads a time as both drivers hand it over: the text `2026-12-01 00:00:00.000`, in UTC. All years from 0000 to 9999
@@ -33,6 +34,12 @@ const integer: ValueTransformer = {
 
 /** A time in UTC with milliseconds; `Instant` in the entity. Read and written by `RowCodec` alone. */
 export const INSTANT = { type: 'datetime', precision: 3, transformer: instant } as const satisfies ColumnOptions
+
+/** What a rolling cap counts, as text; a `RollingWindow` in the entity. */
+export const WINDOW = {
+  from: (text: string | null): RollingWindow | null => (text === null ? null : parseWindow(text)),
+  to: (window: RollingWindow | null | undefined): string | null => (window == null ? null : formatWindow(window)),
+} as const satisfies ValueTransformer
 
 /** An integer within ±(2^53-1); `number` in the entity. */
 export const INTEGER = { type: 'bigint', transformer: integer } as const satisfies ColumnOptions

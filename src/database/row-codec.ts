@@ -1,5 +1,6 @@
 import type { DataSource, EntityMetadata, EntityTarget, ObjectLiteral } from 'typeorm'
-import { INSTANT, instantFromStore, instantToStore } from './column.js'
+import type { RollingWindow } from '../quota/rolling-window.js'
+import { INSTANT, instantFromStore, instantToStore, WINDOW } from './column.js'
 
 /** Which kind of SQL a store speaks. */
 export type Dialect = 'mysql' | 'sqlite'
@@ -16,7 +17,7 @@ interface Field {
   readonly name: string
   /** The same, quoted. */
   readonly column: string
-  readonly kind: 'instant' | 'integer' | 'text'
+  readonly kind: 'instant' | 'integer' | 'text' | 'window'
   /** Is it part of a row that is read? Some columns serve conditions alone. */
   readonly read: boolean
 }
@@ -65,9 +66,11 @@ export class RowCodec<T extends ObjectLiteral> {
       kind:
         column.type === INSTANT.type
           ? 'instant'
-          : column.type === 'varchar' || column.type === 'text'
-            ? 'text'
-            : 'integer',
+          : column.transformer === WINDOW
+            ? 'window'
+            : column.type === 'varchar' || column.type === 'text'
+              ? 'text'
+              : 'integer',
       read: column.isSelect,
     }))
     this.readFields = this.fields.filter(({ read }) => read)
@@ -191,12 +194,15 @@ function decoded(fields: readonly Field[], row: RawRow): Record<string, unknown>
           ? value
           : kind === 'integer'
             ? Number(value)
-            : instantFromStore(value as string)
+            : kind === 'instant'
+              ? instantFromStore(value as string)
+              : WINDOW.from(value as string)
   }
   return entity
 }
 
 function bound(kind: Field['kind'], value: unknown): Scalar {
+  if (kind === 'window') return WINDOW.to(value as RollingWindow | null | undefined)
   return kind === 'instant' && typeof value === 'number' ? instantToStore(value) : ((value ?? null) as Scalar)
 }
 

@@ -4,14 +4,14 @@ import type { Allocation } from '../quota/draw-down.js'
 import type { Instant } from '../quota/instant.js'
 
 /**
- * What one quota paid of an operation. Immutable: what an operation keeps is always a prefix of its allocations (see
- * `cut`).
+ * What one quota paid of an operation, or in which count a cap counted it, with its whole amount. Immutable: what an
+ * operation keeps is always a prefix of what was paid (see `cut`). Caps come after those that paid, ids ascending.
  */
 export abstract class AllocationRow implements Allocation {
   @PrimaryColumn({ ...ascii(36), name: 'operation_id' })
   operationId!: string
 
-  /** The place in draw-down order, from 0. */
+  /** The place, from 0: those that paid in draw-down order, then caps. */
   @PrimaryColumn({ type: 'smallint' })
   position!: number
 
@@ -24,7 +24,7 @@ export abstract class AllocationRow implements Allocation {
   @Column(INTEGER)
   amount!: number
 
-  /** Until when a rolling cap counts it; null for all other quotas. */
-  @Column({ ...INSTANT, name: 'counts_until', nullable: true })
-  countsUntil!: Instant | null
+  /** Of a cap: when it counted the operation, which is when that was made. Null where the quota paid. */
+  @Column({ ...INSTANT, name: 'counted_at', nullable: true })
+  countedAt!: Instant | null
 }

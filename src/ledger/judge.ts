@@ -1,7 +1,8 @@
 import { ServiceError, validationFailed } from '../error/service-error.js'
+import { MAX_LIVE_CAPS } from '../quota/cap.js'
 import { cut, draw } from '../quota/draw-down.js'
 import { formatInstant, MAX_INSTANT } from '../quota/instant.js'
-import { beginCount, isLive, MAX_LIVE_CAPS, MAX_LIVE_QUOTAS, type QuotaState, remaining } from '../quota/quota.js'
+import { beginCount, isLive, MAX_LIVE_QUOTAS, type QuotaState, remaining } from '../quota/quota.js'
 import { nextRefill } from '../quota/refill.js'
 import {
   applyPatch,

@@ -1,9 +1,10 @@
 import { Check, Column, DeleteDateColumn, PrimaryGeneratedColumn } from 'typeorm'
-import { ascii, INSTANT, INTEGER, unicode } from '../database/column.js'
+import { ascii, INSTANT, INTEGER, unicode, WINDOW } from '../database/column.js'
 import type { CycleUnit } from '../quota/cycle.js'
 import type { Instant } from '../quota/instant.js'
 import { MAX_LABEL_LENGTH, MAX_STORED_LENGTH } from '../quota/label.js'
 import type { CapMode, QuotaState, QuotaType, Status } from '../quota/quota.js'
+import type { RollingWindow } from '../quota/rolling-window.js'
 
 /**
  * A quota as it is stored; each channel's entity adds its owner. What the columns mean stands at `QuotaState`.
@@ -82,8 +83,8 @@ export abstract class QuotaRow implements QuotaState {
   @Column({ ...ascii(40), nullable: true })
   thresholds!: string | null
 
-  @Column({ type: 'text', name: 'window_counts', nullable: true })
-  windowCounts!: string | null
+  @Column({ type: 'text', name: 'window_counts', nullable: true, transformer: WINDOW })
+  window!: RollingWindow | null
 
   /** The label as the filter compares it (`storedForSearch`); for statements alone. */
   @Column({ ...unicode(MAX_STORED_LENGTH), name: 'label_search', nullable: true, select: false })

@@ -24,7 +24,7 @@ const quota = (given: Partial<QuotaRow>): QuotaRow => ({
   cap: null,
   windowSeconds: null,
   thresholds: null,
-  windowCounts: null,
+  window: null,
   version: 1,
   createdAt: 0,
   updatedAt: 0,

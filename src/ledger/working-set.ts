@@ -311,5 +311,5 @@ function cycleOf(quotaId: number, cycleSeq: number): string {
 
 /** The rows of an operation's allocations. */
 export function allocationRows(operationId: string, allocations: readonly Allocation[]): AllocationRow[] {
-  return allocations.map((allocation, position) => ({ operationId, position, ...allocation, countsUntil: null }))
+  return allocations.map((allocation, position) => ({ operationId, position, ...allocation, countedAt: null }))
 }

@@ -40,7 +40,7 @@ const totalQuota = (given: Partial<QuotaState> = {}): QuotaState => ({
   cap: null,
   windowSeconds: null,
   thresholds: null,
-  windowCounts: null,
+  window: null,
   createdAt: NOW - DAY,
   deletedAt: null,
   ...given,

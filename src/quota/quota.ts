@@ -1,5 +1,6 @@
 import { type CycleUnit, isBoundary, nextBoundary } from './cycle.js'
 import { type Instant, MAX_INSTANT } from './instant.js'
+import { EMPTY_WINDOW, type RollingWindow, sumOf, withoutPast } from './rolling-window.js'
 
 /**
  * Type 1 (total): `total` units until `expireAt`. Type 2 (cycle): `total` units in each cycle (contract, §1). Type 3
@@ -28,13 +29,6 @@ export const MAX_AMOUNT = 1_000_000_000_000
 /** An owner holds at most this many live quotas, neither deleted nor expired (contract, §2). */
 export const MAX_LIVE_QUOTAS = 200
 
-/** And at most this many live caps among them (contract, §9). */
-export const MAX_LIVE_CAPS = 16
-
-/** The window of a rolling quota, in seconds: a minute to 31 days. */
-export const MIN_WINDOW_SECONDS = 60
-export const MAX_WINDOW_SECONDS = 2_678_400
-
 /**
  * The settings and counters of one quota that the rules work on. Amounts are integers in the caller's unit.
  * The three counters of the running cycle (`used`, `reserved`, `holdDueAt`) are those of cycle number `cycleSeq`,
@@ -54,7 +48,8 @@ export interface QuotaState {
   /** From this instant on the quota is over; null: never (types 2 and 3). */
   expireAt: Instant | null
   /**
-   * The four of a cycle; null for types 1 and 3. `cycleEndsAt` is the end of cycle `cycleSeq`, `cycleAnchorAt` reset number 0.
+   * The four of a cycle; null for types 1 and 3. `cycleEndsAt` is the end of cycle `cycleSeq`, `cycleAnchorAt` reset
+   * number 0.
    */
   cycleUnit: CycleUnit | null
   cycleTimeZone: string | null
@@ -75,8 +70,8 @@ export interface QuotaState {
   windowSeconds: number | null
   /** Per cent of `total`, as `thresholdsText` writes them; null where there are none, as for type 3. */
   thresholds: string | null
-  /** What a rolling cap counts, by when it returns; null where it counts nothing, and for types 1 and 2. */
-  windowCounts: string | null
+  /** What a rolling cap counts, slot by slot; `used` and `reserved` are its sums. Null for types 1 and 2. */
+  window: RollingWindow | null
   createdAt: Instant
   deletedAt: Instant | null
 }
@@ -112,32 +107,40 @@ export function isLive(quota: QuotaState, now: Instant): boolean {
 /**
  * Brings the counters into the cycle that holds `now`: `used` and `reserved` 0 in a cycle nobody spent in, once however
  * many were missed. An expired quota stands still at its end. A cycle never rolls back, so a clock that is behind
- * changes nothing.
+ * changes nothing. A rolling cap goes on emptying, ended or not: out of its window falls what has left it by then,
+ * which begins no new count.
  * @returns whether anything changed
  */
 export function roll(quota: QuotaState, now: Instant): boolean {
+  if (quota.window !== null) return rollWindow(quota, quota.window, now)
   const { cycleUnit: unit, cycleTimeZone: timeZone, cycleAnchorAt: anchor, cycleEndsAt, expireAt } = quota
   if (unit === null || timeZone === null || anchor === null || cycleEndsAt === null) return false
   const at = expireAt === null ? now : Math.min(now, expireAt - 1)
   // The very last cycle ends where time does; there is no next one.
   if (at < cycleEndsAt || cycleEndsAt === MAX_INSTANT) return false
   quota.cycleEndsAt = nextBoundary({ unit, timeZone, anchor }, at).end
-  quota.cycleSeq += 1
-  quota.used = 0
-  quota.reserved = 0
-  quota.holdDueAt = null
+  beginCount(quota)
+  return true
+}
+
+function rollWindow(quota: QuotaState, window: RollingWindow, now: Instant): boolean {
+  const left = withoutPast(window, now)
+  if (left === window) return false
+  quota.window = left
+  Object.assign(quota, sumOf(left))
+  if (quota.reserved === 0) quota.holdDueAt = null
   return true
 }
 
 /**
- * Begins a new count as at the beginning of a cycle, but without one: what was paid or held before is of another
- * `cycleSeq`, so its settlement leaves the quota alone (contract, §8 Reset).
+ * Begins a new count: what was paid, held or counted before is of another `cycleSeq`, so its settlement leaves the
+ * quota alone (contract, §8 Reset).
  */
 export function beginCount(quota: QuotaState): void {
   quota.used = 0
   quota.reserved = 0
+  if (quota.window !== null) quota.window = EMPTY_WINDOW
   quota.holdDueAt = null
-  quota.windowCounts = null
   quota.cycleSeq += 1
 }
 
@@ -157,7 +160,7 @@ export function isPastReset(quota: QuotaState, instant: Instant, now: Instant): 
   return isBoundary({ unit, timeZone, anchor }, instant)
 }
 
-/** The sums over an owner's active quotas (contract, §3 Summary). */
+/** The sums over an owner's active payers (contract, §3 Summary). */
 export interface Summary {
   total: number
   used: number

@@ -185,7 +185,7 @@ describe('a create', () => {
       cap: null,
       windowSeconds: null,
       thresholds: null,
-      windowCounts: null,
+      window: null,
     })
     const far: QuotaState = { id: 1, ...newQuota({ ...TYPE_2, cycleUnit: 'hour' }, NOW), used: 1 }
     expect(roll(far, TYPE_2.cycleResetAt! - 1)).toBe(false)
@@ -465,7 +465,7 @@ describe('an update on the edge of a cycle', () => {
     cap: null,
     windowSeconds: null,
     thresholds: null,
-    windowCounts: null,
+    window: null,
     createdAt: 0,
     deletedAt: null,
     ...given,

@@ -13,6 +13,7 @@ import {
   statusAt,
   TOTAL_QUOTA,
 } from './quota.js'
+import { EMPTY_WINDOW } from './rolling-window.js'
 import { thresholdsOf, thresholdsText } from './threshold.js'
 
 /** What a create asks for, in the domain's terms. */
@@ -158,7 +159,7 @@ export function newQuota(settings: NewSettings, now: Instant): Omit<QuotaState, 
     cap: settings.cap,
     windowSeconds: settings.windowSeconds,
     thresholds: thresholdsText(settings.thresholds ?? []),
-    windowCounts: null,
+    window: settings.quotaType === ROLLING_QUOTA ? EMPTY_WINDOW : null,
     createdAt: now,
     deletedAt: null,
   }

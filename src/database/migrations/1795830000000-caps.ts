@@ -9,7 +9,7 @@ const COLUMNS = [
   ['quota', 'thresholds', 'varchar(40) NULL'],
   ['quota', 'window_counts', 'text NULL'],
   ['act', 'caps', 'varchar(600) NULL'],
-  ['allocation', 'counts_until', 'datetime(3) NULL'],
+  ['allocation', 'counted_at', 'datetime(3) NULL'],
 ] as const
 
 /** Over the computed `deleted`, as the index of labels is: lists of live and of deleted quotas go by the same ones. */
