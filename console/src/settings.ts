@@ -20,7 +20,7 @@ export function readTotal(text: string): Reading {
 }
 
 /** The settings that a quota of this type has. */
-export function editableOf(quotaType: 1 | 2): readonly Editable[] {
+export function editableOf(quotaType: 1 | 2 | 3): readonly Editable[] {
   return quotaType === 2 ? EDITABLE : ['label', 'total', 'status', 'expireAt']
 }
 
@@ -49,7 +49,7 @@ export function changedFields(typed: Typed, record: Quota): Editable[] {
 /** What keeps a field from being sent, by field; what only the service can tell it tells. */
 export function mistakes(
   typed: Pick<Typed, 'total' | 'expireAt' | 'cycleResetAt'>,
-  quotaType: 1 | 2,
+  quotaType: 1 | 2 | 3,
 ): Partial<Record<Editable, string>> {
   const total = readTotal(typed.total)
   return {

@@ -647,6 +647,9 @@ describe('settings', () => {
       cycle_reset_at: formatInstant(NOW + HOUR),
       cycle_time_zone: 'UTC',
       label: null,
+      cap: null,
+      window_seconds: null,
+      thresholds: [],
     })
   })
 

@@ -243,7 +243,7 @@ export function SettingFields({
   errors,
 }: {
   typed: Typed
-  quotaType: 1 | 2
+  quotaType: 1 | 2 | 3
   set: (field: Editable) => (value: string) => void
   errors: Readonly<Partial<Record<string, string>>>
 }): ReactNode {
