@@ -5,7 +5,7 @@ import type { Outcome } from '../ledger/command.js'
 import type { Caller, Ledger } from '../ledger/ledger.js'
 import type { QuotaRow } from '../ledger/quota.entity.js'
 import type { Page } from '../ledger/list-reader.js'
-import type { QuotaReader, SummaryView } from '../ledger/quota-reader.js'
+import type { QuotaReader, SummaryWithCaps } from '../ledger/quota-reader.js'
 import type { ChangeView, QuotaView } from '../ledger/view.js'
 import { ownerOf, peopleOf, wantedPeople } from './people.js'
 import { filterOf, type QuotaListFields } from './quota.dto.js'
@@ -37,7 +37,7 @@ export class QuotaService<Q extends QuotaRow> {
   }
 
   /** The sums of an owner's active quotas. */
-  async summary(ownerId: number): Promise<SummaryView> {
+  async summary(ownerId: number): Promise<SummaryWithCaps> {
     return this.reader.summary(ownerId)
   }
 

@@ -54,6 +54,8 @@ export interface Outcome {
   readonly replayed: boolean
   /** The quota or operation that the act was about. */
   readonly subject: number | string
+  /** Would a cap that only observes have refused what has just been taken? */
+  readonly observed?: true
 }
 
 function shortHash(...parts: readonly unknown[]): string {

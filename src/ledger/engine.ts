@@ -10,6 +10,7 @@ import { ServiceError, Unavailable, type UnavailableReason } from '../error/serv
 import { WorkingSet } from './working-set.js'
 import type { Channel } from './channel.js'
 import type { Outcome, Request } from './command.js'
+import { NO_CAPS } from './counted-caps.js'
 import { instantOfId } from './act-age.js'
 import { grouped } from './grouped.js'
 import { loadHolds, expireDueHolds } from './holds.js'
@@ -493,6 +494,7 @@ export class Engine<Q extends QuotaRow> {
     for (const entry of operations) {
       workingSet.addOperation(entry)
       for (const { quotaId } of entry.allocations) paid.add(quotaId)
+      for (const { quotaId } of entry.caps ?? NO_CAPS) paid.add(quotaId)
     }
     // Before the holds: a due one may lie on a quota that is deleted or over, and that an edit is about to bring back.
     await this.loadMissing(transaction, workingSet, paid)

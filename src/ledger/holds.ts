@@ -1,7 +1,7 @@
 import type { Transaction } from '../database/unit-of-work.js'
-import { isActive, remaining } from '../quota/quota.js'
-import type { WorkingSet } from './working-set.js'
+import { quotasOf, type WorkingSet } from './working-set.js'
 import { amountOf, type Request } from './command.js'
+import { NO_CAPS } from './counted-caps.js'
 import type { QuotaRow } from './quota.entity.js'
 import type { LedgerStore } from './store.js'
 import { isDue } from './view.js'
@@ -36,10 +36,10 @@ export async function loadHolds<Q extends QuotaRow>(
     requests.flatMap(({ command }) => {
       const entry = 'operationId' in command ? workingSet.operation(command.operationId) : undefined
       if (entry === undefined || !locked.has(entry.row.ownerId) || !isDue(entry.row, workingSet.now)) return []
-      const { ownerId, id: operationId, expiresAt } = entry.row
-      return [
-        { ownerId, hold: { operationId, expiresAt: expiresAt ?? workingSet.now, allocations: entry.allocations } },
-      ]
+      const { ownerId, id: operationId, expiresAt, createdAt } = entry.row
+      const { allocations, caps = NO_CAPS } = entry
+      const counted = caps.length === 0 ? {} : { counted: { at: createdAt, caps } }
+      return [{ ownerId, hold: { operationId, expiresAt: expiresAt ?? workingSet.now, allocations, ...counted } }]
     }),
     true,
   )
@@ -69,7 +69,7 @@ export async function expireDueHolds<Q extends QuotaRow>(
   if (owners.length === 0) return
   for (let limit = MAX_EXPIRED_AT_ONCE; ; limit *= NEXT_LOOK) {
     const due = await store.dueHolds(transaction, owners, workingSet.now, limit)
-    await loadMissing(new Set(due.flatMap(({ hold }) => hold.allocations.map(({ quotaId }) => quotaId))))
+    await loadMissing(new Set(due.flatMap(({ hold }) => quotasOf(hold))))
     workingSet.expireHolds(due, steady && limit === MAX_EXPIRED_AT_ONCE)
     if (due.length < limit || !workingSet.leans) break
   }
@@ -106,12 +106,8 @@ function ownersThatMayBeRefused<Q extends QuotaRow>(
     if ('quotaId' in command) edited.add(ownerId)
   }
   return ownerIds.filter((ownerId) => {
-    let left = 0
     let reserved = false
-    for (const quota of workingSet.owner(ownerId).quotas) {
-      if (quota.reserved > 0) reserved = true
-      if (isActive(quota, workingSet.now)) left += remaining(quota)
-    }
-    return reserved && (edited.has(ownerId) || (wanted.get(ownerId) ?? 0) > left)
+    for (const quota of workingSet.owner(ownerId).quotas) if (quota.reserved > 0) reserved = true
+    return reserved && (edited.has(ownerId) || (wanted.get(ownerId) ?? 0) > workingSet.available(ownerId))
   })
 }

@@ -7,7 +7,7 @@ import type { Allocation } from '../quota/draw-down.js'
 import type { Hold } from '../quota/refill.js'
 import type { NewSettings, SettingsPatch } from '../quota/settings.js'
 import type { Act } from './act.entity.js'
-import { WorkingSet, type HeldBy, type OperationEntry } from './working-set.js'
+import { WorkingSet, type DueUnits, type HeldBy, type OperationEntry } from './working-set.js'
 import type { ChangeRow } from './change.entity.js'
 import type { Channel } from './channel.js'
 import {
@@ -90,11 +90,11 @@ class Tables {
     const due = held.filter(isDue).sort((a, b) => a.hold.expiresAt - b.hold.expiresAt)
     const looksAtDue = [...this.quotas.keys()].some((id) => (workingSet.quota(id)!.holdDueAt ?? Infinity) <= now)
     if (looksAtDue) {
-      const units = new Map<string, Allocation>()
+      const units = new Map<string, DueUnits>()
       for (const { hold } of due) {
         for (const { quotaId, cycleSeq, amount } of hold.allocations) {
           const known = units.get(`${quotaId} ${cycleSeq}`)?.amount ?? 0
-          units.set(`${quotaId} ${cycleSeq}`, { quotaId, cycleSeq, amount: known + amount })
+          units.set(`${quotaId} ${cycleSeq}`, { quotaId, cycleSeq, amount: known + amount, countedAt: null })
         }
       }
       workingSet.overdue([OWNER], [...units.values()])

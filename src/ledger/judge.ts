@@ -1,9 +1,8 @@
 import { ServiceError, validationFailed } from '../error/service-error.js'
-import { MAX_LIVE_CAPS } from '../quota/cap.js'
+import { inTheWay, MAX_LIVE_CAPS, payable, wouldRefuse } from '../quota/cap.js'
 import { cut, draw } from '../quota/draw-down.js'
 import { formatInstant, MAX_INSTANT } from '../quota/instant.js'
-import { beginCount, isLive, MAX_LIVE_QUOTAS, type QuotaState, remaining } from '../quota/quota.js'
-import { nextRefill } from '../quota/refill.js'
+import { beginCount, isLive, MAX_LIVE_QUOTAS } from '../quota/quota.js'
 import {
   applyPatch,
   timeViolations,
@@ -13,14 +12,15 @@ import {
   settingsView,
 } from '../quota/settings.js'
 import type { Act } from './act.entity.js'
-import type { WorkingSet, OperationEntry } from './working-set.js'
+import type { ActiveLimits, WorkingSet, OperationEntry } from './working-set.js'
 import type { ChangeAction } from './change.entity.js'
 import type { Channel } from './channel.js'
 import { amountOf, type Command, hashRequest, type Outcome, type RecordedCommand, type Request } from './command.js'
+import { NO_CAPS, NONE_REFUSING } from './counted-caps.js'
 import type { OperationRow } from './operation.entity.js'
 import type { QuotaRow } from './quota.entity.js'
 import { storedJson } from './stored-json.js'
-import { isDue, operationView, quotaView } from './view.js'
+import { capView, isDue, limitView, operationView, quotaView } from './view.js'
 
 type Of<K extends Command['kind']> = Extract<Command, { kind: K }>
 
@@ -79,7 +79,7 @@ export class Judge<Q extends QuotaRow> {
       (deduplicationKey === null ? undefined : this.workingSet.actByDeduplicationKey(deduplicationKey))
     if (act === undefined) return undefined
     const subject = act.operationId ?? act.quotaId ?? 0
-    if (act.id === id) return { body: act.answer, replayed: false, subject }
+    if (act.id === id) return { body: act.answer, replayed: false, subject, ...observedIn(act) }
     const same =
       act.requestHash === hashRequest(command, ownerId) && (amountOf(command) ?? act.defaultAmount) === act.amount
     if (same) return { body: act.answer, replayed: true, subject }
@@ -168,15 +168,27 @@ export class Judge<Q extends QuotaRow> {
   private spend(request: Request, command: Of<'consume'> | Of<'reserve'>): Outcome {
     const { workingSet } = this
     const { amount } = command
-    const activeQuotas = workingSet.activeQuotas(request.ownerId)
-    if (activeQuotas.length === 0)
+    const limits = workingSet.limits(request.ownerId)
+    const { payers, caps } = limits
+    if (payers.length === 0)
       throw new ServiceError('no_active_quota', `${this.nameOwner(request.ownerId)} has no active quota.`)
-    const allocations = draw(activeQuotas, amount)
-    if (allocations === undefined) throw this.exceeded(request.ownerId, amount, activeQuotas)
+    const allocations = draw(payers, amount)
+    if (allocations === undefined || (caps.length > 0 && inTheWay(caps, amount).length > 0))
+      throw this.exceeded(request.ownerId, amount, limits)
 
+    const refusing = caps.length === 0 ? NONE_REFUSING : wouldRefuse(caps, amount).map(({ id }) => id)
     const hold = command.kind === 'reserve' ? Math.min(workingSet.now + command.ttlSeconds * 1000, MAX_INSTANT) : null
     workingSet.applyAllocations(allocations, hold === null ? { used: 1 } : { reserved: 1 })
-    if (hold !== null) workingSet.openHold(request.ownerId, { operationId: request.id, expiresAt: hold, allocations })
+    const counted =
+      caps.length === 0 ? NO_CAPS : workingSet.countInCaps(caps, hold === null ? { used: amount } : { reserved: amount })
+    if (hold !== null) {
+      workingSet.openHold(request.ownerId, {
+        operationId: request.id,
+        expiresAt: hold,
+        allocations,
+        ...(counted.length === 0 ? {} : { counted: { at: workingSet.now, caps: counted } }),
+      })
+    }
     const row: OperationRow = {
       id: request.id,
       ownerId: request.ownerId,
@@ -185,11 +197,11 @@ export class Judge<Q extends QuotaRow> {
       amount,
       charged: hold === null ? amount : 0,
       refunded: 0,
-      ownerRemaining: workingSet.ownerRemaining(request.ownerId),
+      ownerRemaining: workingSet.available(request.ownerId),
       expiresAt: hold,
       createdAt: workingSet.now,
     }
-    const entry = { row, allocations }
+    const entry = { row, allocations, caps: counted, wouldRefuse: refusing }
     workingSet.addOperation(entry)
     workingSet.newOperations.push(entry)
     return this.answerOperation(request, entry, amount, null)
@@ -209,6 +221,7 @@ export class Judge<Q extends QuotaRow> {
     }
     workingSet.applyAllocations(allocations, { reserved: -1 })
     workingSet.applyAllocations(cut(allocations, 0, charged), { used: 1 })
+    workingSet.settleInCaps(entry, { reserved: -row.amount, used: charged })
     workingSet.closeHold(row.ownerId, row.id)
     row.state = command.kind === 'commit' ? 'committed' : 'released'
     row.charged = charged
@@ -230,6 +243,7 @@ export class Judge<Q extends QuotaRow> {
       )
     }
     this.workingSet.applyAllocations(cut(allocations, left - back, left), { used: -1 })
+    this.workingSet.settleInCaps(entry, { used: -back })
     row.refunded += back
     return this.answerOperation(request, entry, back, left)
   }
@@ -290,13 +304,16 @@ export class Judge<Q extends QuotaRow> {
     amount: number,
     defaultAmount: number | null,
   ): Outcome {
-    const { row, allocations } = entry
-    row.ownerRemaining = this.workingSet.ownerRemaining(row.ownerId)
+    const { row, allocations, caps } = entry
+    row.ownerRemaining = this.workingSet.available(row.ownerId)
+    // Only the answer that made it tells which caps would have refused it.
+    const refusing = row.id === request.id ? (entry.wouldRefuse ?? NONE_REFUSING) : NONE_REFUSING
     if (row.id !== request.id) this.workingSet.changedOperations.set(row.id, entry)
-    const body = storedJson(operationView(this.channel, row, allocations, this.workingSet.now))
+    const body = storedJson(operationView(this.channel, row, allocations, this.workingSet.now, caps, refusing))
     this.workingSet.record(
       this.act(request, { quotaId: null, operationId: row.id, amount, defaultAmount, answer: body }),
     )
+    if (refusing.length > 0) return { body, replayed: false, subject: row.id, observed: true }
     return { body, replayed: false, subject: row.id }
   }
 
@@ -357,35 +374,36 @@ export class Judge<Q extends QuotaRow> {
     return `${this.channel.people[0].field} ${ownerId}`
   }
 
-  private exceeded(ownerId: number, requested: number, activeQuotas: readonly Q[]): ServiceError {
-    const left = activeQuotas.reduce((sum, quota) => sum + remaining(quota), 0)
+  private exceeded(ownerId: number, requested: number, { payers, caps }: ActiveLimits<Q>): ServiceError {
+    const left = this.workingSet.available(ownerId)
+    const refusing = inTheWay(caps, requested)
     const refill = this.workingSet.refillsAt(ownerId, requested)
     return new ServiceError(
       'quota_exceeded',
-      `${requested} requested, ${left} remaining for ${this.nameOwner(ownerId)}.`,
+      `${requested} requested, ${left} remaining for ${this.nameOwner(ownerId)}${byCaps(refusing)}.`,
       {
         extra: {
           requested,
           remaining: left,
+          payable: payable(payers),
           refills_at: refill === null ? null : formatInstant(refill),
-          quotas: activeQuotas.slice(0, MAX_QUOTAS_SHOWN).map(shortView),
+          caps: refusing.map(capView),
+          quotas: payers.slice(0, MAX_QUOTAS_SHOWN).map(limitView),
         },
       },
     )
   }
 }
 
-function shortView(quota: QuotaState): object {
-  const { id, total, used, reserved } = quota
-  const refill = nextRefill(quota)
-  return {
-    id,
-    total,
-    used,
-    reserved,
-    remaining: remaining(quota),
-    refills_at: refill === null ? null : formatInstant(refill),
-  }
+/** Which caps are in the way, for people. */
+function byCaps(caps: readonly { readonly id: number }[]): string {
+  if (caps.length === 0) return ''
+  return `, bounded by ${caps.length === 1 ? 'cap' : 'caps'} ${caps.map(({ id }) => id).join(', ')}`
+}
+
+/** Would an observing cap have refused what this act took? Its answer says so. */
+function observedIn({ kind, answer }: Act): { observed?: true } {
+  return (kind === 'consume' || kind === 'reserve') && answer.includes('"would_refuse":') ? { observed: true } : {}
 }
 
 function alreadySettled(state: string): ServiceError {

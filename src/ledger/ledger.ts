@@ -14,6 +14,7 @@ import { gatheringLoader } from './gathering-loader.js'
 import { IdSource } from './id-source.js'
 import { keyReused, operationNotFound, quotaNotFound } from './judge.js'
 import type { QuotaRow } from './quota.entity.js'
+import { OBSERVED } from './refusal.entity.js'
 import { isCounted, RefusalCounter } from './refusal-counter.js'
 import { LedgerStore } from './store.js'
 
@@ -203,7 +204,9 @@ export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, Befor
   ): Promise<Outcome> {
     try {
       const submit = async (): Promise<Outcome> => this.submitted(caller, ownerId, command, key)
-      return await (inBatch ? submit() : this.together(caller, 1, submit))
+      const outcome = await (inBatch ? submit() : this.together(caller, 1, submit))
+      if (outcome.observed === true) this.refusals.count(ownerId, OBSERVED, command.amount)
+      return outcome
     } catch (error) {
       if (error instanceof ServiceError && isCounted(error.code))
         this.refusals.count(ownerId, error.code, command.amount)

@@ -47,7 +47,7 @@ export class OwnerReader<Q extends QuotaRow> {
         ),
       )
     const ids = rows.slice(0, size).map((row) => Number(row['id']))
-    const items = await Promise.all(ids.map(async (ownerId) => this.quotas.summary(ownerId)))
+    const items = await Promise.all(ids.map(async (ownerId) => this.quotas.sumsOf(ownerId)))
     return { items, next_after: rows.length > size ? (ids.at(-1) ?? null) : null }
   }
 }

@@ -2,6 +2,7 @@ import type { Act, ActRow } from './act.entity.js'
 import type { OperationEntry } from './working-set.js'
 import type { AnyChannel } from './channel.js'
 import { hashRequest } from './command.js'
+import { capsOf, capsText, NO_CAPS, NONE_REFUSING, refusingIn } from './counted-caps.js'
 import { storedJson } from './stored-json.js'
 import { operationView } from './view.js'
 
@@ -18,7 +19,10 @@ export function isPlain({ row, allocations }: OperationEntry): boolean {
 }
 
 /** The one row of a plain consume. */
-export function plainRow(act: Act, { row, allocations: [paid] }: OperationEntry): ActRow {
+export function plainRow(
+  act: Act,
+  { row, allocations: [paid], caps = NO_CAPS, wouldRefuse = NONE_REFUSING }: OperationEntry,
+): ActRow {
   if (paid === undefined) throw new Error('a plain consume that nothing paid')
   // Member by member: the hash is made only where it is read.
   const { id, kind, ownerId, caller, callerId, idempotencyKey, deduplicationKey, amount, requestId, at } = act
@@ -42,16 +46,16 @@ export function plainRow(act: Act, { row, allocations: [paid] }: OperationEntry)
     plainQuotaId: paid.quotaId,
     cycleSeq: paid.cycleSeq,
     ownerRemaining: row.ownerRemaining,
-    caps: null,
+    caps: capsText(caps, wouldRefuse),
   }
 }
 
 /** What of a plain consume's act says what its operation is. */
-export const PLAIN_PARTS = ['id', 'plainOwnerId', 'plainQuotaId', 'cycleSeq', 'amount', 'ownerRemaining', 'at'] as const
+export const PLAIN_PARTS = ['id', 'plainOwnerId', 'plainQuotaId', 'cycleSeq', 'amount', 'ownerRemaining', 'at', 'caps'] as const
 
 /** A plain consume's operation, as long as it has no rows of its own; undefined for any other act. */
 export function plainOperation(act: Pick<ActRow, (typeof PLAIN_PARTS)[number]>): OperationEntry | undefined {
-  const { id, plainOwnerId, plainQuotaId, cycleSeq, amount, ownerRemaining, at } = act
+  const { id, plainOwnerId, plainQuotaId, cycleSeq, amount, ownerRemaining, at, caps } = act
   if (plainOwnerId === null || plainQuotaId === null) return undefined
   if (cycleSeq === null || amount === null || ownerRemaining === null) throw new Error(`act ${id} lacks a part`)
   return {
@@ -68,6 +72,7 @@ export function plainOperation(act: Pick<ActRow, (typeof PLAIN_PARTS)[number]>):
       createdAt: at,
     },
     allocations: [{ quotaId: plainQuotaId, cycleSeq, amount }],
+    caps: capsOf(caps),
     plain: true,
   }
 }
@@ -76,11 +81,11 @@ export function plainOperation(act: Pick<ActRow, (typeof PLAIN_PARTS)[number]>):
 export function wholeAct(channel: AnyChannel, stored: ActRow): Act {
   const operation = plainOperation(stored)
   if (operation === undefined) return stored
-  const { row, allocations } = operation
+  const { row, allocations, caps } = operation
   return {
     ...stored,
     operationId: row.id,
     requestHash: hashRequest({ kind: 'consume', amount: row.amount }, row.ownerId),
-    answer: storedJson(operationView(channel, row, allocations, row.createdAt)),
+    answer: storedJson(operationView(channel, row, allocations, row.createdAt, caps, refusingIn(stored.caps))),
   }
 }

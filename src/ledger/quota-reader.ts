@@ -4,9 +4,9 @@ import type { Clock } from '../clock/clock.js'
 import { placeholders } from '../database/row-codec.js'
 import type { Reads, UnitOfWork } from '../database/unit-of-work.js'
 import { ServiceError } from '../error/service-error.js'
-import { byDrawDown } from '../quota/draw-down.js'
 import { formatInstant, type Instant } from '../quota/instant.js'
-import { isPayer, remaining, roll, summarise } from '../quota/quota.js'
+import { available, inTheWay, type Limits, limitsAt, payable } from '../quota/cap.js'
+import { roll, summarise } from '../quota/quota.js'
 import { Refills } from '../quota/refill.js'
 import { applyPatch, foreignViolations, type Violation, type SettingsPatch } from '../quota/settings.js'
 import type { Channel } from './channel.js'
@@ -18,7 +18,7 @@ import type { QuotaRow } from './quota.entity.js'
 import { countedIn, countOf, isThere, readQuotas, together } from './quota-rows.js'
 import { EXACT_UP_TO, RecentCounts } from './recent-count.js'
 import { LedgerStore, LIVE_OF_OWNER } from './store.js'
-import { changeView, type ChangeView, quotaView, type QuotaView } from './view.js'
+import { type CapView, capView, changeView, type ChangeView, quotaView, type QuotaView } from './view.js'
 
 /** An owner's sums as they are answered; the owner's field comes first. */
 export interface SummaryView {
@@ -27,14 +27,26 @@ export interface SummaryView {
   reserved: number
   remaining: number
   quota_count: number
+  /** What one consume could take now. */
+  available: number
+}
+
+/** A summary with the caps that bound the owner, ids ascending. */
+export interface SummaryWithCaps extends SummaryView {
+  caps: CapView[]
 }
 
 /** What a check answers: would the amount fit now? */
 export interface CheckView {
   allowed: boolean
   requested: number
+  /** What one consume could take now. */
   remaining: number
+  /** What the payers could pay together. */
+  payable: number
   refills_at: string | null
+  /** The caps that do not let it pass; none where it is allowed. */
+  caps: CapView[]
 }
 
 const NEWEST_FIRST = 'page.`id` DESC'
@@ -117,16 +129,22 @@ export class QuotaReader<Q extends QuotaRow> {
     return [...foreignViolations(quota, patch), ...(applyPatch({ ...quota }, patch, this.clock.now()).violations ?? [])]
   }
 
-  /** The sums of the owner's active quotas; zeros where there are none. */
-  async summary(ownerId: number): Promise<SummaryView> {
+  /** The sums of the owner's active payers, zeros where there are none, and the caps that bound it. */
+  async summary(ownerId: number): Promise<SummaryWithCaps> {
     const now = this.clock.now()
-    const {
-      total,
-      used,
-      reserved,
-      remaining: left,
-      quotaCount,
-    } = summarise((await this.rolled(ownerId, now)).quotas, now)
+    const { quotas } = await this.rolled(ownerId, now)
+    const limits = limitsAt(quotas, now)
+    return { ...this.sums(ownerId, limits, now), caps: limits.caps.map(capView) }
+  }
+
+  /** The sums of the owner's active payers alone. */
+  async sumsOf(ownerId: number): Promise<SummaryView> {
+    const now = this.clock.now()
+    return this.sums(ownerId, limitsAt((await this.rolled(ownerId, now)).quotas, now), now)
+  }
+
+  private sums(ownerId: number, limits: Limits<Q>, now: Instant): SummaryView {
+    const { total, used, reserved, remaining: left, quotaCount } = summarise(limits.payers, now)
     return {
       [this.channel.people[0].field]: ownerId,
       total,
@@ -134,6 +152,7 @@ export class QuotaReader<Q extends QuotaRow> {
       reserved,
       remaining: left,
       quota_count: quotaCount,
+      available: available(limits),
     }
   }
 
@@ -143,15 +162,22 @@ export class QuotaReader<Q extends QuotaRow> {
   async check(ownerId: number, amount: number): Promise<CheckView> {
     const now = this.clock.now()
     const owner = await this.rolled(ownerId, now)
-    const quotas = owner.quotas.filter((quota) => isPayer(quota, now)).sort(byDrawDown)
-    const left = quotas.reduce((sum, quota) => sum + remaining(quota), 0)
-    const allowed = quotas.length > 0 && left >= amount
+    const limits = limitsAt(owner.quotas, now)
+    const left = available(limits)
+    const allowed = left >= amount
     let refill: Instant | null = null
     if (!allowed) {
-      owner.refills ??= this.refills(ownerId, quotas, now)
+      owner.refills ??= this.refills(ownerId, limits, now)
       refill = (await owner.refills).at(amount)
     }
-    return { allowed, requested: amount, remaining: left, refills_at: refill === null ? null : formatInstant(refill) }
+    return {
+      allowed,
+      requested: amount,
+      remaining: left,
+      payable: payable(limits.payers),
+      refills_at: refill === null ? null : formatInstant(refill),
+      caps: allowed ? [] : inTheWay(limits.caps, amount).map(capView),
+    }
   }
 
   /**
@@ -210,14 +236,15 @@ export class QuotaReader<Q extends QuotaRow> {
     return owner
   }
 
-  private async refills(ownerId: number, quotas: readonly Q[], now: Instant): Promise<Refills> {
-    const reserved = quotas.some((quota) => quota.reserved > 0)
+  private async refills(ownerId: number, { payers, caps }: Limits<Q>, now: Instant): Promise<Refills> {
+    const reserved = [...payers, ...caps].some((quota) => quota.reserved > 0)
     const open = reserved
       ? await this.checks.read((transaction) => this.store.openHolds(transaction, [ownerId], now))
       : []
     return new Refills(
-      quotas,
+      payers,
       open.map(({ hold }) => hold),
+      caps,
     )
   }
 

@@ -1,5 +1,7 @@
 import { type RawRow, type Scalar } from '../database/row-codec.js'
+import { instantFromStore } from '../database/column.js'
 import type { UnitOfWork } from '../database/unit-of-work.js'
+import { settleIn } from '../quota/cap.js'
 import type { Instant } from '../quota/instant.js'
 import type { QuotaRow } from './quota.entity.js'
 import { HOLDS_OF_OWNER, inThisOrder, type LedgerStore } from './store.js'
@@ -113,9 +115,30 @@ async function readRows<Q extends QuotaRow>(
   if (!plain.some(({ quota }) => quota !== undefined && quota.holdDueAt !== null && quota.holdDueAt <= now))
     return plain
   const { sql, values } = together(page, undefined, joinedDueUnits(work, store, now))
-  const joined = (await work.read((transaction) => transaction.rows(sql, values))).map(decoded)
-  for (const { row, quota } of joined) if (quota !== undefined) quota.reserved -= Number(row['due_units'] ?? 0)
-  return joined
+  return withoutDueUnits((await work.read((transaction) => transaction.rows(sql, values))).map(decoded), now)
+}
+
+/** Takes off what due holds keep. A cap comes once for each time at which it counted one of them. */
+function withoutDueUnits<Q extends QuotaRow>(joined: readonly Read<Q>[], now: Instant): Read<Q>[] {
+  const known = new Map<string, Q>()
+  return joined.filter(({ row, quota: found }) => {
+    if (found === undefined) return true
+    const name = `${String(row['place'])} ${found.id}`
+    const quota = known.get(name) ?? found
+    known.set(name, quota)
+    const units = Number(row['due_units'] ?? 0)
+    const countedAt = row['counted_at'] as string | null
+    if (countedAt === null) quota.reserved -= units
+    else
+      settleIn(
+        quota,
+        { quotaId: quota.id, cycleSeq: quota.cycleSeq },
+        instantFromStore(countedAt),
+        { reserved: -units },
+        now,
+      )
+    return quota === found
+  })
 }
 
 /**
@@ -130,15 +153,16 @@ function joinedDueUnits<Q extends QuotaRow>(
 ): Statement {
   const due = quota.bind('holdDueAt', now)
   const then = inThisOrder(dialect)
+  const countedAt = `a.${allocation.column('countedAt')}`
   const [quotaId, cycleSeq] = [`a.${allocation.column('quotaId')}`, `a.${allocation.column('cycleSeq')}`]
   return {
     sql:
-      `LEFT JOIN (SELECT ${quotaId} AS quota_id, ${cycleSeq} AS cycle_seq, SUM(a.${allocation.column('amount')}) AS due_units ` +
+      `LEFT JOIN (SELECT ${quotaId} AS quota_id, ${cycleSeq} AS cycle_seq, ${countedAt} AS counted_at, SUM(a.${allocation.column('amount')}) AS due_units ` +
       `FROM (SELECT DISTINCT ${quota.column('ownerId')} AS owner_id FROM page WHERE ${quota.column('holdDueAt')} <= ?) held ` +
       `${then} ${hold.readBy(dialect, HOLDS_OF_OWNER, 'h')} ` +
       `ON h.${hold.column('ownerId')} = held.owner_id AND h.${hold.column('expiresAt')} <= ? ` +
       `${then} ${allocation.readByKey(dialect, 'a')} ON a.${allocation.column('operationId')} = h.${hold.column('operationId')} ` +
-      `GROUP BY ${quotaId}, ${cycleSeq}) due ` +
+      `GROUP BY ${quotaId}, ${cycleSeq}, ${countedAt}) due ` +
       `ON due.quota_id = page.${quota.column('id')} AND due.cycle_seq = page.${quota.column('cycleSeq')}`,
     values: [due, due],
   }
@@ -153,7 +177,7 @@ export function together(page: Rows, all: Statement | undefined, joined?: Statem
   const [rows, counted] = all === undefined ? ['page', []] : [`(${all.sql}) list LEFT JOIN page ON 1 = 1`, all.values]
   const columns = ['page.*']
   if (all !== undefined) columns.push('list.counted')
-  if (joined !== undefined) columns.push('due.due_units')
+  if (joined !== undefined) columns.push('due.due_units', 'due.counted_at')
   return {
     sql:
       `WITH page AS (${page.sql}) SELECT ${columns.join(', ')} FROM ${rows} ${joined?.sql ?? ''}` +

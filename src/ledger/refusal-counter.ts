@@ -3,7 +3,7 @@ import type { Clock } from '../clock/clock.js'
 import { placeholders, type Scalar } from '../database/row-codec.js'
 import type { Transaction, UnitOfWork } from '../database/unit-of-work.js'
 import type { QuotaRow } from './quota.entity.js'
-import { REFUSAL_CODES, type RefusalCode, type RefusalRow } from './refusal.entity.js'
+import { REFUSED, type RefusalCode, type RefusalRow } from './refusal.entity.js'
 import type { LedgerStore } from './store.js'
 import { beginningOf } from './utc-step.js'
 
@@ -184,7 +184,7 @@ function together(one: Counted, other: Counted): Counted {
 
 /** Is this a refusal that is counted? */
 export function isCounted(code: string): code is RefusalCode {
-  return (REFUSAL_CODES as readonly string[]).includes(code)
+  return (REFUSED as readonly string[]).includes(code)
 }
 
 /** Attempts have no limit, so their sum stays where a JSON number ends to be exact. */

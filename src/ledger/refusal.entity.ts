@@ -4,7 +4,10 @@ import type { ErrorCode } from '../error/service-error.js'
 import type { Instant } from '../quota/instant.js'
 
 /** The refusals that are counted. */
-export const REFUSAL_CODES = ['quota_exceeded', 'no_active_quota'] as const satisfies readonly ErrorCode[]
+export const REFUSED = ['quota_exceeded', 'no_active_quota'] as const satisfies readonly ErrorCode[]
+/** What is counted beside them: what was taken although a cap that only observes would have refused it. */
+export const OBSERVED = 'quota_observed'
+export const REFUSAL_CODES = [...REFUSED, OBSERVED] as const
 export type RefusalCode = (typeof REFUSAL_CODES)[number]
 
 /**

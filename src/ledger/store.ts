@@ -3,15 +3,18 @@ import { TimeSlice } from '../clock/time-slice.js'
 import { instantFromStore } from '../database/column.js'
 import { type Dialect, placeholders, type RawRow, RowCodec, type Scalar } from '../database/row-codec.js'
 import type { Statement, Transaction } from '../database/unit-of-work.js'
+import type { CapCount } from '../quota/cap.js'
 import type { Allocation } from '../quota/draw-down.js'
 import type { Instant } from '../quota/instant.js'
+import type { Hold } from '../quota/refill.js'
 import { storedForSearch } from '../quota/label.js'
 import type { Act, ActRow } from './act.entity.js'
 import type { AllocationRow } from './allocation.entity.js'
-import { allocationRows, type WorkingSet, type HeldBy, type OperationEntry } from './working-set.js'
+import { allocationRows, type DueUnits, type WorkingSet, type HeldBy, type OperationEntry } from './working-set.js'
 import type { CallerRow } from './caller.entity.js'
 import type { ChangeRow } from './change.entity.js'
 import type { Channel } from './channel.js'
+import { NO_CAPS } from './counted-caps.js'
 import type { HoldRow } from './hold.entity.js'
 import type { OperationRow } from './operation.entity.js'
 import type { OwnerRow } from './owner.entity.js'
@@ -317,18 +320,19 @@ export class LedgerStore<Q extends QuotaRow> {
     )
   }
 
-  /** What the owners' due holds keep that are still written down: units by quota and cycle. */
-  async dueUnits(transaction: Transaction, ownerIds: readonly number[], now: Instant): Promise<Allocation[]> {
+  /** What the owners' due holds keep that are still written down: units by quota and cycle, of caps by when they counted. */
+  async dueUnits(transaction: Transaction, ownerIds: readonly number[], now: Instant): Promise<DueUnits[]> {
     if (ownerIds.length === 0) return []
     const { hold, allocation } = this
     const [quotaId, cycleSeq] = [`a.${allocation.column('quotaId')}`, `a.${allocation.column('cycleSeq')}`]
+    const countedAt = `a.${allocation.column('countedAt')}`
     const rows = await transaction.rows(
-      `SELECT ${quotaId} AS quota_id, ${cycleSeq} AS cycle_seq, SUM(a.${allocation.column('amount')}) AS amount FROM ${hold.readBy(transaction.dialect, HOLDS_OF_OWNER, 'h')} ` +
+      `SELECT ${quotaId} AS quota_id, ${cycleSeq} AS cycle_seq, ${countedAt} AS counted_at, SUM(a.${allocation.column('amount')}) AS amount FROM ${hold.readBy(transaction.dialect, HOLDS_OF_OWNER, 'h')} ` +
         `${inThisOrder(transaction.dialect)} ${allocation.readByKey(transaction.dialect, 'a')} ON a.${allocation.column('operationId')} = h.${hold.column('operationId')} ` +
-        `WHERE h.${hold.column('ownerId')} IN (${placeholders(ownerIds)}) AND h.${hold.column('expiresAt')} <= ? GROUP BY ${quotaId}, ${cycleSeq}`,
+        `WHERE h.${hold.column('ownerId')} IN (${placeholders(ownerIds)}) AND h.${hold.column('expiresAt')} <= ? GROUP BY ${quotaId}, ${cycleSeq}, ${countedAt}`,
       [...ownerIds, hold.bind('expiresAt', now)],
     )
-    return rows.map(unitsOf)
+    return rows.map((row) => ({ ...unitsOf(row), countedAt: countedAtOf(row) }))
   }
 
   /** When the first of each owner's holds is due that are open at `now`; owners without one are left out. */
@@ -391,7 +395,7 @@ export class LedgerStore<Q extends QuotaRow> {
     await this.insert(
       transaction,
       this.allocation,
-      inRows.flatMap(({ row, allocations }) => allocationRows(row.id, allocations)),
+      inRows.flatMap(allocationRows),
     )
     await this.insert(transaction, this.hold, holds)
     await this.insert(transaction, this.change, workingSet.changes)
@@ -450,14 +454,14 @@ export class LedgerStore<Q extends QuotaRow> {
     const [id, ownerId, expiry] = [hold.column('operationId'), hold.column('ownerId'), hold.column('expiresAt')]
     const rows = await transaction.rows(
       `SELECT h.id, h.owner_id, h.expires_at, a.${allocation.column('quotaId')} AS quota_id, a.${allocation.column('cycleSeq')} AS cycle_seq, ` +
-        `a.${allocation.column('amount')} AS amount FROM (SELECT ${id} AS id, ${ownerId} AS owner_id, ${expiry} AS expires_at ` +
+        `a.${allocation.column('amount')} AS amount, a.${allocation.column('countedAt')} AS counted_at FROM (SELECT ${id} AS id, ${ownerId} AS owner_id, ${expiry} AS expires_at ` +
         `FROM ${hold.readBy(transaction.dialect, HOLDS_OF_OWNER)} ` +
         `WHERE ${ownerId} IN (${placeholders(ownerIds)}) AND ${expiry} ${compared} ? ${some}) h ` +
         `${inThisOrder(transaction.dialect)} ${allocation.readByKey(transaction.dialect, 'a')} ON a.${allocation.column('operationId')} = h.id`,
       [...ownerIds, hold.bind('expiresAt', now)],
     )
     const slice = new TimeSlice()
-    const found = new Map<string, HeldBy & { hold: { allocations: Allocation[] } }>()
+    const found = new Map<string, HeldBy & { hold: MutableHold }>()
     for (const row of rows) {
       if (slice.spent) await slice.next()
       const operationId = row['id'] as string
@@ -467,7 +471,7 @@ export class LedgerStore<Q extends QuotaRow> {
         held = { ownerId: Number(row['owner_id']), hold: { operationId, expiresAt, allocations: [] } }
         found.set(operationId, held)
       }
-      held.hold.allocations.push(unitsOf(row))
+      addTo(held.hold, row)
     }
     return [...found.values()]
   }
@@ -592,15 +596,22 @@ async function sent(transaction: Transaction, statements: readonly Statement[]):
   return statements.map((statement) => results[asking.indexOf(statement)] ?? [])
 }
 
-/** Operations with what each was paid by, in draw-down order. */
+function added<T>(lists: Map<string, T[]>, name: string, one: T): void {
+  const list = lists.get(name)
+  if (list === undefined) lists.set(name, [one])
+  else list.push(one)
+}
+
+/** Operations with what each was paid by, in draw-down order, and the caps that counted it. */
 function withAllocations(rows: readonly OperationRow[], allocations: AllocationRow[]): OperationEntry[] {
   const paid = new Map<string, Allocation[]>()
-  for (const { operationId, quotaId, cycleSeq, amount } of allocations.sort((a, b) => a.position - b.position)) {
-    const list = paid.get(operationId)
-    if (list === undefined) paid.set(operationId, [{ quotaId, cycleSeq, amount }])
-    else list.push({ quotaId, cycleSeq, amount })
+  const counted = new Map<string, CapCount[]>()
+  for (const row of allocations.sort((a, b) => a.position - b.position)) {
+    const { operationId, quotaId, cycleSeq, amount, countedAt } = row
+    if (countedAt === null) added(paid, operationId, { quotaId, cycleSeq, amount })
+    else added(counted, operationId, { quotaId, cycleSeq })
   }
-  return rows.map((row) => ({ row, allocations: paid.get(row.id) ?? [] }))
+  return rows.map((row) => ({ row, allocations: paid.get(row.id) ?? [], caps: counted.get(row.id) ?? NO_CAPS }))
 }
 
 /** Each row may need two placeholders a column. */
@@ -615,6 +626,24 @@ async function decoded<T extends object>(codec: RowCodec<T>, rows: readonly RawR
     found.push(codec.decode(row))
   }
   return found
+}
+
+/** A hold whose rows are being read. */
+interface MutableHold extends Hold {
+  allocations: Allocation[]
+  counted?: { at: Instant; caps: CapCount[] }
+}
+
+function addTo(hold: MutableHold, row: RawRow): void {
+  const { quotaId, cycleSeq, amount } = unitsOf(row)
+  const at = countedAtOf(row)
+  if (at === null) hold.allocations.push({ quotaId, cycleSeq, amount })
+  else (hold.counted ??= { at, caps: [] }).caps.push({ quotaId, cycleSeq })
+}
+
+function countedAtOf(row: RawRow): Instant | null {
+  const text = row['counted_at'] as string | null
+  return text === null ? null : instantFromStore(text)
 }
 
 function unitsOf(row: RawRow): Allocation {

@@ -292,8 +292,8 @@ export class UsageReader<Q extends QuotaRow> {
     ]
   }
 
-  private view({ row, allocations }: OperationEntry): OperationView {
-    return operationView(this.channel, row, allocations, this.clock.now())
+  private view({ row, allocations, caps }: OperationEntry): OperationView {
+    return operationView(this.channel, row, allocations, this.clock.now(), caps)
   }
 }
 

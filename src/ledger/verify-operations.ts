@@ -187,7 +187,7 @@ export class OperationCheck<Q extends QuotaRow> implements Check {
         founders.length === 1 &&
         refundsAlone &&
         unitsOf(later, 'refund') <= plain.row.amount &&
-        (allocations.length === 0 || paidBy(allocations) === paidBy(allocationRows(known.id, plain.allocations)))
+        (allocations.length === 0 || paidBy(allocations) === paidBy(allocationRows(plain)))
       return [
         finding(known, 'operation_missing', {
           expected: 'its row',
@@ -272,9 +272,10 @@ export class OperationCheck<Q extends QuotaRow> implements Check {
   private allocationsOf(known: Known, row: OperationRow): Finding[] {
     const { allocations, plain, quotas } = known
     const findings: Finding[] = []
-    const sum = allocations.reduce((units, { amount }) => units + amount, 0)
+    const paid = allocations.filter(({ countedAt }) => countedAt === null)
+    const sum = paid.reduce((units, { amount }) => units + amount, 0)
     const inOrder = allocations.every(({ position, amount }, place) => position === place && amount > 0)
-    const act = plain === undefined ? undefined : paidBy(allocationRows(row.id, plain.allocations))
+    const act = plain === undefined ? undefined : paidBy(allocationRows(plain))
     if (plain !== undefined && act !== undefined && (paidBy(allocations) !== act || !inOrder)) {
       findings.push(
         finding(known, 'allocations', {
@@ -359,7 +360,7 @@ export class OperationCheck<Q extends QuotaRow> implements Check {
 
   private allocateAnew(known: Known, plain: OperationEntry): Mend {
     return async (transaction) => {
-      const rows = allocationRows(known.id, plain.allocations)
+      const rows = allocationRows(plain)
       await insert(transaction, this.store.allocation, rows)
       return mended({ ...known, plain }, paidBy([]), paidBy(rows))
     }

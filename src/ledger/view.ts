@@ -1,12 +1,15 @@
 import type { Allocation } from '../quota/draw-down.js'
 import { formatInstant, type Instant } from '../quota/instant.js'
 import type { SettingName } from '../quota/settings.js'
-import { type CapMode, remaining, ROLLING_QUOTA, type Status, statusAt } from '../quota/quota.js'
+import { type CapMode, type QuotaState, remaining, ROLLING_QUOTA, type Status, statusAt } from '../quota/quota.js'
+import type { CapCount } from '../quota/cap.js'
+import { nextRefill } from '../quota/refill.js'
 import { thresholdsOf } from '../quota/threshold.js'
 import type { Act, ActKind } from './act.entity.js'
 import type { ChangeRow } from './change.entity.js'
 import type { AnyChannel, Channel } from './channel.js'
 import type { OperationKind, OperationRow, OperationState } from './operation.entity.js'
+import { NO_CAPS, NONE_REFUSING } from './counted-caps.js'
 import type { QuotaRow } from './quota.entity.js'
 
 /** A quota as it is answered (contract, §3); the people it names come between `id` and `quota_type`. */
@@ -43,6 +46,10 @@ export interface OperationView {
   charged: number
   refunded: number
   allocations: { quota_id: number; amount: number }[]
+  /** The caps that counted it, ids ascending; absent where there were none. */
+  caps?: number[] | undefined
+  /** Those of them that observe and would have refused; in the first answer alone, absent where there were none. */
+  would_refuse?: readonly number[] | undefined
   owner_remaining: number
   expires_at: string | null
   created_at: string
@@ -114,12 +121,52 @@ export function isDue(operation: OperationRow, now: Instant): boolean {
   return operation.state === 'reserved' && operation.expiresAt !== null && operation.expiresAt <= now
 }
 
+/** A limit as a refusal, a check and a summary show it. */
+export interface LimitView {
+  id: number
+  total: number
+  used: number
+  reserved: number
+  remaining: number
+  /** When it takes more next, before its end; null where it does not. */
+  refills_at: string | null
+}
+
+/** A cap as a refusal, a check and a summary show it. */
+export interface CapView extends LimitView {
+  cap: CapMode
+  quota_type: number
+}
+
+/** Shows a rolled quota that pays, among what a refusal says. */
+export function limitView(quota: QuotaState): LimitView {
+  const { id, total, used, reserved } = quota
+  return { id, total, used, reserved, remaining: remaining(quota), refills_at: timeOrNull(nextRefill(quota)) }
+}
+
+/** Shows a rolled cap. */
+export function capView(quota: QuotaState): CapView {
+  const { id, cap, quotaType, total, used, reserved } = quota
+  return {
+    id,
+    cap: cap ?? 'enforce',
+    quota_type: quotaType,
+    total,
+    used,
+    reserved,
+    remaining: remaining(quota),
+    refills_at: timeOrNull(nextRefill(quota)),
+  }
+}
+
 /** Shows an operation as it is at `now`. */
 export function operationView(
   channel: AnyChannel,
   operation: OperationRow,
   allocations: readonly Allocation[],
   now: Instant,
+  caps: readonly CapCount[] = NO_CAPS,
+  wouldRefuse: readonly number[] = NONE_REFUSING,
 ): OperationView {
   return {
     id: operation.id,
@@ -130,6 +177,8 @@ export function operationView(
     charged: operation.charged,
     refunded: operation.refunded,
     allocations: allocations.map(({ quotaId, amount }) => ({ quota_id: quotaId, amount })),
+    caps: caps.length === 0 ? undefined : caps.map(({ quotaId }) => quotaId),
+    would_refuse: wouldRefuse.length === 0 ? undefined : wouldRefuse,
     owner_remaining: operation.ownerRemaining,
     expires_at: timeOrNull(operation.expiresAt),
     created_at: formatInstant(operation.createdAt),

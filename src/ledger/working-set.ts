@@ -1,21 +1,28 @@
+import { countIn, type CapCount, limitsAt, settleIn, stillCounts } from '../quota/cap.js'
 import { type Allocation, byDrawDown } from '../quota/draw-down.js'
 import type { Instant } from '../quota/instant.js'
-import { isLive, isPayer, type QuotaState, remaining, roll } from '../quota/quota.js'
+import { isLive, type QuotaState, remaining, roll } from '../quota/quota.js'
 import { type Hold, Refills } from '../quota/refill.js'
+import type { Move } from '../quota/rolling-window.js'
 import type { Act } from './act.entity.js'
 import type { AllocationRow } from './allocation.entity.js'
 import type { ChangeRow } from './change.entity.js'
+import { NO_CAPS } from './counted-caps.js'
 import type { OperationRow } from './operation.entity.js'
 import type { QuotaRow } from './quota.entity.js'
 
 /** The counters that usage moves, and their cycle. */
-export const COUNTERS = ['used', 'reserved', 'cycleSeq', 'cycleEndsAt', 'holdDueAt'] as const
+export const COUNTERS = ['used', 'reserved', 'cycleSeq', 'cycleEndsAt', 'holdDueAt', 'window'] as const
 type Counters = Pick<QuotaState, (typeof COUNTERS)[number]>
 
 /** An operation with what its quotas paid. */
 export interface OperationEntry {
   readonly row: OperationRow
   readonly allocations: readonly Allocation[]
+  /** In which counts of caps it was counted, with its whole amount, when it was made; ids ascending. */
+  readonly caps?: readonly CapCount[]
+  /** The caps that would have refused it; known while it is made. */
+  readonly wouldRefuse?: readonly number[]
   /** Is its act the only row it has yet? See `plain-consume.ts`. */
   readonly plain?: boolean
 }
@@ -26,6 +33,12 @@ export interface HeldBy {
   readonly hold: Hold
 }
 
+/** What due holds keep of one count, and of a cap when that was counted. */
+export interface DueUnits extends Allocation {
+  /** Null where the quota paid. */
+  readonly countedAt: Instant | null
+}
+
 /** One owner's part of the working set. */
 export interface OwnerWorkingSet<Q extends QuotaRow> {
   readonly ownerId: number
@@ -33,10 +46,18 @@ export interface OwnerWorkingSet<Q extends QuotaRow> {
   readonly quotas: Set<Q>
   /** Open holds as far as they are needed: all that are not due where a refusal may want them. */
   readonly holds: Map<string, Hold>
-  /** Active quotas in draw-down order; undefined after an edit. */
-  activeQuotas: Q[] | undefined
+  /** Active quotas, those that pay in draw-down order; undefined after an edit. */
+  limits: ActiveLimits<Q> | undefined
   /** When they can pay more; undefined before a refusal asks, and after an edit. */
   refills: Refills | undefined
+}
+
+/** An owner's active quotas. */
+export interface ActiveLimits<Q extends QuotaRow> {
+  /** In draw-down order. */
+  readonly payers: readonly Q[]
+  /** Of both kinds, ids ascending. */
+  readonly caps: readonly Q[]
 }
 
 /**
@@ -53,8 +74,10 @@ export class WorkingSet<Q extends QuotaRow> {
   private readonly operations = new Map<string, OperationEntry>()
   private readonly actsByDeduplicationKey = new Map<string, Act>()
   private readonly actsById = new Map<string, Act>()
-  /** What due holds keep that are still written down, by quota and cycle. */
+  /** What due holds keep that are still written down, by quota and cycle; of those that paid. */
   private readonly dueUnits = new Map<string, number>()
+  /** The same of caps, by quota; what has been written down since is taken off. */
+  private readonly dueUnitsOfCaps = new Map<number, DueUnits[]>()
   /** Owners whose due holds were looked at. */
   readonly dueOwners = new Set<number>()
 
@@ -72,7 +95,7 @@ export class WorkingSet<Q extends QuotaRow> {
   owner(ownerId: number): OwnerWorkingSet<Q> {
     let owner = this.owners.get(ownerId)
     if (owner === undefined) {
-      owner = { ownerId, quotas: new Set(), holds: new Map(), activeQuotas: undefined, refills: undefined }
+      owner = { ownerId, quotas: new Set(), holds: new Map(), limits: undefined, refills: undefined }
       this.owners.set(ownerId, owner)
     }
     return owner
@@ -81,14 +104,15 @@ export class WorkingSet<Q extends QuotaRow> {
   /** Takes in a quota that was read or made; rolls it. */
   addQuota(quota: Q): void {
     if (this.quotas.has(quota.id)) return
-    const { used, reserved, cycleSeq, cycleEndsAt, holdDueAt } = quota
-    this.loaded.set(quota.id, { used, reserved, cycleSeq, cycleEndsAt, holdDueAt })
+    const { used, reserved, cycleSeq, cycleEndsAt, holdDueAt, window } = quota
+    this.loaded.set(quota.id, { used, reserved, cycleSeq, cycleEndsAt, holdDueAt, window })
     roll(quota, this.now)
-    quota.reserved -= this.dueUnitsOf(quota)
+    if (quota.cap === null) quota.reserved -= this.dueUnitsOf(quota)
+    else this.moveDueUnits(quota, -1)
     this.quotas.set(quota.id, quota)
     const owner = this.owner(quota.ownerId)
     owner.quotas.add(quota)
-    owner.activeQuotas = undefined
+    owner.limits = undefined
     owner.refills = undefined
   }
 
@@ -130,26 +154,35 @@ export class WorkingSet<Q extends QuotaRow> {
     this.addAct(act)
   }
 
-  /** The owner's active quotas in draw-down order. */
-  activeQuotas(ownerId: number): readonly Q[] {
+  /** The owner's active quotas: those that pay, in draw-down order, and caps. */
+  limits(ownerId: number): ActiveLimits<Q> {
     const owner = this.owner(ownerId)
-    owner.activeQuotas ??= [...owner.quotas].filter((quota) => isPayer(quota, this.now)).sort(byDrawDown)
-    return owner.activeQuotas
+    if (owner.limits === undefined) {
+      const { payers, caps } = limitsAt(owner.quotas, this.now)
+      owner.limits = { payers: [...payers].sort(byDrawDown), caps }
+    }
+    return owner.limits
   }
 
   /**
-   * The earliest reset from which `amount` could fit, or null. Needs the owner's open holds. What it takes to know that
+   * The earliest instant from which `amount` could fit, or null. Needs the owner's open holds. What it takes to know that
    * is sorted once for all refusals of a batch.
    */
   refillsAt(ownerId: number, amount: number): Instant | null {
     const owner = this.owner(ownerId)
-    owner.refills ??= new Refills(this.activeQuotas(ownerId), owner.holds)
+    if (owner.refills === undefined) {
+      const { payers, caps } = this.limits(ownerId)
+      owner.refills = new Refills(payers, owner.holds, caps)
+    }
     return owner.refills.at(amount)
   }
 
-  ownerRemaining(ownerId: number): number {
+  /** What one consume could take now: what the payers have left, bounded by caps. */
+  available(ownerId: number): number {
+    const { payers, caps } = this.limits(ownerId)
     let sum = 0
-    for (const quota of this.activeQuotas(ownerId)) sum += remaining(quota)
+    for (const quota of payers) sum += remaining(quota)
+    if (caps.length > 0) for (const cap of caps) if (cap.cap === 'enforce') sum = Math.min(sum, remaining(cap))
     return sum
   }
 
@@ -180,15 +213,42 @@ export class WorkingSet<Q extends QuotaRow> {
     }
   }
 
+  /**
+   * Counts an operation that is made now in caps of its owner.
+   * @param caps active
+   * @returns in which counts
+   */
+  countInCaps(caps: readonly Q[], move: Move): readonly CapCount[] {
+    return caps.map((cap) => {
+      this.touchedIds.add(cap.id)
+      this.drawnIds.add(cap.id)
+      this.owner(cap.ownerId).refills?.countersChanged()
+      return countIn(cap, this.now, move)
+    })
+  }
+
+  /** Moves what caps counted of an operation, where their counts still hold it. */
+  settleInCaps({ row, caps = NO_CAPS }: OperationEntry, move: Move): void {
+    for (const count of caps) {
+      const cap = this.quotas.get(count.quotaId)
+      if (cap === undefined || !settleIn(cap, count, row.createdAt, move, this.now)) continue
+      this.touchedIds.add(cap.id)
+      this.owner(cap.ownerId).refills?.countersChanged()
+    }
+  }
+
   openHold(ownerId: number, hold: Hold): void {
     const owner = this.owner(ownerId)
     owner.holds.set(hold.operationId, hold)
     owner.refills?.holdsChanged()
     this.newHolds.set(hold.operationId, { ownerId, hold })
-    for (const { quotaId } of hold.allocations) {
+    const { expiresAt, allocations, counted } = hold
+    const due = ({ quotaId }: { readonly quotaId: number }): void => {
       const quota = this.quotas.get(quotaId)
-      if (quota !== undefined) quota.holdDueAt = Math.min(quota.holdDueAt ?? hold.expiresAt, hold.expiresAt)
+      if (quota !== undefined) quota.holdDueAt = Math.min(quota.holdDueAt ?? expiresAt, expiresAt)
     }
+    allocations.forEach(due)
+    counted?.caps.forEach(due)
   }
 
   closeHold(ownerId: number, operationId: string): void {
@@ -203,18 +263,39 @@ export class WorkingSet<Q extends QuotaRow> {
    * is written; what they keep of quotas that are taken in later counts too.
    * @param ownerIds whose holds these are: all of their due ones
    */
-  overdue(ownerIds: readonly number[], units: readonly Allocation[]): void {
+  overdue(ownerIds: readonly number[], units: readonly DueUnits[]): void {
     for (const ownerId of ownerIds) this.dueOwners.add(ownerId)
-    for (const { quotaId, cycleSeq, amount } of units) {
-      this.dueUnits.set(cycleOf(quotaId, cycleSeq), amount)
+    for (const due of units) {
+      const { quotaId, cycleSeq, amount, countedAt } = due
       const quota = this.quotas.get(quotaId)
-      if (quota?.cycleSeq === cycleSeq) quota.reserved -= amount
+      if (countedAt === null) {
+        this.dueUnits.set(cycleOf(quotaId, cycleSeq), amount)
+        if (quota?.cycleSeq === cycleSeq) quota.reserved -= amount
+      } else {
+        this.noteDueUnitsOfCap(due)
+        if (quota !== undefined) settleIn(quota, due, countedAt, { reserved: -amount }, this.now)
+      }
     }
   }
 
   /** A quota as it is to be written: with what due holds keep as long as these are written down. */
   stored(quota: Q): Q {
-    return { ...quota, reserved: quota.reserved + this.dueUnitsOf(quota) }
+    if (quota.cap === null) return { ...quota, reserved: quota.reserved + this.dueUnitsOf(quota) }
+    const stored = { ...quota }
+    this.moveDueUnits(stored, 1)
+    return stored
+  }
+
+  private noteDueUnitsOfCap(due: DueUnits): void {
+    const known = this.dueUnitsOfCaps.get(due.quotaId)
+    if (known === undefined) this.dueUnitsOfCaps.set(due.quotaId, [due])
+    else known.push(due)
+  }
+
+  /** Adds what due holds keep to what a cap holds, or takes it off. */
+  private moveDueUnits(cap: Q, sign: 1 | -1): void {
+    for (const due of this.dueUnitsOfCaps.get(cap.id) ?? [])
+      settleIn(cap, due, due.countedAt ?? 0, { reserved: sign * due.amount }, this.now)
   }
 
   /**
@@ -233,12 +314,13 @@ export class WorkingSet<Q extends QuotaRow> {
     for (const { ownerId, hold } of due) {
       const { operationId, allocations } = hold
       if (this.expiredOperations.has(operationId)) continue
-      if (!all && !allocations.some(({ quotaId }) => this.leansOn(quotaId))) continue
+      if (!all && !quotasOf(hold).some((quotaId) => this.leansOn(quotaId))) continue
       for (const { quotaId, cycleSeq, amount } of allocations) {
         const cycle = cycleOf(quotaId, cycleSeq)
         this.dueUnits.set(cycle, (this.dueUnits.get(cycle) ?? 0) - amount)
         this.touchedIds.add(quotaId)
       }
+      this.expireInCaps(hold)
       this.closeHold(ownerId, operationId)
       this.expiredOperations.add(operationId)
       const operation = this.operations.get(operationId)
@@ -246,15 +328,28 @@ export class WorkingSet<Q extends QuotaRow> {
     }
   }
 
+  private expireInCaps({ allocations, counted }: Hold): void {
+    if (counted === undefined) return
+    const whole = allocations.reduce((sum, { amount }) => sum + amount, 0)
+    for (const { quotaId, cycleSeq } of counted.caps) {
+      this.noteDueUnitsOfCap({ quotaId, cycleSeq, amount: -whole, countedAt: counted.at })
+      this.touchedIds.add(quotaId)
+    }
+  }
+
   private leansOn(quotaId: number): boolean {
     const quota = this.quotas.get(quotaId)
-    if (quota === undefined || !this.drawnIds.has(quotaId)) return false
+    if (quota === undefined || quota.cap === 'observe' || !this.drawnIds.has(quotaId)) return false
     const dueUnits = this.dueUnitsOf(quota)
     return dueUnits > 0 && quota.used + quota.reserved + dueUnits > quota.total
   }
 
-  private dueUnitsOf({ id, cycleSeq }: Q): number {
-    return this.dueUnits.get(cycleOf(id, cycleSeq)) ?? 0
+  private dueUnitsOf(quota: Q): number {
+    if (quota.cap === null) return this.dueUnits.get(cycleOf(quota.id, quota.cycleSeq)) ?? 0
+    let units = 0
+    for (const due of this.dueUnitsOfCaps.get(quota.id) ?? [])
+      if (stillCounts(quota, due, due.countedAt ?? 0, this.now)) units += due.amount
+    return units
   }
 
   /**
@@ -280,7 +375,7 @@ export class WorkingSet<Q extends QuotaRow> {
   edited(quota: Q): void {
     this.editedQuotas.set(quota.id, quota)
     const owner = this.owner(quota.ownerId)
-    owner.activeQuotas = undefined
+    owner.limits = undefined
     owner.refills = undefined
   }
 
@@ -309,7 +404,17 @@ function cycleOf(quotaId: number, cycleSeq: number): string {
   return `${quotaId} ${cycleSeq}`
 }
 
-/** The rows of an operation's allocations. */
-export function allocationRows(operationId: string, allocations: readonly Allocation[]): AllocationRow[] {
-  return allocations.map((allocation, position) => ({ operationId, position, ...allocation, countedAt: null }))
+/** The quotas that a hold keeps units of: those that paid, and caps. */
+export function quotasOf({ allocations, counted }: Hold): number[] {
+  const paid = allocations.map(({ quotaId }) => quotaId)
+  return counted === undefined ? paid : [...paid, ...counted.caps.map(({ quotaId }) => quotaId)]
+}
+
+/** The rows of an operation's allocations: what paid, then what counted it. */
+export function allocationRows({ row, allocations, caps = NO_CAPS }: OperationEntry): AllocationRow[] {
+  const { id: operationId, amount, createdAt: countedAt } = row
+  return [
+    ...allocations.map((allocation, position) => ({ operationId, position, ...allocation, countedAt: null })),
+    ...caps.map((count, n) => ({ operationId, position: allocations.length + n, ...count, amount, countedAt })),
+  ]
 }

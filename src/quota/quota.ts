@@ -94,11 +94,6 @@ export function isActive(quota: QuotaState, now: Instant): boolean {
   return quota.deletedAt === null && statusAt(quota, now) === 'active'
 }
 
-/** Does it pay at `now`? Caps never do. */
-export function isPayer(quota: QuotaState, now: Instant): boolean {
-  return quota.cap === null && isActive(quota, now)
-}
-
 /** Does it count against the owner's limit of live quotas? Disabled ones do. */
 export function isLive(quota: QuotaState, now: Instant): boolean {
   return quota.deletedAt === null && !isExpired(quota, now)
@@ -174,7 +169,7 @@ export interface Summary {
 export function summarise(quotas: readonly QuotaState[], now: Instant): Summary {
   const sum: Summary = { total: 0, used: 0, reserved: 0, remaining: 0, quotaCount: 0 }
   for (const quota of quotas) {
-    if (!isPayer(quota, now)) continue
+    if (quota.cap !== null || !isActive(quota, now)) continue
     sum.total += quota.total
     sum.used += quota.used
     sum.reserved += quota.reserved
