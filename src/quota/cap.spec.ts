@@ -664,6 +664,25 @@ describe('refills_at of payers and caps', () => {
     expect(new Refills([payer], [hold(NOW + 1, 1, 10, [2])], [cap]).at(11)).toBeNull()
   })
 
+  it('gives nothing of a hold back to a count that began after it', () => {
+    const cap = quota({ id: 2, cap: 'enforce', used: 8, cycleSeq: 1 })
+    const other = rolling({ id: 3 })
+    const payer = quota({ id: 1, total: 100, reserved: 10 })
+    const at = (amount: number): Instant | null =>
+      new Refills([payer], [hold(NOW + 1, 1, 10, [2])], [cap, other]).at(amount)
+    expect(at(2)).toBe(NOW + 2500)
+    expect(at(3)).toBeNull()
+  })
+
+  it('looks at no boundary of a rolling cap that is over by then', () => {
+    const cap = rolling({ id: 2, expireAt: NOW + 30_000 })
+    countIn(cap, NOW, { used: 10 })
+    const payer = quota({ id: 1, total: 10, reserved: 10 })
+    const at = (due: Instant): Instant | null => new Refills([payer], [hold(due, 1, 10, [])], [cap]).at(10)
+    expect(at(NOW + 30_000)).toBe(NOW + 30_000)
+    expect(at(NOW + 30_001)).toBeNull()
+  })
+
   it('does not ask a cap that observes', () => {
     const cap = rolling({ id: 2, cap: 'observe', total: 1 })
     countIn(cap, NOW, { used: 10 })
