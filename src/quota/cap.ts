@@ -1,6 +1,6 @@
 import type { Instant } from './instant.js'
 import { isActive, type QuotaState, remaining } from './quota.js'
-import { countsUntil, counter, moved, type Move, sumOf } from './rolling-window.js'
+import { added, countsUntil, counter, type Move, type RollingWindow, settled, sumOf } from './rolling-window.js'
 
 /**
  * A live owner holds at most this many caps that are neither deleted nor expired, within its live quotas (contract, §9
@@ -71,35 +71,37 @@ export function wouldRefuse<Q extends QuotaState>(caps: readonly Q[], amount: nu
  * @returns in which count, for what becomes of the operation later
  */
 export function countIn(cap: QuotaState, now: Instant, move: Move): CapCount {
-  apply(cap, now, move)
+  if (cap.windowSeconds != null && cap.window != null)
+    setWindow(cap, added(cap.window, countsUntil(cap.windowSeconds, now), move))
+  else moveCounters(cap, move)
   return { quotaId: cap.id, cycleSeq: cap.cycleSeq }
 }
 
-/** Does the cap's own count still hold what it counted at `at`? */
-export function stillCounts(cap: QuotaState, count: CapCount, at: Instant, now: Instant): boolean {
-  if (cap.id !== count.quotaId || cap.cycleSeq !== count.cycleSeq) return false
-  return cap.windowSeconds == null || countsUntil(cap.windowSeconds, at) > now
-}
-
 /**
- * Moves what a cap counted of an operation: a commit, a release, an expiry or a refund. Disabled, ended and deleted
- * caps take it too. Where the count does not hold it any more nothing changes.
- * @param cap rolled to `now`
+ * Moves what a cap counted of an operation: a commit, a release, an expiry or a refund, each as one move. Disabled,
+ * ended and deleted caps take it too. Where the cap's own count does not hold it any more nothing changes.
+ * @param cap rolled to now
  * @param at the operation's `created_at`: a rolling cap counts from then, also what a commit keeps
  * @returns whether the count still held it
  */
-export function settleIn(cap: QuotaState, count: CapCount, at: Instant, move: Move, now: Instant): boolean {
-  if (!stillCounts(cap, count, at, now)) return false
-  apply(cap, at, move)
+export function settleIn(cap: QuotaState, count: CapCount, at: Instant, move: Move): boolean {
+  if (cap.id !== count.quotaId || cap.cycleSeq !== count.cycleSeq) return false
+  if (cap.windowSeconds == null || cap.window == null) {
+    moveCounters(cap, move)
+    return true
+  }
+  const window = settled(cap.window, countsUntil(cap.windowSeconds, at), move)
+  if (window === undefined) return false
+  setWindow(cap, window)
   return true
 }
 
-function apply(cap: QuotaState, at: Instant, move: Move): void {
-  if (cap.windowSeconds == null || cap.window == null) {
-    cap.used = counter(cap.used, move.used)
-    cap.reserved = counter(cap.reserved, move.reserved)
-    return
-  }
-  cap.window = moved(cap.window, countsUntil(cap.windowSeconds, at), move)
-  Object.assign(cap, sumOf(cap.window))
+function moveCounters(cap: QuotaState, move: Move): void {
+  cap.used = counter(cap.used, move.used)
+  cap.reserved = counter(cap.reserved, move.reserved)
+}
+
+function setWindow(cap: QuotaState, window: RollingWindow): void {
+  cap.window = window
+  Object.assign(cap, sumOf(window))
 }

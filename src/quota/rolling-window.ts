@@ -57,20 +57,34 @@ export interface Move {
 }
 
 /**
- * The window with the counters of one slot moved. A slot that is not there has left the window, or has been given back
- * whole: then only what is added is counted.
- * @param until the slot's boundary, `countsUntil` of when it was counted
+ * The window with something counted in it.
+ * @param until the slot's boundary, `countsUntil` of now
  */
-export function moved(window: RollingWindow, until: Instant, { used = 0, reserved = 0 }: Move): RollingWindow {
+export function added(window: RollingWindow, until: Instant, { used = 0, reserved = 0 }: Move): RollingWindow {
   const place = window.findIndex((slot) => slot.until >= until)
   const at = place === -1 ? window.length : place
   const found = window[at]?.until === until ? window[at] : undefined
   const slot = { until, used: counter(found?.used, used), reserved: counter(found?.reserved, reserved) }
-  return [
-    ...window.slice(0, at),
-    ...(slot.used > 0 || slot.reserved > 0 ? [slot] : []),
-    ...window.slice(found === undefined ? at : at + 1),
-  ]
+  return [...window.slice(0, at), slot, ...window.slice(found === undefined ? at : at + 1)]
+}
+
+/**
+ * The window with the counters of a slot moved, as long as that still holds what is taken off it: a slot that has left
+ * stays gone, whatever a clock says later. One that counts nothing any more goes: what becomes of a hold is one move.
+ * @param until the slot's boundary, `countsUntil` of when it was counted
+ * @returns undefined where the window does not hold it
+ */
+export function settled(
+  window: RollingWindow,
+  until: Instant,
+  { used = 0, reserved = 0 }: Move,
+): RollingWindow | undefined {
+  const place = window.findIndex((slot) => slot.until === until)
+  const slot = window[place]
+  if (slot === undefined || slot.used + used < 0 || slot.reserved + reserved < 0) return undefined
+  const after = { until, used: counter(slot.used, used), reserved: counter(slot.reserved, reserved) }
+  const left = after.used > 0 || after.reserved > 0 ? [after] : []
+  return [...window.slice(0, place), ...left, ...window.slice(place + 1)]
 }
 
 /** A counter moved, within what a JSON number says exactly: a cap that refuses nothing may count beyond it. */
