@@ -897,6 +897,25 @@ export interface components {
              */
             label?: string | null;
             /**
+             * @description The kind of cap; null where it pays.
+             * @example null
+             * @enum {string|null}
+             */
+            cap?: "enforce" | "observe" | null;
+            /**
+             * @description The window, in seconds.
+             * @example null
+             */
+            window_seconds?: number | null;
+            /**
+             * @description The thresholds, ascending.
+             * @example [
+             *       50,
+             *       80
+             *     ]
+             */
+            thresholds?: number[] | null;
+            /**
              * Format: date-time
              * @description When the quota was deleted; null where it is not.
              * @example 2026-12-01T00:00:00.000Z
@@ -904,13 +923,13 @@ export interface components {
             deleted_at?: string | null;
             /**
              * Format: int64
-             * @description Units spent, at a reset.
+             * @description Units spent, at a reset and at a changed window.
              * @example 20
              */
             used?: number;
             /**
              * Format: int64
-             * @description Units held, at a reset.
+             * @description Units held, at a reset and at a changed window.
              * @example 5
              */
             reserved?: number;
@@ -980,11 +999,11 @@ export interface components {
         };
         CreateMailQuota: {
             /**
-             * @description 1: total units until `expire_at`. 2: total units per cycle.
+             * @description 1: total units until `expire_at`. 2: total units per cycle. 3: total units in any `window_seconds`, for caps alone.
              * @example 2
              * @enum {integer}
              */
-            quota_type: 1 | 2;
+            quota_type: 1 | 2 | 3;
             /**
              * Format: int64
              * @description The allowance, in the caller's unit; 0 … 10^12.
@@ -993,7 +1012,7 @@ export interface components {
             total: number;
             /**
              * Format: date-time
-             * @description From this instant on the quota pays nothing; in the future. Required for type 1; for type 2 absent or null means never.
+             * @description From this instant on the quota is over; in the future. Required for type 1; for types 2 and 3 absent or null means never.
              * @example null
              */
             expire_at?: string | null;
@@ -1015,10 +1034,29 @@ export interface components {
              */
             cycle_time_zone?: string | null;
             /**
-             * @description What people call it, of both types; kept as given. Absent or null: nothing.
+             * @description What people call it, of every type; kept as given. Absent or null: nothing.
              * @example Spring campaign
              */
             label?: string | null;
+            /**
+             * @description A cap never pays: it bounds what the owner takes, or with `observe` tells what it would have refused. Absent or null: the quota pays.
+             * @example null
+             * @enum {string|null}
+             */
+            cap?: "enforce" | "observe" | null;
+            /**
+             * @description How long the window of a rolling cap is, in seconds; type 3 alone, required there.
+             * @example 86400
+             */
+            window_seconds?: number | null;
+            /**
+             * @description Per cent of `total` that are told of as events when `used` reaches them; types 1 and 2, none where absent. Null for type 3 alone, which has none.
+             * @example [
+             *       50,
+             *       80
+             *     ]
+             */
+            thresholds?: number[] | null;
             /**
              * Format: int64
              * @description The mail account that the quota limits.
@@ -1034,11 +1072,11 @@ export interface components {
         };
         CreateSmsQuota: {
             /**
-             * @description 1: total units until `expire_at`. 2: total units per cycle.
+             * @description 1: total units until `expire_at`. 2: total units per cycle. 3: total units in any `window_seconds`, for caps alone.
              * @example 2
              * @enum {integer}
              */
-            quota_type: 1 | 2;
+            quota_type: 1 | 2 | 3;
             /**
              * Format: int64
              * @description The allowance, in the caller's unit; 0 … 10^12.
@@ -1047,7 +1085,7 @@ export interface components {
             total: number;
             /**
              * Format: date-time
-             * @description From this instant on the quota pays nothing; in the future. Required for type 1; for type 2 absent or null means never.
+             * @description From this instant on the quota is over; in the future. Required for type 1; for types 2 and 3 absent or null means never.
              * @example null
              */
             expire_at?: string | null;
@@ -1069,10 +1107,29 @@ export interface components {
              */
             cycle_time_zone?: string | null;
             /**
-             * @description What people call it, of both types; kept as given. Absent or null: nothing.
+             * @description What people call it, of every type; kept as given. Absent or null: nothing.
              * @example Spring campaign
              */
             label?: string | null;
+            /**
+             * @description A cap never pays: it bounds what the owner takes, or with `observe` tells what it would have refused. Absent or null: the quota pays.
+             * @example null
+             * @enum {string|null}
+             */
+            cap?: "enforce" | "observe" | null;
+            /**
+             * @description How long the window of a rolling cap is, in seconds; type 3 alone, required there.
+             * @example 86400
+             */
+            window_seconds?: number | null;
+            /**
+             * @description Per cent of `total` that are told of as events when `used` reaches them; types 1 and 2, none where absent. Null for type 3 alone, which has none.
+             * @example [
+             *       50,
+             *       80
+             *     ]
+             */
+            thresholds?: number[] | null;
             /**
              * Format: int64
              * @description The user whom the quota limits.
@@ -1475,11 +1532,11 @@ export interface components {
              */
             id: number;
             /**
-             * @description 1: total units until `expire_at`. 2: total units per cycle.
+             * @description 1: total units until `expire_at`. 2: total units per cycle. 3: total units in any `window_seconds`, a cap.
              * @example 2
              * @enum {integer}
              */
-            quota_type: 1 | 2;
+            quota_type: 1 | 2 | 3;
             /**
              * Format: int64
              * @description The allowance, in the caller's unit.
@@ -1488,7 +1545,7 @@ export interface components {
             total: number;
             /**
              * Format: int64
-             * @description Units spent, of a cycle quota in the running cycle.
+             * @description Units spent, of a cycle quota in the running cycle, of a rolling cap in its window. Those of an observe cap may pass `total`.
              * @example 20
              */
             used: number;
@@ -1517,25 +1574,25 @@ export interface components {
              */
             expire_at: string | null;
             /**
-             * @description How long a cycle lasts; null for type 1.
+             * @description How long a cycle lasts; null for types 1 and 3.
              * @example month
              * @enum {string|null}
              */
             cycle_unit: "hour" | "day" | "week" | "month" | "year" | null;
             /**
              * Format: date-time
-             * @description The next reset by the calendar, even where `expire_at` comes first; null for type 1.
+             * @description The next reset by the calendar, even where `expire_at` comes first; null for types 1 and 3.
              * @example 2026-12-01T00:00:00.000Z
              */
             cycle_reset_at: string | null;
             /**
              * Format: date-time
-             * @description Reset number 0, which all others are counted from; null for type 1.
+             * @description Reset number 0, which all others are counted from; null for types 1 and 3.
              * @example 2026-12-01T00:00:00.000Z
              */
             cycle_anchor_at: string | null;
             /**
-             * @description The IANA zone whose calendar the cycle follows, as given; null for type 1.
+             * @description The IANA zone whose calendar the cycle follows, as given; null for types 1 and 3.
              * @example UTC
              */
             cycle_time_zone: string | null;
@@ -1544,6 +1601,25 @@ export interface components {
              * @example Spring campaign
              */
             label: string | null;
+            /**
+             * @description Null: the quota pays. Else it is a cap: it bounds what the owner takes (`enforce`), or tells what it would have refused (`observe`).
+             * @example null
+             * @enum {string|null}
+             */
+            cap: "enforce" | "observe" | null;
+            /**
+             * @description The window of a rolling cap, in seconds; null for types 1 and 2.
+             * @example null
+             */
+            window_seconds: number | null;
+            /**
+             * @description Per cent of `total` that are told of as events, ascending; null for type 3.
+             * @example [
+             *       50,
+             *       80
+             *     ]
+             */
+            thresholds: number[] | null;
             /**
              * Format: int64
              * @description Starts at 1 and counts edits of the settings, not usage.
@@ -1663,11 +1739,11 @@ export interface components {
              */
             id: number;
             /**
-             * @description 1: total units until `expire_at`. 2: total units per cycle.
+             * @description 1: total units until `expire_at`. 2: total units per cycle. 3: total units in any `window_seconds`, a cap.
              * @example 2
              * @enum {integer}
              */
-            quota_type: 1 | 2;
+            quota_type: 1 | 2 | 3;
             /**
              * Format: int64
              * @description The allowance, in the caller's unit.
@@ -1676,7 +1752,7 @@ export interface components {
             total: number;
             /**
              * Format: int64
-             * @description Units spent, of a cycle quota in the running cycle.
+             * @description Units spent, of a cycle quota in the running cycle, of a rolling cap in its window. Those of an observe cap may pass `total`.
              * @example 20
              */
             used: number;
@@ -1705,25 +1781,25 @@ export interface components {
              */
             expire_at: string | null;
             /**
-             * @description How long a cycle lasts; null for type 1.
+             * @description How long a cycle lasts; null for types 1 and 3.
              * @example month
              * @enum {string|null}
              */
             cycle_unit: "hour" | "day" | "week" | "month" | "year" | null;
             /**
              * Format: date-time
-             * @description The next reset by the calendar, even where `expire_at` comes first; null for type 1.
+             * @description The next reset by the calendar, even where `expire_at` comes first; null for types 1 and 3.
              * @example 2026-12-01T00:00:00.000Z
              */
             cycle_reset_at: string | null;
             /**
              * Format: date-time
-             * @description Reset number 0, which all others are counted from; null for type 1.
+             * @description Reset number 0, which all others are counted from; null for types 1 and 3.
              * @example 2026-12-01T00:00:00.000Z
              */
             cycle_anchor_at: string | null;
             /**
-             * @description The IANA zone whose calendar the cycle follows, as given; null for type 1.
+             * @description The IANA zone whose calendar the cycle follows, as given; null for types 1 and 3.
              * @example UTC
              */
             cycle_time_zone: string | null;
@@ -1732,6 +1808,25 @@ export interface components {
              * @example Spring campaign
              */
             label: string | null;
+            /**
+             * @description Null: the quota pays. Else it is a cap: it bounds what the owner takes (`enforce`), or tells what it would have refused (`observe`).
+             * @example null
+             * @enum {string|null}
+             */
+            cap: "enforce" | "observe" | null;
+            /**
+             * @description The window of a rolling cap, in seconds; null for types 1 and 2.
+             * @example null
+             */
+            window_seconds: number | null;
+            /**
+             * @description Per cent of `total` that are told of as events, ascending; null for type 3.
+             * @example [
+             *       50,
+             *       80
+             *     ]
+             */
+            thresholds: number[] | null;
             /**
              * Format: int64
              * @description Starts at 1 and counts edits of the settings, not usage.
@@ -2559,11 +2654,11 @@ export interface components {
              */
             id: number;
             /**
-             * @description 1: total units until `expire_at`. 2: total units per cycle.
+             * @description 1: total units until `expire_at`. 2: total units per cycle. 3: total units in any `window_seconds`, a cap.
              * @example 2
              * @enum {integer}
              */
-            quota_type: 1 | 2;
+            quota_type: 1 | 2 | 3;
             /**
              * Format: int64
              * @description The allowance, in the caller's unit.
@@ -2572,7 +2667,7 @@ export interface components {
             total: number;
             /**
              * Format: int64
-             * @description Units spent, of a cycle quota in the running cycle.
+             * @description Units spent, of a cycle quota in the running cycle, of a rolling cap in its window. Those of an observe cap may pass `total`.
              * @example 20
              */
             used: number;
@@ -2601,25 +2696,25 @@ export interface components {
              */
             expire_at: string | null;
             /**
-             * @description How long a cycle lasts; null for type 1.
+             * @description How long a cycle lasts; null for types 1 and 3.
              * @example month
              * @enum {string|null}
              */
             cycle_unit: "hour" | "day" | "week" | "month" | "year" | null;
             /**
              * Format: date-time
-             * @description The next reset by the calendar, even where `expire_at` comes first; null for type 1.
+             * @description The next reset by the calendar, even where `expire_at` comes first; null for types 1 and 3.
              * @example 2026-12-01T00:00:00.000Z
              */
             cycle_reset_at: string | null;
             /**
              * Format: date-time
-             * @description Reset number 0, which all others are counted from; null for type 1.
+             * @description Reset number 0, which all others are counted from; null for types 1 and 3.
              * @example 2026-12-01T00:00:00.000Z
              */
             cycle_anchor_at: string | null;
             /**
-             * @description The IANA zone whose calendar the cycle follows, as given; null for type 1.
+             * @description The IANA zone whose calendar the cycle follows, as given; null for types 1 and 3.
              * @example UTC
              */
             cycle_time_zone: string | null;
@@ -2628,6 +2723,25 @@ export interface components {
              * @example Spring campaign
              */
             label: string | null;
+            /**
+             * @description Null: the quota pays. Else it is a cap: it bounds what the owner takes (`enforce`), or tells what it would have refused (`observe`).
+             * @example null
+             * @enum {string|null}
+             */
+            cap: "enforce" | "observe" | null;
+            /**
+             * @description The window of a rolling cap, in seconds; null for types 1 and 2.
+             * @example null
+             */
+            window_seconds: number | null;
+            /**
+             * @description Per cent of `total` that are told of as events, ascending; null for type 3.
+             * @example [
+             *       50,
+             *       80
+             *     ]
+             */
+            thresholds: number[] | null;
             /**
              * Format: int64
              * @description Starts at 1 and counts edits of the settings, not usage.
@@ -2741,11 +2855,11 @@ export interface components {
              */
             id: number;
             /**
-             * @description 1: total units until `expire_at`. 2: total units per cycle.
+             * @description 1: total units until `expire_at`. 2: total units per cycle. 3: total units in any `window_seconds`, a cap.
              * @example 2
              * @enum {integer}
              */
-            quota_type: 1 | 2;
+            quota_type: 1 | 2 | 3;
             /**
              * Format: int64
              * @description The allowance, in the caller's unit.
@@ -2754,7 +2868,7 @@ export interface components {
             total: number;
             /**
              * Format: int64
-             * @description Units spent, of a cycle quota in the running cycle.
+             * @description Units spent, of a cycle quota in the running cycle, of a rolling cap in its window. Those of an observe cap may pass `total`.
              * @example 20
              */
             used: number;
@@ -2783,25 +2897,25 @@ export interface components {
              */
             expire_at: string | null;
             /**
-             * @description How long a cycle lasts; null for type 1.
+             * @description How long a cycle lasts; null for types 1 and 3.
              * @example month
              * @enum {string|null}
              */
             cycle_unit: "hour" | "day" | "week" | "month" | "year" | null;
             /**
              * Format: date-time
-             * @description The next reset by the calendar, even where `expire_at` comes first; null for type 1.
+             * @description The next reset by the calendar, even where `expire_at` comes first; null for types 1 and 3.
              * @example 2026-12-01T00:00:00.000Z
              */
             cycle_reset_at: string | null;
             /**
              * Format: date-time
-             * @description Reset number 0, which all others are counted from; null for type 1.
+             * @description Reset number 0, which all others are counted from; null for types 1 and 3.
              * @example 2026-12-01T00:00:00.000Z
              */
             cycle_anchor_at: string | null;
             /**
-             * @description The IANA zone whose calendar the cycle follows, as given; null for type 1.
+             * @description The IANA zone whose calendar the cycle follows, as given; null for types 1 and 3.
              * @example UTC
              */
             cycle_time_zone: string | null;
@@ -2810,6 +2924,25 @@ export interface components {
              * @example Spring campaign
              */
             label: string | null;
+            /**
+             * @description Null: the quota pays. Else it is a cap: it bounds what the owner takes (`enforce`), or tells what it would have refused (`observe`).
+             * @example null
+             * @enum {string|null}
+             */
+            cap: "enforce" | "observe" | null;
+            /**
+             * @description The window of a rolling cap, in seconds; null for types 1 and 2.
+             * @example null
+             */
+            window_seconds: number | null;
+            /**
+             * @description Per cent of `total` that are told of as events, ascending; null for type 3.
+             * @example [
+             *       50,
+             *       80
+             *     ]
+             */
+            thresholds: number[] | null;
             /**
              * Format: int64
              * @description Starts at 1 and counts edits of the settings, not usage.
@@ -3070,7 +3203,7 @@ export interface components {
             status?: "active" | "disabled" | "expired";
             /**
              * Format: date-time
-             * @description May lie in the past: the quota is over at once. Null: never ends (type 2).
+             * @description May lie in the past: the quota is over at once. Null: never ends (types 2 and 3).
              * @example null
              */
             expire_at?: string | null;
@@ -3096,6 +3229,25 @@ export interface components {
              * @example Spring campaign
              */
             label?: string | null;
+            /**
+             * @description Of a cap: `enforce` or `observe`. Null only as the echo of a quota that pays.
+             * @example null
+             * @enum {string|null}
+             */
+            cap?: "enforce" | "observe" | null;
+            /**
+             * @description Type 3. A change begins a new count.
+             * @example 86400
+             */
+            window_seconds?: number | null;
+            /**
+             * @description Types 1 and 2: all of them, `[]` for none. Null only as the echo of type 3.
+             * @example [
+             *       50,
+             *       80
+             *     ]
+             */
+            thresholds?: number[] | null;
             /**
              * Format: int64
              * @description The version the caller read; where it is no longer the current one, nothing changes and the answer is `version_mismatch`.
@@ -3140,7 +3292,7 @@ export interface components {
             status?: "active" | "disabled" | "expired";
             /**
              * Format: date-time
-             * @description May lie in the past: the quota is over at once. Null: never ends (type 2).
+             * @description May lie in the past: the quota is over at once. Null: never ends (types 2 and 3).
              * @example null
              */
             expire_at?: string | null;
@@ -3166,6 +3318,25 @@ export interface components {
              * @example Spring campaign
              */
             label?: string | null;
+            /**
+             * @description Of a cap: `enforce` or `observe`. Null only as the echo of a quota that pays.
+             * @example null
+             * @enum {string|null}
+             */
+            cap?: "enforce" | "observe" | null;
+            /**
+             * @description Type 3. A change begins a new count.
+             * @example 86400
+             */
+            window_seconds?: number | null;
+            /**
+             * @description Types 1 and 2: all of them, `[]` for none. Null only as the echo of type 3.
+             * @example [
+             *       50,
+             *       80
+             *     ]
+             */
+            thresholds?: number[] | null;
             /**
              * Format: int64
              * @description The version the caller read; where it is no longer the current one, nothing changes and the answer is `version_mismatch`.
@@ -3394,6 +3565,8 @@ export interface operations {
                 status?: "active" | "disabled" | "expired";
                 /** @description Only soft-deleted ones, which are in no list else; each then says when it was deleted. */
                 deleted?: "true";
+                /** @description Only caps of that kind, or with `none` only quotas that pay. */
+                cap?: "enforce" | "observe" | "none";
                 /** @description Only those whose label begins so, whatever the case; accents count, and nothing is a wildcard. */
                 label?: string;
                 /** @description Only this user's. */
@@ -3989,6 +4162,8 @@ export interface operations {
                 status?: "active" | "disabled" | "expired";
                 /** @description Only soft-deleted ones, which are in no list else; each then says when it was deleted. */
                 deleted?: "true";
+                /** @description Only caps of that kind, or with `none` only quotas that pay. */
+                cap?: "enforce" | "observe" | "none";
                 /** @description Only those whose label begins so, whatever the case; accents count, and nothing is a wildcard. */
                 label?: string;
                 /** @description Only this account's. */

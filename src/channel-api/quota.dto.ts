@@ -9,17 +9,30 @@ import {
   ResponseInteger,
   ResponseObject,
   ResponseText,
+  ResponseThresholds,
 } from '../http/field.decorator.js'
 import { CursorPageQuery } from '../http/page.dto.js'
 import type { QuotaFilter } from '../ledger/list-sources.js'
 import type { QuotaRow } from '../ledger/quota.entity.js'
 import { CHANGE_ACTIONS, type ChangeAction } from '../ledger/change.entity.js'
 import { CYCLE_UNITS, type CycleUnit } from '../quota/cycle.js'
-import { CYCLE_QUOTA, MAX_AMOUNT, type QuotaType, type Status, STATUSES, TOTAL_QUOTA } from '../quota/quota.js'
+import {
+  CAP_MODES,
+  type CapMode,
+  CYCLE_QUOTA,
+  MAX_AMOUNT,
+  MAX_WINDOW_SECONDS,
+  MIN_WINDOW_SECONDS,
+  QUOTA_TYPES,
+  type QuotaType,
+  type Status,
+  STATUSES,
+} from '../quota/quota.js'
 import type { SettingName } from '../quota/settings.js'
 
 const nullable = { nullable: true } as const
 const amount = { max: MAX_AMOUNT } as const
+const window = { min: MIN_WINDOW_SECONDS, max: MAX_WINDOW_SECONDS } as const
 
 /** What both channels show of a quota; each adds whom it belongs to. */
 export abstract class QuotaFields implements Record<SettingName, unknown> {
@@ -27,20 +40,20 @@ export abstract class QuotaFields implements Record<SettingName, unknown> {
   @ResponseId({ example: 12 })
   id!: number
 
-  /** 1: total units until `expire_at`. 2: total units per cycle. */
-  @ResponseChoice([TOTAL_QUOTA, CYCLE_QUOTA], { example: CYCLE_QUOTA })
+  /** 1: total units until `expire_at`. 2: total units per cycle. 3: total units in any `window_seconds`, a cap. */
+  @ResponseChoice(QUOTA_TYPES, { example: CYCLE_QUOTA })
   quota_type!: QuotaType
 
   /** The allowance, in the caller's unit. */
   @ResponseInteger({ ...amount, example: 1000 })
   total!: number
 
-  /** Units spent, of a cycle quota in the running cycle. */
-  @ResponseInteger({ ...amount, example: 20 })
+  /** Units spent, of a cycle quota in the running cycle, of a rolling cap in its window. Those of an observe cap may pass `total`. */
+  @ResponseInteger({ example: 20 })
   used!: number
 
   /** Units held by open reservations. */
-  @ResponseInteger({ ...amount, example: 5 })
+  @ResponseInteger({ example: 5 })
   reserved!: number
 
   /** max(0, total - used - reserved) */
@@ -55,25 +68,37 @@ export abstract class QuotaFields implements Record<SettingName, unknown> {
   @ResponseInstant({ ...nullable, example: null })
   expire_at!: string | null
 
-  /** How long a cycle lasts; null for type 1. */
+  /** How long a cycle lasts; null for types 1 and 3. */
   @ResponseChoice(CYCLE_UNITS, { ...nullable, example: 'month' })
   cycle_unit!: CycleUnit | null
 
-  /** The next reset by the calendar, even where `expire_at` comes first; null for type 1. */
+  /** The next reset by the calendar, even where `expire_at` comes first; null for types 1 and 3. */
   @ResponseInstant(nullable)
   cycle_reset_at!: string | null
 
-  /** Reset number 0, which all others are counted from; null for type 1. */
+  /** Reset number 0, which all others are counted from; null for types 1 and 3. */
   @ResponseInstant(nullable)
   cycle_anchor_at!: string | null
 
-  /** The IANA zone whose calendar the cycle follows, as given; null for type 1. */
+  /** The IANA zone whose calendar the cycle follows, as given; null for types 1 and 3. */
   @ResponseText({ ...nullable, example: 'UTC' })
   cycle_time_zone!: string | null
 
   /** What people call it, as given; null where nobody named it. */
   @ResponseText({ ...nullable, example: 'Spring campaign' })
   label!: string | null
+
+  /** Null: the quota pays. Else it is a cap: it bounds what the owner takes (`enforce`), or tells what it would have refused (`observe`). */
+  @ResponseChoice(CAP_MODES, { ...nullable, example: null })
+  cap!: CapMode | null
+
+  /** The window of a rolling cap, in seconds; null for types 1 and 2. */
+  @ResponseInteger({ ...window, ...nullable, example: null })
+  window_seconds!: number | null
+
+  /** Per cent of `total` that are told of as events, ascending; null for type 3. */
+  @ResponseThresholds(nullable)
+  thresholds!: number[] | null
 
   /** Starts at 1 and counts edits of the settings, not usage. */
   @ResponseInteger({ min: 1, example: 3 })
@@ -101,6 +126,10 @@ export abstract class QuotaListFields extends CursorPageQuery {
   @ChoiceField([DELETED], { optional: true, example: DELETED })
   deleted?: typeof DELETED
 
+  /** Only caps of that kind, or with `none` only quotas that pay. */
+  @ChoiceField([...CAP_MODES, 'none'], { optional: true, example: 'enforce' })
+  cap?: CapMode | 'none'
+
   /** Only those whose label begins so, whatever the case; accents count, and nothing is a wildcard. */
   @LabelField({ optional: true, beginning: true })
   label?: string
@@ -108,10 +137,16 @@ export abstract class QuotaListFields extends CursorPageQuery {
 
 /** What a valid list query asks for, beside the people. */
 export function filterOf<Q extends QuotaRow>(
-  { status, deleted, label }: QuotaListFields,
+  { status, deleted, label, cap }: QuotaListFields,
   people: QuotaFilter<Q>['people'],
 ): QuotaFilter<Q> {
-  return { people, status, deleted: deleted !== undefined, ...(label === undefined ? {} : { label }) }
+  return {
+    people,
+    status,
+    deleted: deleted !== undefined,
+    ...(label === undefined ? {} : { label }),
+    ...(cap === undefined ? {} : { cap }),
+  }
 }
 
 /** What both channels show in a summary; each adds the owner. */
@@ -186,16 +221,28 @@ export class ChangedSettingsDto {
   @ResponseText({ ...nullable, optional: true, example: 'Spring campaign' })
   label?: string | null
 
+  /** The kind of cap; null where it pays. */
+  @ResponseChoice(CAP_MODES, { ...nullable, optional: true, example: null })
+  cap?: CapMode | null
+
+  /** The window, in seconds. */
+  @ResponseInteger({ ...window, ...nullable, optional: true, example: null })
+  window_seconds?: number | null
+
+  /** The thresholds, ascending. */
+  @ResponseThresholds({ ...nullable, optional: true })
+  thresholds?: number[] | null
+
   /** When the quota was deleted; null where it is not. */
   @ResponseInstant({ ...nullable, optional: true })
   deleted_at?: string | null
 
-  /** Units spent, at a reset. */
-  @ResponseInteger({ ...amount, optional: true, example: 20 })
+  /** Units spent, at a reset and at a changed window. */
+  @ResponseInteger({ optional: true, example: 20 })
   used?: number
 
-  /** Units held, at a reset. */
-  @ResponseInteger({ ...amount, optional: true, example: 5 })
+  /** Units held, at a reset and at a changed window. */
+  @ResponseInteger({ optional: true, example: 5 })
   reserved?: number
 }
 

@@ -6,12 +6,24 @@ import {
   InstantField,
   IntegerField,
   LabelField,
+  ThresholdsField,
   TimeZoneField,
   TotalField,
 } from '../http/field.decorator.js'
 import { CYCLE_UNITS, type CycleUnit } from '../quota/cycle.js'
 import { type Instant, parseInstant } from '../quota/instant.js'
-import { CYCLE_QUOTA, type QuotaType, type Status, STATUSES, TOTAL_QUOTA } from '../quota/quota.js'
+import {
+  CAP_MODES,
+  type CapMode,
+  CYCLE_QUOTA,
+  MAX_WINDOW_SECONDS,
+  MIN_WINDOW_SECONDS,
+  QUOTA_TYPES,
+  type QuotaType,
+  ROLLING_QUOTA,
+  type Status,
+  STATUSES,
+} from '../quota/quota.js'
 import {
   timeViolations,
   typeViolations,
@@ -21,18 +33,19 @@ import {
 } from '../quota/settings.js'
 
 const absent = { optional: true, nullable: true } as const
+const window = { min: MIN_WINDOW_SECONDS, max: MAX_WINDOW_SECONDS, example: 86_400 } as const
 
-/** The settings that a create names; what the two types need of them differs (contract, §3 Create). */
+/** The settings that a create names; what the types need of them differs (contract, §3 Create). */
 export abstract class NewSettingsFields {
-  /** 1: total units until `expire_at`. 2: total units per cycle. */
-  @ChoiceField([TOTAL_QUOTA, CYCLE_QUOTA], { example: CYCLE_QUOTA })
+  /** 1: total units until `expire_at`. 2: total units per cycle. 3: total units in any `window_seconds`, for caps alone. */
+  @ChoiceField(QUOTA_TYPES, { example: CYCLE_QUOTA })
   quota_type!: QuotaType
 
   /** The allowance, in the caller's unit; 0 … 10^12. */
   @TotalField()
   total!: number
 
-  /** From this instant on the quota pays nothing; in the future. Required for type 1; for type 2 absent or null means never. */
+  /** From this instant on the quota is over; in the future. Required for type 1; for types 2 and 3 absent or null means never. */
   @InstantField({ ...absent, example: null })
   expire_at?: string | null
 
@@ -48,9 +61,21 @@ export abstract class NewSettingsFields {
   @TimeZoneField({ ...absent, example: 'UTC' })
   cycle_time_zone?: string | null
 
-  /** What people call it, of both types; kept as given. Absent or null: nothing. */
+  /** What people call it, of every type; kept as given. Absent or null: nothing. */
   @LabelField(absent)
   label?: string | null
+
+  /** A cap never pays: it bounds what the owner takes, or with `observe` tells what it would have refused. Absent or null: the quota pays. */
+  @ChoiceField(CAP_MODES, { ...absent, example: null })
+  cap?: CapMode | null
+
+  /** How long the window of a rolling cap is, in seconds; type 3 alone, required there. */
+  @IntegerField({ ...absent, ...window })
+  window_seconds?: number | null
+
+  /** Per cent of `total` that are told of as events when `used` reaches them; types 1 and 2, none where absent. Null for type 3 alone, which has none. */
+  @ThresholdsField(absent)
+  thresholds?: number[] | null
 
   /** What is wrong between the fields. Asked by the pipe. */
   violations(): FieldError[] {
@@ -95,7 +120,7 @@ export abstract class SettingsPatchFields {
   @ChoiceField(STATUSES, { optional: true, example: 'active' })
   status?: Status
 
-  /** May lie in the past: the quota is over at once. Null: never ends (type 2). */
+  /** May lie in the past: the quota is over at once. Null: never ends (types 2 and 3). */
   @InstantField({ ...absent, example: null })
   expire_at?: string | null
 
@@ -114,6 +139,18 @@ export abstract class SettingsPatchFields {
   /** What people call it; null takes the name away. */
   @LabelField(absent)
   label?: string | null
+
+  /** Of a cap: `enforce` or `observe`. Null only as the echo of a quota that pays. */
+  @ChoiceField(CAP_MODES, { ...absent, example: null })
+  cap?: CapMode | null
+
+  /** Type 3. A change begins a new count. */
+  @IntegerField({ ...absent, ...window })
+  window_seconds?: number | null
+
+  /** Types 1 and 2: all of them, `[]` for none. Null only as the echo of type 3. */
+  @ThresholdsField(absent)
+  thresholds?: number[] | null
 
   /** The version the caller read; where it is no longer the current one, nothing changes and the answer is `version_mismatch`. */
   @IntegerField({ optional: true, min: 1, max: Number.MAX_SAFE_INTEGER, example: 3 })
@@ -139,6 +176,9 @@ const PATCHED: { readonly [S in keyof SettingsPatch]-?: (dto: SettingsPatchField
   cycleResetAt: (dto) => timeOf(dto.cycle_reset_at),
   cycleTimeZone: (dto) => dto.cycle_time_zone,
   label: (dto) => dto.label,
+  cap: (dto) => dto.cap,
+  windowSeconds: (dto) => dto.window_seconds,
+  thresholds: (dto) => dto.thresholds,
 }
 
 const SETTINGS = Object.keys({
@@ -149,6 +189,9 @@ const SETTINGS = Object.keys({
   cycle_reset_at: true,
   cycle_time_zone: true,
   label: true,
+  cap: true,
+  window_seconds: true,
+  thresholds: true,
 } satisfies Record<SettingName, true>) as SettingName[]
 
 function timeOf(text: string | null | undefined): Instant | null | undefined {
@@ -169,6 +212,9 @@ function partialSettings(dto: NewSettingsFields): NewSettings {
     cycleResetAt: instantOf(dto.cycle_reset_at) ?? (dto.cycle_reset_at == null ? null : Infinity),
     cycleTimeZone: dto.cycle_time_zone ?? null,
     label: dto.label ?? null,
+    cap: dto.cap ?? null,
+    windowSeconds: dto.window_seconds ?? null,
+    thresholds: dto.thresholds === undefined && dto.quota_type !== ROLLING_QUOTA ? [] : (dto.thresholds ?? null),
   }
 }
 

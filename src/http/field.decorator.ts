@@ -5,6 +5,7 @@ import { isTimeZone } from '../quota/cycle.js'
 import { parseInstant } from '../quota/instant.js'
 import { isLabel, MAX_LABEL_LENGTH } from '../quota/label.js'
 import { MAX_AMOUNT } from '../quota/quota.js'
+import { areThresholds, MAX_THRESHOLDS } from '../quota/threshold.js'
 import { EXAMPLE_UUID } from './example.js'
 import { isOperationId, isWireInteger, MAX_ID } from './wire.js'
 
@@ -182,6 +183,25 @@ export function ChoiceField(values: readonly (string | number)[], options: Field
       ...(numeric ? { reader: DIGITS } : {}),
     },
     options,
+  )
+}
+
+/** Thresholds in per cent of a total: at most 10 different integers from 1 to 100; handed on ascending. */
+export function ThresholdsField(options: FieldOptions = {}): PropertyDecorator {
+  return field(
+    {
+      name: 'thresholds',
+      accepts: areThresholds,
+      expected: `an array of at most ${MAX_THRESHOLDS} different integers from 1 to 100`,
+      schema: {
+        type: 'array',
+        items: { type: 'integer', minimum: 1, maximum: 100 },
+        maxItems: MAX_THRESHOLDS,
+        uniqueItems: true,
+      },
+      reader: { normalize: (value) => (areThresholds(value) ? [...value].sort((a, b) => a - b) : value) },
+    },
+    { example: [50, 80], ...options },
   )
 }
 
@@ -365,6 +385,12 @@ export function ResponseChoice(
 ): PropertyDecorator {
   const type = values.every((value) => typeof value === 'number') ? 'integer' : 'string'
   return shown({ type, enum: [...values] }, { example: values[0], ...options })
+}
+
+/** Thresholds in an answer, ascending. */
+export function ResponseThresholds(options: ResponseFieldOptions = {}): PropertyDecorator {
+  const items = { type: 'integer', minimum: 1, maximum: 100 }
+  return shown({ type: 'array', items, maxItems: MAX_THRESHOLDS }, { example: [50, 80], ...options })
 }
 
 /** Text in an answer. */

@@ -118,7 +118,11 @@ export abstract class ActRow {
   /** What the owner had left right after a plain consume. */
   @Column({ ...INTEGER, name: 'owner_remaining', nullable: true })
   ownerRemaining!: number | null
+
+  /** The caps that counted a plain consume, as `capsText` writes them; null where there were none. */
+  @Column({ ...ascii(600), nullable: true })
+  caps!: string | null
 }
 
 /** An act as it is told, however it is stored. */
-export type Act = Omit<ActRow, 'plainOwnerId' | 'plainQuotaId' | 'cycleSeq' | 'ownerRemaining'>
+export type Act = Omit<ActRow, 'plainOwnerId' | 'plainQuotaId' | 'cycleSeq' | 'ownerRemaining' | 'caps'>

@@ -1,6 +1,7 @@
 import { Column, PrimaryColumn } from 'typeorm'
-import { ascii, INTEGER } from '../database/column.js'
+import { ascii, INSTANT, INTEGER } from '../database/column.js'
 import type { Allocation } from '../quota/draw-down.js'
+import type { Instant } from '../quota/instant.js'
 
 /**
  * What one quota paid of an operation. Immutable: what an operation keeps is always a prefix of its allocations (see
@@ -22,4 +23,8 @@ export abstract class AllocationRow implements Allocation {
 
   @Column(INTEGER)
   amount!: number
+
+  /** Until when a rolling cap counts it; null for all other quotas. */
+  @Column({ ...INSTANT, name: 'counts_until', nullable: true })
+  countsUntil!: Instant | null
 }

@@ -14,6 +14,9 @@ const total: NewSettings = {
   cycleResetAt: null,
   cycleTimeZone: null,
   label: null,
+  cap: null,
+  windowSeconds: null,
+  thresholds: [],
 }
 const cycle: NewSettings = {
   quotaType: 2,
@@ -23,6 +26,9 @@ const cycle: NewSettings = {
   cycleResetAt: Date.parse('2026-12-01T00:00:00Z'),
   cycleTimeZone: 'Europe/Berlin',
   label: null,
+  cap: null,
+  windowSeconds: null,
+  thresholds: [],
 }
 
 /** As releases have stored them: a key that was used before an upgrade replays after it. */

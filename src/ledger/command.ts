@@ -87,9 +87,12 @@ const SETTINGS: Parts<NewSettings> = {
   cycleUnit: itself,
   cycleResetAt: itself,
   cycleTimeZone: itself,
-  // Without one the hash is that of a release that knew no labels. What comes next and may be absent must name itself,
-  // as `[{ note }]`, lest it be taken for a label.
+  // Without one the hash is that of a release that knew no labels. What comes next and may be absent names itself, lest
+  // it be taken for a label.
   label: (label) => (label === null ? [] : [label]),
+  cap: (cap) => (cap === null ? [] : [{ cap }]),
+  windowSeconds: (windowSeconds) => (windowSeconds === null ? [] : [{ windowSeconds }]),
+  thresholds: (thresholds) => (thresholds === null || thresholds.length === 0 ? [] : [{ thresholds }]),
 }
 
 /**

@@ -1,7 +1,7 @@
 import { ServiceError, validationFailed } from '../error/service-error.js'
 import { cut, draw } from '../quota/draw-down.js'
 import { formatInstant, MAX_INSTANT } from '../quota/instant.js'
-import { isLive, MAX_LIVE_QUOTAS, type QuotaState, remaining } from '../quota/quota.js'
+import { beginCount, isLive, MAX_LIVE_CAPS, MAX_LIVE_QUOTAS, type QuotaState, remaining } from '../quota/quota.js'
 import { nextRefill } from '../quota/refill.js'
 import {
   applyPatch,
@@ -95,7 +95,7 @@ export class Judge<Q extends QuotaRow> {
     const { workingSet } = this
     const violations = timeViolations(settings, workingSet.now)
     if (violations.length > 0) throw validationFailed(violations)
-    if (workingSet.liveCount(request.ownerId) >= MAX_LIVE_QUOTAS) throw this.tooManyQuotas()
+    this.checkRoom(request.ownerId, settings.cap !== null)
     const row: Omit<QuotaRow, 'id' | 'ownerId'> = {
       ...newQuota(settings, workingSet.now),
       version: 1,
@@ -124,12 +124,8 @@ export class Judge<Q extends QuotaRow> {
     this.checkVersion(quota, version)
     if (applied.violations !== undefined) throw validationFailed(applied.violations)
     if (applied.change === undefined) return this.show(quota)
-    if (
-      !isLive(quota, workingSet.now) &&
-      isLive(patched, workingSet.now) &&
-      workingSet.liveCount(quota.ownerId) >= MAX_LIVE_QUOTAS
-    )
-      throw this.tooManyQuotas()
+    if (!isLive(quota, workingSet.now) && isLive(patched, workingSet.now))
+      this.checkRoom(quota.ownerId, quota.cap !== null)
     Object.assign(quota, patched)
     return this.edit(request, quota, 'update', applied.change)
   }
@@ -149,29 +145,19 @@ export class Judge<Q extends QuotaRow> {
     if (quota === undefined) throw quotaNotFound(quotaId)
     if (quota.deletedAt === null) return this.show(quota)
     const deletedAt = formatInstant(quota.deletedAt)
-    if (
-      isLive({ ...quota, deletedAt: null }, this.workingSet.now) &&
-      this.workingSet.liveCount(quota.ownerId) >= MAX_LIVE_QUOTAS
-    )
-      throw this.tooManyQuotas()
+    if (isLive({ ...quota, deletedAt: null }, this.workingSet.now)) this.checkRoom(quota.ownerId, quota.cap !== null)
     quota.deletedAt = null
     return this.edit(request, quota, 'restore', { before: { deleted_at: deletedAt }, after: { deleted_at: null } })
   }
 
-  /**
-   * A new count, as at the beginning of a cycle but without one: what was paid or held before is of another `cycleSeq`,
-   * so its settlement leaves the quota alone (contract, §8 Reset). No edit of settings: the version stays.
-   */
+  /** Begins a new count (contract, §8 Reset). No edit of settings: the version stays. */
   private reset(request: Request, { quotaId, version }: Of<'reset'>): Outcome {
     const quota = this.present(quotaId)
     this.checkVersion(quota, version)
     const { used, reserved } = quota
     if (used === 0 && reserved === 0)
       return request.deduplicationKey === null ? this.show(quota) : this.answerQuota(request, quota)
-    quota.used = 0
-    quota.reserved = 0
-    quota.holdDueAt = null
-    quota.cycleSeq += 1
+    beginCount(quota)
     quota.updatedAt = this.workingSet.now
     this.changed(request, quota, 'reset', { before: { used, reserved }, after: { used: 0, reserved: 0 } })
     this.workingSet.edited(quota)
@@ -359,11 +345,11 @@ export class Judge<Q extends QuotaRow> {
     )
   }
 
-  private tooManyQuotas(): ServiceError {
-    return new ServiceError(
-      'too_many_quotas',
-      `An owner holds at most ${MAX_LIVE_QUOTAS} quotas that are neither deleted nor expired.`,
-    )
+  /** Is there room for one more live quota of the owner? @throws ServiceError too_many_quotas */
+  private checkRoom(ownerId: number, forCap: boolean): void {
+    const { quotas, caps } = this.workingSet.liveCounts(ownerId)
+    if (quotas >= MAX_LIVE_QUOTAS) throw tooMany(`${MAX_LIVE_QUOTAS} quotas`)
+    if (forCap && caps >= MAX_LIVE_CAPS) throw tooMany(`${MAX_LIVE_CAPS} caps`)
   }
 
   private nameOwner(ownerId: number): string {
@@ -404,6 +390,10 @@ function shortView(quota: QuotaState): object {
 function alreadySettled(state: string): ServiceError {
   const why = state === 'consumed' ? 'A consume has no hold to settle.' : `The hold is ${state} already.`
   return new ServiceError('operation_already_settled', why, { extra: { state } })
+}
+
+function tooMany(most: string): ServiceError {
+  return new ServiceError('too_many_quotas', `An owner holds at most ${most} that are neither deleted nor expired.`)
 }
 
 /** The key belongs to another request. */

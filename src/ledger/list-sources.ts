@@ -1,7 +1,7 @@
 import { type Dialect, type RowCodec, type Scalar } from '../database/row-codec.js'
 import type { Instant } from '../quota/instant.js'
 import { rangeOf } from '../quota/label.js'
-import type { Status } from '../quota/quota.js'
+import type { CapMode, Status } from '../quota/quota.js'
 import type { Channel } from './channel.js'
 import type { QuotaRow } from './quota.entity.js'
 import type { Counted, Statement } from './quota-rows.js'
@@ -15,6 +15,8 @@ export interface QuotaFilter<Q extends QuotaRow> {
   readonly deleted?: boolean
   /** How the label begins, compared as `comparedLabel` says. */
   readonly label?: string
+  /** Only caps of that kind, or with `none` only payers. */
+  readonly cap?: CapMode | 'none'
 }
 
 /** Which part of a list is wanted. */
@@ -56,18 +58,25 @@ export class ListSources<Q extends QuotaRow> {
    * quotas that are due but not yet marked are found by their time, left out of the active ones and added to the
    * expired ones, so that the filter is exact at any instant.
    */
-  of({ people, status, deleted = false, label }: QuotaFilter<Q>, now: Instant): Where[] {
+  of({ people, status, deleted = false, label, cap }: QuotaFilter<Q>, now: Instant): Where[] {
     const { quota } = this
     const person = this.channel.people
       .map(({ property }) => property)
       .find((property) => people[property] !== undefined)
     const first = person === undefined ? [] : [person]
-    // Deleted quotas of all are read newest first by the flag; those of a person are few.
-    const flagged = deleted && person === undefined
+    // Deleted quotas of all are read newest first by the flag, and so are caps; those of a person are few.
+    const flagged = (deleted || cap !== undefined) && person === undefined
     const conditions = [
-      flagged ? `${quota.column('deleted')} = 1` : `${quota.column('deletedAt')} IS ${deleted ? 'NOT NULL' : 'NULL'}`,
+      flagged
+        ? `${quota.column('deleted')} = ${deleted ? 1 : 0}`
+        : `${quota.column('deletedAt')} IS ${deleted ? 'NOT NULL' : 'NULL'}`,
     ]
     const values: Scalar[] = []
+    if (cap !== undefined) {
+      const kind = capCondition(quota, cap)
+      conditions.push(kind.sql)
+      values.push(...kind.values)
+    }
     if (label !== undefined) {
       const named = labelCondition(quota, label)
       conditions.push(named.sql)
@@ -82,11 +91,12 @@ export class ListSources<Q extends QuotaRow> {
     const state = quota.column('state')
     const expireAt = quota.column('expireAt')
     const time = quota.bind('expireAt', now)
+    const byFlag: (keyof Q & string)[] = ['deleted', ...(cap === undefined ? [] : (['cap'] as const))]
     const where = (properties: (keyof Q & string)[], condition?: string, ...more: Scalar[]): Where => ({
-      from: quota.readBy(
-        this.dialect,
-        flagged ? ['deleted', 'id'] : [...first, 'deletedAt', ...(deleted ? (['id'] as const) : properties)],
-      ),
+      from: quota.readBy(this.dialect, [
+        ...(flagged ? byFlag : [...first, 'deletedAt' as const]),
+        ...(deleted ? (['id'] as const) : properties),
+      ]),
       sql: `WHERE ${[...conditions, ...(condition === undefined ? [] : [condition])].join(' AND ')}`,
       values: [...values, ...more],
     })
@@ -111,11 +121,12 @@ export class ListSources<Q extends QuotaRow> {
   }
 
   /** A list's rows by their label, in no order. */
-  byLabel({ people, status, deleted = false, label = '' }: QuotaFilter<Q>, now: Instant): Where {
+  byLabel({ people, status, deleted = false, label = '', cap }: QuotaFilter<Q>, now: Instant): Where {
     const { quota } = this
     const conditions = [
       { sql: `${quota.column('deleted')} = ?`, values: [deleted ? 1 : 0] },
       labelCondition(quota, label),
+      ...(cap === undefined ? [] : [capCondition(quota, cap)]),
       ...this.channel.people.flatMap(({ property }) => {
         const value = people[property]
         return value === undefined ? [] : [{ sql: `${quota.column(property)} = ?`, values: [value] }]
@@ -131,6 +142,11 @@ export class ListSources<Q extends QuotaRow> {
       values: conditions.flatMap(({ values }) => values),
     }
   }
+}
+
+function capCondition<Q extends QuotaRow>(quota: RowCodec<Q>, cap: CapMode | 'none'): Statement {
+  const column = quota.column('cap')
+  return cap === 'none' ? { sql: `${column} IS NULL`, values: [] } : { sql: `${column} = ?`, values: [cap] }
 }
 
 function labelCondition<Q extends QuotaRow>(quota: RowCodec<Q>, label: string): Statement {

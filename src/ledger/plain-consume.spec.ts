@@ -102,7 +102,7 @@ describe('a plain consume', () => {
 
   it('is no other act', () => {
     const { act } = consume(SOME)
-    const stored = { ...act, plainOwnerId: null, plainQuotaId: null, cycleSeq: null, ownerRemaining: null }
+    const stored = { ...act, plainOwnerId: null, plainQuotaId: null, cycleSeq: null, ownerRemaining: null, caps: null }
     expect(plainOperation(stored)).toBeUndefined()
     expect(wholeAct(MAIL, stored)).toMatchObject(act)
   })

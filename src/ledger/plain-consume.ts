@@ -42,6 +42,7 @@ export function plainRow(act: Act, { row, allocations: [paid] }: OperationEntry)
     plainQuotaId: paid.quotaId,
     cycleSeq: paid.cycleSeq,
     ownerRemaining: row.ownerRemaining,
+    caps: null,
   }
 }
 

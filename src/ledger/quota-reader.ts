@@ -6,7 +6,7 @@ import type { Reads, UnitOfWork } from '../database/unit-of-work.js'
 import { ServiceError } from '../error/service-error.js'
 import { byDrawDown } from '../quota/draw-down.js'
 import { formatInstant, type Instant } from '../quota/instant.js'
-import { isActive, remaining, roll, summarise } from '../quota/quota.js'
+import { isPayer, remaining, roll, summarise } from '../quota/quota.js'
 import { Refills } from '../quota/refill.js'
 import { applyPatch, foreignViolations, type Violation, type SettingsPatch } from '../quota/settings.js'
 import type { Channel } from './channel.js'
@@ -143,7 +143,7 @@ export class QuotaReader<Q extends QuotaRow> {
   async check(ownerId: number, amount: number): Promise<CheckView> {
     const now = this.clock.now()
     const owner = await this.rolled(ownerId, now)
-    const quotas = owner.quotas.filter((quota) => isActive(quota, now)).sort(byDrawDown)
+    const quotas = owner.quotas.filter((quota) => isPayer(quota, now)).sort(byDrawDown)
     const left = quotas.reduce((sum, quota) => sum + remaining(quota), 0)
     const allowed = quotas.length > 0 && left >= amount
     let refill: Instant | null = null

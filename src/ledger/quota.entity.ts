@@ -3,7 +3,7 @@ import { ascii, INSTANT, INTEGER, unicode } from '../database/column.js'
 import type { CycleUnit } from '../quota/cycle.js'
 import type { Instant } from '../quota/instant.js'
 import { MAX_LABEL_LENGTH, MAX_STORED_LENGTH } from '../quota/label.js'
-import type { QuotaState, QuotaType, Status } from '../quota/quota.js'
+import type { CapMode, QuotaState, QuotaType, Status } from '../quota/quota.js'
 
 /**
  * A quota as it is stored; each channel's entity adds its owner. What the columns mean stands at `QuotaState`.
@@ -72,6 +72,18 @@ export abstract class QuotaRow implements QuotaState {
 
   @Column({ ...unicode(MAX_LABEL_LENGTH), nullable: true })
   label!: string | null
+
+  @Column({ ...ascii(7), nullable: true })
+  cap!: CapMode | null
+
+  @Column({ ...INTEGER, name: 'window_seconds', nullable: true })
+  windowSeconds!: number | null
+
+  @Column({ ...ascii(40), nullable: true })
+  thresholds!: string | null
+
+  @Column({ type: 'text', name: 'window_counts', nullable: true })
+  windowCounts!: string | null
 
   /** The label as the filter compares it (`storedForSearch`); for statements alone. */
   @Column({ ...unicode(MAX_STORED_LENGTH), name: 'label_search', nullable: true, select: false })

@@ -4,7 +4,7 @@ import { instantFromStore } from '../database/column.js'
 import { placeholders } from '../database/row-codec.js'
 import type { Transaction } from '../database/unit-of-work.js'
 import { formatInstant, type Instant } from '../quota/instant.js'
-import { CYCLE_QUOTA, MAX_AMOUNT, STATUSES, TOTAL_QUOTA } from '../quota/quota.js'
+import { CYCLE_QUOTA, MAX_AMOUNT, ROLLING_QUOTA, STATUSES, TOTAL_QUOTA } from '../quota/quota.js'
 import { LedgerSums, type LedgerSum } from './ledger-sums.js'
 import type { LedgerStateRow } from './ledger-state.entity.js'
 import type { QuotaRow } from './quota.entity.js'
@@ -347,15 +347,16 @@ function settings(quota: KnownQuota): Finding[] {
   if (state === 'expired' && expireAt === null) wrong.push(['an end, being expired', 'none'])
   if (total < 0 || total > MAX_AMOUNT) wrong.push([`a total from 0 to ${MAX_AMOUNT}`, String(total)])
   if (cycleSeq < 0) wrong.push(['a count of cycles', String(cycleSeq)])
-  if (quotaType === TOTAL_QUOTA) {
-    if (expireAt === null) wrong.push(['an end, being of type 1', 'none'])
-    if (cycle.some((part) => part !== null)) wrong.push(['no cycle, being of type 1', cycle.map(String).join(', ')])
+  if (quotaType === TOTAL_QUOTA || quotaType === ROLLING_QUOTA) {
+    if (quotaType === TOTAL_QUOTA && expireAt === null) wrong.push(['an end, being of type 1', 'none'])
+    if (cycle.some((part) => part !== null))
+      wrong.push([`no cycle, being of type ${quotaType}`, cycle.map(String).join(', ')])
   } else if ((quotaType as number) === CYCLE_QUOTA) {
     if (cycle.some((part) => part === null))
       wrong.push(['a whole cycle, being of type 2', cycle.map(String).join(', ')])
     else if ((cycleEndsAt ?? 0) < (cycleAnchorAt ?? 0))
       wrong.push(['a cycle that ends at its anchor or later', formatInstant(cycleEndsAt ?? 0)])
-  } else wrong.push(['type 1 or 2', String(quotaType)])
+  } else wrong.push(['type 1, 2 or 3', String(quotaType)])
   return wrong.map(([expected, found]) => told(quota, 'settings', expected, found))
 }
 

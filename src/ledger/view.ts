@@ -1,7 +1,8 @@
 import type { Allocation } from '../quota/draw-down.js'
 import { formatInstant, type Instant } from '../quota/instant.js'
 import type { SettingName } from '../quota/settings.js'
-import { remaining, type Status, statusAt } from '../quota/quota.js'
+import { type CapMode, remaining, ROLLING_QUOTA, type Status, statusAt } from '../quota/quota.js'
+import { thresholdsOf } from '../quota/threshold.js'
 import type { Act, ActKind } from './act.entity.js'
 import type { ChangeRow } from './change.entity.js'
 import type { AnyChannel, Channel } from './channel.js'
@@ -23,6 +24,9 @@ export interface QuotaView extends Record<SettingName, unknown> {
   cycle_anchor_at: string | null
   cycle_time_zone: string | null
   label: string | null
+  cap: CapMode | null
+  window_seconds: number | null
+  thresholds: number[] | null
   version: number
   created_at: string
   updated_at: string
@@ -95,6 +99,9 @@ export function quotaView<Q extends QuotaRow>(channel: Channel<Q>, quota: Q, now
     cycle_anchor_at: timeOrNull(quota.cycleAnchorAt),
     cycle_time_zone: quota.cycleTimeZone,
     label: quota.label,
+    cap: quota.cap,
+    window_seconds: quota.windowSeconds,
+    thresholds: quota.quotaType === ROLLING_QUOTA ? null : thresholdsOf(quota.thresholds),
     version: quota.version,
     created_at: formatInstant(quota.createdAt),
     updated_at: formatInstant(quota.updatedAt),

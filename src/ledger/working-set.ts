@@ -1,6 +1,6 @@
 import { type Allocation, byDrawDown } from '../quota/draw-down.js'
 import type { Instant } from '../quota/instant.js'
-import { isActive, isLive, type QuotaState, remaining, roll } from '../quota/quota.js'
+import { isLive, isPayer, type QuotaState, remaining, roll } from '../quota/quota.js'
 import { type Hold, Refills } from '../quota/refill.js'
 import type { Act } from './act.entity.js'
 import type { AllocationRow } from './allocation.entity.js'
@@ -133,7 +133,7 @@ export class WorkingSet<Q extends QuotaRow> {
   /** The owner's active quotas in draw-down order. */
   activeQuotas(ownerId: number): readonly Q[] {
     const owner = this.owner(ownerId)
-    owner.activeQuotas ??= [...owner.quotas].filter((quota) => isActive(quota, this.now)).sort(byDrawDown)
+    owner.activeQuotas ??= [...owner.quotas].filter((quota) => isPayer(quota, this.now)).sort(byDrawDown)
     return owner.activeQuotas
   }
 
@@ -153,10 +153,15 @@ export class WorkingSet<Q extends QuotaRow> {
     return sum
   }
 
-  liveCount(ownerId: number): number {
-    let count = 0
-    for (const quota of this.owner(ownerId).quotas) if (isLive(quota, this.now)) count += 1
-    return count
+  /** How many live quotas the owner has, and how many of them are caps. */
+  liveCounts(ownerId: number): { quotas: number; caps: number } {
+    const counts = { quotas: 0, caps: 0 }
+    for (const quota of this.owner(ownerId).quotas) {
+      if (!isLive(quota, this.now)) continue
+      counts.quotas += 1
+      if (quota.cap !== null) counts.caps += 1
+    }
+    return counts
   }
 
   /**
@@ -306,5 +311,5 @@ function cycleOf(quotaId: number, cycleSeq: number): string {
 
 /** The rows of an operation's allocations. */
 export function allocationRows(operationId: string, allocations: readonly Allocation[]): AllocationRow[] {
-  return allocations.map((allocation, position) => ({ operationId, position, ...allocation }))
+  return allocations.map((allocation, position) => ({ operationId, position, ...allocation, countsUntil: null }))
 }

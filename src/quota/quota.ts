@@ -1,10 +1,19 @@
 import { type CycleUnit, isBoundary, nextBoundary } from './cycle.js'
 import { type Instant, MAX_INSTANT } from './instant.js'
 
-/** Type 1 (total): `total` units until `expireAt`. Type 2 (cycle): `total` units in each cycle (contract, §1). */
-export type QuotaType = 1 | 2
+/**
+ * Type 1 (total): `total` units until `expireAt`. Type 2 (cycle): `total` units in each cycle (contract, §1). Type 3
+ * (rolling): `total` units in any stretch of `windowSeconds`; for caps alone (contract, §9).
+ */
+export type QuotaType = 1 | 2 | 3
 export const TOTAL_QUOTA = 1 satisfies QuotaType
 export const CYCLE_QUOTA = 2 satisfies QuotaType
+export const ROLLING_QUOTA = 3 satisfies QuotaType
+export const QUOTA_TYPES = [TOTAL_QUOTA, CYCLE_QUOTA, ROLLING_QUOTA] as const
+
+/** What a cap does where an amount does not fit: `enforce` refuses it, `observe` lets it pass and says so. */
+export const CAP_MODES = ['enforce', 'observe'] as const
+export type CapMode = (typeof CAP_MODES)[number]
 
 /** What a quota is at a given instant, as answered and as filtered by (contract, §3 Status). */
 export const STATUSES = ['active', 'disabled', 'expired'] as const
@@ -18,6 +27,13 @@ export const MAX_AMOUNT = 1_000_000_000_000
 
 /** An owner holds at most this many live quotas, neither deleted nor expired (contract, §2). */
 export const MAX_LIVE_QUOTAS = 200
+
+/** And at most this many live caps among them (contract, §9). */
+export const MAX_LIVE_CAPS = 16
+
+/** The window of a rolling quota, in seconds: a minute to 31 days. */
+export const MIN_WINDOW_SECONDS = 60
+export const MAX_WINDOW_SECONDS = 2_678_400
 
 /**
  * The settings and counters of one quota that the rules work on. Amounts are integers in the caller's unit.
@@ -35,21 +51,32 @@ export interface QuotaState {
    * behind, never lead.
    */
   state: Status
-  /** From this instant on the quota is over; null: never (type 2 only). */
+  /** From this instant on the quota is over; null: never (types 2 and 3). */
   expireAt: Instant | null
   /**
-   * The four of a cycle; null for type 1. `cycleEndsAt` is the end of cycle `cycleSeq`, `cycleAnchorAt` reset number 0.
+   * The four of a cycle; null for types 1 and 3. `cycleEndsAt` is the end of cycle `cycleSeq`, `cycleAnchorAt` reset number 0.
    */
   cycleUnit: CycleUnit | null
   cycleTimeZone: string | null
   cycleAnchorAt: Instant | null
   cycleEndsAt: Instant | null
-  /** Counts rolls and resets by hand, for type 1 too; allocations name the count that paid by it. */
+  /**
+   * Counts rolls and resets by hand, for types 1 and 3 too, and changes of the window; allocations name the count that
+   * paid by it.
+   */
   cycleSeq: number
   /** Not after the expiry of the earliest open hold in this cycle; null where there is none. */
   holdDueAt: Instant | null
   /** What people call it, 1 … 120 code points; null where nobody named it. */
   label: string | null
+  /** Null: the quota pays. Else it is a cap: it never pays, and bounds what its owner takes. */
+  cap: CapMode | null
+  /** The window of a rolling quota, in seconds; null for types 1 and 2. */
+  windowSeconds: number | null
+  /** Per cent of `total`, as `thresholdsText` writes them; null where there are none, as for type 3. */
+  thresholds: string | null
+  /** What a rolling cap counts, by when it returns; null where it counts nothing, and for types 1 and 2. */
+  windowCounts: string | null
   createdAt: Instant
   deletedAt: Instant | null
 }
@@ -67,9 +94,14 @@ export function statusAt(quota: QuotaState, now: Instant): Status {
   return isExpired(quota, now) ? 'expired' : 'active'
 }
 
-/** Does it pay at `now`? Deleted, disabled and expired quotas do not. */
+/** Does it pay, or as a cap bound, at `now`? Deleted, disabled and expired quotas do not. */
 export function isActive(quota: QuotaState, now: Instant): boolean {
   return quota.deletedAt === null && statusAt(quota, now) === 'active'
+}
+
+/** Does it pay at `now`? Caps never do. */
+export function isPayer(quota: QuotaState, now: Instant): boolean {
+  return quota.cap === null && isActive(quota, now)
 }
 
 /** Does it count against the owner's limit of live quotas? Disabled ones do. */
@@ -95,6 +127,18 @@ export function roll(quota: QuotaState, now: Instant): boolean {
   quota.reserved = 0
   quota.holdDueAt = null
   return true
+}
+
+/**
+ * Begins a new count as at the beginning of a cycle, but without one: what was paid or held before is of another
+ * `cycleSeq`, so its settlement leaves the quota alone (contract, §8 Reset).
+ */
+export function beginCount(quota: QuotaState): void {
+  quota.used = 0
+  quota.reserved = 0
+  quota.holdDueAt = null
+  quota.windowCounts = null
+  quota.cycleSeq += 1
 }
 
 /** What one quota can still give: never negative, although `total` may have been lowered below what is used. */
@@ -123,11 +167,11 @@ export interface Summary {
   quotaCount: number
 }
 
-/** Adds up those of the owner's quotas that are active at `now`; they are to be rolled already. */
+/** Adds up those of the owner's payers that are active at `now`; they are to be rolled already. */
 export function summarise(quotas: readonly QuotaState[], now: Instant): Summary {
   const sum: Summary = { total: 0, used: 0, reserved: 0, remaining: 0, quotaCount: 0 }
   for (const quota of quotas) {
-    if (!isActive(quota, now)) continue
+    if (!isPayer(quota, now)) continue
     sum.total += quota.total
     sum.used += quota.used
     sum.reserved += quota.reserved

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
+import { thresholdsOf } from './threshold.js'
 import { CYCLE_UNITS, resetsOf } from './cycle.js'
 import { formatInstant, type Instant, MAX_INSTANT } from './instant.js'
 import { type QuotaState, roll, STATUSES, statusAt } from './quota.js'
@@ -32,6 +33,9 @@ const TYPE_1: NewSettings = {
   cycleResetAt: null,
   cycleTimeZone: null,
   label: null,
+  cap: null,
+  windowSeconds: null,
+  thresholds: [],
 }
 const TYPE_2: NewSettings = {
   quotaType: 2,
@@ -41,6 +45,9 @@ const TYPE_2: NewSettings = {
   cycleResetAt: at('2026-12-01T00:00Z'),
   cycleTimeZone: 'UTC',
   label: null,
+  cap: null,
+  windowSeconds: null,
+  thresholds: [],
 }
 
 const totalQuota = (given: Partial<QuotaState> = {}): QuotaState => ({
@@ -64,7 +71,7 @@ const cycleQuota = (given: Partial<QuotaState> = {}): QuotaState => ({
   ...given,
 })
 
-/** What a front end sends back: the seven settings as the record shows them. */
+/** What a front end sends back: the settings as the record shows them. */
 const shownRecord = (quota: QuotaState, now: Instant): Required<SettingsPatch> => ({
   total: quota.total,
   status: statusAt(quota, now),
@@ -73,6 +80,9 @@ const shownRecord = (quota: QuotaState, now: Instant): Required<SettingsPatch> =
   cycleResetAt: quota.cycleEndsAt,
   cycleTimeZone: quota.cycleTimeZone,
   label: quota.label,
+  cap: quota.cap,
+  windowSeconds: quota.windowSeconds,
+  thresholds: thresholdsOf(quota.thresholds),
 })
 
 /** Any quota as it stands rolled at `now`, over or not, disabled or not, marked as expired or not. */
@@ -101,6 +111,9 @@ const anyRolled = fc
           cycleResetAt: born + first,
           cycleTimeZone: timeZone,
           label: null,
+          cap: null,
+          windowSeconds: null,
+          thresholds: [],
         }
       : { ...TYPE_1, expireAt: born + lived }
     const quota: QuotaState = { id: 1, ...newQuota(settings, born), state: disabled ? 'disabled' : 'active' }
@@ -169,6 +182,10 @@ describe('a create', () => {
       createdAt: NOW,
       deletedAt: null,
       label: null,
+      cap: null,
+      windowSeconds: null,
+      thresholds: null,
+      windowCounts: null,
     })
     const far: QuotaState = { id: 1, ...newQuota({ ...TYPE_2, cycleUnit: 'hour' }, NOW), used: 1 }
     expect(roll(far, TYPE_2.cycleResetAt! - 1)).toBe(false)
@@ -445,6 +462,10 @@ describe('an update on the edge of a cycle', () => {
     cycleSeq: 1,
     holdDueAt: null,
     label: null,
+    cap: null,
+    windowSeconds: null,
+    thresholds: null,
+    windowCounts: null,
     createdAt: 0,
     deletedAt: null,
     ...given,

@@ -1,15 +1,19 @@
 import type { CycleUnit } from './cycle.js'
 import { formatInstant, type Instant } from './instant.js'
 import {
+  beginCount,
+  type CapMode,
   CYCLE_QUOTA,
   isPastReset,
   type QuotaState,
   type QuotaType,
   roll,
+  ROLLING_QUOTA,
   type Status,
   statusAt,
   TOTAL_QUOTA,
 } from './quota.js'
+import { thresholdsOf, thresholdsText } from './threshold.js'
 
 /** What a create asks for, in the domain's terms. */
 export interface NewSettings {
@@ -20,8 +24,14 @@ export interface NewSettings {
   /** The first reset; it becomes the anchor. */
   cycleResetAt: Instant | null
   cycleTimeZone: string | null
-  /** Of both types; null for none. */
+  /** Of every type; null for none. */
   label: string | null
+  /** Null: it pays. */
+  cap: CapMode | null
+  /** Type 3 alone, required there. */
+  windowSeconds: number | null
+  /** Per cent of `total`; empty for none. Null is the form of type 3, which has none. */
+  thresholds: readonly number[] | null
 }
 
 /** What an update asks for; an absent member stays as it is. The type of a quota stays. */
@@ -40,7 +50,7 @@ export interface Violation {
   message: string
 }
 
-/** The seven settings as the history of changes shows them. */
+/** The settings as the history of changes shows them. */
 export interface SettingsView extends Record<SettingName, unknown> {
   total: number
   status: 'active' | 'disabled'
@@ -49,12 +59,21 @@ export interface SettingsView extends Record<SettingName, unknown> {
   cycle_reset_at: string | null
   cycle_time_zone: string | null
   label: string | null
+  cap: CapMode | null
+  window_seconds: number | null
+  thresholds: number[] | null
 }
 
-/** A difference in settings: only the members that changed. */
+/** Counters as a change shows them that begins a new count. */
+export interface CountersView {
+  used: number
+  reserved: number
+}
+
+/** A difference in settings: only the members that changed, and the counters where a new count began. */
 export interface SettingsChange {
-  before: Partial<SettingsView>
-  after: Partial<SettingsView>
+  before: Partial<SettingsView & CountersView>
+  after: Partial<SettingsView & CountersView>
 }
 
 const CYCLE_FIELDS = [
@@ -63,7 +82,14 @@ const CYCLE_FIELDS = [
   ['cycle_time_zone', 'cycleTimeZone'],
 ] as const
 
-const FOREIGN_CYCLE = 'belongs to quota_type 2 (cycle); leave it out or null for quota_type 1 (total)'
+const TYPE_NAMES = { 1: 'quota_type 1 (total)', 2: 'quota_type 2 (cycle)', 3: 'quota_type 3 (rolling)' } as const
+
+const foreignCycle = (type: QuotaType): string =>
+  `belongs to quota_type 2 (cycle); leave it out or null for ${TYPE_NAMES[type]}`
+const foreignWindow = (type: QuotaType): string =>
+  `belongs to quota_type 3 (rolling); leave it out or null for ${TYPE_NAMES[type]}`
+const FOREIGN_THRESHOLDS = 'belongs to quota_types 1 and 2; leave it out or null for quota_type 3 (rolling)'
+const THRESHOLDS_NULL = 'may not be null: [] stands for none'
 const IN_THE_PAST = 'must lie in the future'
 
 /**
@@ -71,14 +97,25 @@ const IN_THE_PAST = 'must lie in the future'
  */
 export function typeViolations(settings: Partial<NewSettings>): Violation[] {
   const violations: Violation[] = []
-  if (settings.quotaType === TOTAL_QUOTA) {
-    if (settings.expireAt == null)
-      violations.push({ field: 'expire_at', message: 'is required for quota_type 1 (total)' })
+  const { quotaType } = settings
+  if (quotaType === TOTAL_QUOTA && settings.expireAt == null)
+    violations.push({ field: 'expire_at', message: 'is required for quota_type 1 (total)' })
+  if (quotaType === TOTAL_QUOTA || quotaType === ROLLING_QUOTA) {
     for (const [field, property] of CYCLE_FIELDS) {
-      if (settings[property] != null) violations.push({ field, message: FOREIGN_CYCLE })
+      if (settings[property] != null) violations.push({ field, message: foreignCycle(quotaType) })
     }
   }
-  if (settings.quotaType === CYCLE_QUOTA) {
+  if (quotaType === ROLLING_QUOTA) {
+    if (settings.windowSeconds == null)
+      violations.push({ field: 'window_seconds', message: 'is required for quota_type 3 (rolling)' })
+    if (settings.cap == null)
+      violations.push({ field: 'cap', message: 'must be enforce or observe for quota_type 3 (rolling): it never pays' })
+    if (settings.thresholds != null) violations.push({ field: 'thresholds', message: FOREIGN_THRESHOLDS })
+  } else if (quotaType !== undefined) {
+    if (settings.windowSeconds != null) violations.push({ field: 'window_seconds', message: foreignWindow(quotaType) })
+    if (settings.thresholds === null) violations.push({ field: 'thresholds', message: THRESHOLDS_NULL })
+  }
+  if (quotaType === CYCLE_QUOTA) {
     if (settings.cycleUnit == null)
       violations.push({ field: 'cycle_unit', message: 'is required for quota_type 2 (cycle)' })
     if (settings.cycleResetAt == null)
@@ -87,12 +124,15 @@ export function typeViolations(settings: Partial<NewSettings>): Violation[] {
   return violations
 }
 
+const CAP_OF_PAYER = 'may not be set on a quota that pays; create a cap beside it'
+const PAYER_OF_CAP = 'may not be null: a cap stays one; change it between enforce and observe, or delete it'
+
 /** The rules of a create that depend on the time of asking; a replayed create is not measured by them again. */
 export function timeViolations(settings: Partial<NewSettings>, now: Instant): Violation[] {
   const violations: Violation[] = []
   if (settings.expireAt != null && settings.expireAt <= now)
     violations.push({ field: 'expire_at', message: IN_THE_PAST })
-  if (settings.quotaType !== TOTAL_QUOTA && settings.cycleResetAt != null && settings.cycleResetAt <= now) {
+  if (settings.quotaType === CYCLE_QUOTA && settings.cycleResetAt != null && settings.cycleResetAt <= now) {
     violations.push({ field: 'cycle_reset_at', message: IN_THE_PAST })
   }
   return violations
@@ -115,6 +155,10 @@ export function newQuota(settings: NewSettings, now: Instant): Omit<QuotaState, 
     cycleSeq: 0,
     holdDueAt: null,
     label: settings.label,
+    cap: settings.cap,
+    windowSeconds: settings.windowSeconds,
+    thresholds: thresholdsText(settings.thresholds ?? []),
+    windowCounts: null,
     createdAt: now,
     deletedAt: null,
   }
@@ -123,17 +167,24 @@ export function newQuota(settings: NewSettings, now: Instant): Omit<QuotaState, 
 /** What of a patch can be judged by the quota's type alone: foreign fields, and nulls where a value must stay. */
 export function foreignViolations(quota: QuotaState, patch: SettingsPatch): Violation[] {
   const violations: Violation[] = []
-  if (quota.quotaType === TOTAL_QUOTA) {
-    if (patch.expireAt === null)
-      violations.push({ field: 'expire_at', message: 'may not be null for quota_type 1 (total)' })
-    for (const [field, property] of CYCLE_FIELDS) {
-      if (patch[property] != null) violations.push({ field, message: FOREIGN_CYCLE })
-    }
-  } else {
-    for (const [field, property] of CYCLE_FIELDS) {
+  const { quotaType } = quota
+  if (quotaType === TOTAL_QUOTA && patch.expireAt === null)
+    violations.push({ field: 'expire_at', message: 'may not be null for quota_type 1 (total)' })
+  for (const [field, property] of CYCLE_FIELDS) {
+    if (quotaType === CYCLE_QUOTA) {
       if (patch[property] === null) violations.push({ field, message: 'may not be null for quota_type 2 (cycle)' })
-    }
+    } else if (patch[property] != null) violations.push({ field, message: foreignCycle(quotaType) })
   }
+  if (quotaType === ROLLING_QUOTA) {
+    if (patch.windowSeconds === null)
+      violations.push({ field: 'window_seconds', message: 'may not be null for quota_type 3 (rolling)' })
+    if (patch.thresholds != null) violations.push({ field: 'thresholds', message: FOREIGN_THRESHOLDS })
+  } else {
+    if (patch.windowSeconds != null) violations.push({ field: 'window_seconds', message: foreignWindow(quotaType) })
+    if (patch.thresholds === null) violations.push({ field: 'thresholds', message: THRESHOLDS_NULL })
+  }
+  if (patch.cap !== undefined && (patch.cap === null) !== (quota.cap === null))
+    violations.push({ field: 'cap', message: quota.cap === null ? CAP_OF_PAYER : PAYER_OF_CAP })
   return violations
 }
 
@@ -149,7 +200,8 @@ export type Applied = { violations: Violation[] } | { violations?: never; change
  */
 export function applyPatch(quota: QuotaState, patch: SettingsPatch, now: Instant): Applied {
   const violations: Violation[] = []
-  const { total, status, expireAt, cycleUnit, cycleResetAt: resetAt, cycleTimeZone, label, ...others } = patch
+  const { total, status, expireAt, cycleUnit, cycleResetAt: resetAt, cycleTimeZone, label, ...rest } = patch
+  const { cap, windowSeconds, thresholds, ...others } = rest
   nothing(others)
   const resetChanges =
     resetAt != null &&
@@ -166,6 +218,8 @@ export function applyPatch(quota: QuotaState, patch: SettingsPatch, now: Instant
   if (total !== undefined) quota.total = total
   if (expireAt !== undefined) quota.expireAt = expireAt
   if (label !== undefined) quota.label = label
+  if (cap !== undefined) quota.cap = cap
+  if (thresholds != null) quota.thresholds = thresholdsText(thresholds)
   const disabled = status === undefined ? quota.state === 'disabled' : status === 'disabled'
   quota.state = 'active'
   quota.state = disabled ? 'disabled' : statusAt(quota, now)
@@ -184,13 +238,30 @@ export function applyPatch(quota: QuotaState, patch: SettingsPatch, now: Instant
     quota.cycleUnit = unit
     quota.cycleTimeZone = timeZone
   }
-  return { change: difference(before, settingsView(quota)) }
+  const counted = windowSeconds === undefined ? undefined : changeWindow(quota, windowSeconds)
+  const change = difference(before, settingsView(quota))
+  if (change === undefined || counted === undefined) return { change }
+  return {
+    change: { before: { ...change.before, ...counted }, after: { ...change.after, used: 0, reserved: 0 } },
+  }
+}
+
+/**
+ * A changed window begins a new count, as a reset by hand does.
+ * @returns what the count was that it ends; undefined where nothing changes
+ */
+function changeWindow(quota: QuotaState, windowSeconds: number | null): CountersView | undefined {
+  if (windowSeconds === quota.windowSeconds) return undefined
+  const { used, reserved } = quota
+  quota.windowSeconds = windowSeconds
+  beginCount(quota)
+  return { used, reserved }
 }
 
 /** Lets nothing be left over, so that a setting which is not applied does not compile. */
 function nothing(_others: Record<string, never>): void {}
 
-/** The seven settings of a rolled quota, as the history of changes shows them. */
+/** The settings of a rolled quota, as the history of changes shows them. */
 export function settingsView(quota: QuotaState): SettingsView {
   return {
     total: quota.total,
@@ -200,11 +271,19 @@ export function settingsView(quota: QuotaState): SettingsView {
     cycle_reset_at: quota.cycleEndsAt === null ? null : formatInstant(quota.cycleEndsAt),
     cycle_time_zone: quota.cycleTimeZone,
     label: quota.label,
+    cap: quota.cap,
+    window_seconds: quota.windowSeconds,
+    thresholds: quota.quotaType === ROLLING_QUOTA ? null : thresholdsOf(quota.thresholds),
   }
 }
 
+/** Are two settings the same as they are shown? Thresholds are lists. */
+function isSame(a: unknown, b: unknown): boolean {
+  return a === b || (Array.isArray(a) && Array.isArray(b) && a.join() === b.join())
+}
+
 function difference(before: SettingsView, after: SettingsView): SettingsChange | undefined {
-  const names = (Object.keys(before) as (keyof SettingsView)[]).filter((name) => before[name] !== after[name])
+  const names = (Object.keys(before) as (keyof SettingsView)[]).filter((name) => !isSame(before[name], after[name]))
   if (names.length === 0) return undefined
   const pick = (from: SettingsView): Partial<SettingsView> =>
     Object.fromEntries(names.map((name) => [name, from[name]]))

@@ -9,6 +9,9 @@ import { QuotaRow } from '../ledger/quota.entity.js'
 @Index(['deletedAt', 'state', 'expireAt'])
 @Index(['deleted', 'id'])
 @Index(['deleted', 'labelSearch', 'id'])
+@Index(['deleted', 'cap', 'id'])
+@Index(['deleted', 'cap', 'state', 'id'])
+@Index(['deleted', 'cap', 'state', 'expireAt'])
 @Index(['ownerId', 'deletedAt', 'id'])
 @Index(['ownerId', 'deletedAt', 'state', 'id'])
 export class SmsQuota extends QuotaRow {

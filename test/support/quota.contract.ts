@@ -1,5 +1,6 @@
 import type { TestApp } from './app.js'
 import type { ChannelApi } from './channel-api.js'
+import { capSettingsContract } from './quota/cap-settings.contract.js'
 import { createContract } from './quota/create.contract.js'
 import { createKeyContract } from './quota/create-key.contract.js'
 import { cycleContract } from './quota/cycle.contract.js'
@@ -19,4 +20,5 @@ export function quotaContract(api: ChannelApi, app: () => TestApp): void {
   lifeContract(suite)
   cycleContract(suite)
   listContract(suite)
+  capSettingsContract(suite)
 }

@@ -274,6 +274,9 @@ function direct({ app }: TestApp): Way {
             cycleResetAt: instant(body.cycle_reset_at ?? null),
             cycleTimeZone: body.quota_type === 1 ? null : (body.cycle_time_zone ?? 'UTC'),
             label: body.label ?? null,
+            cap: null,
+            windowSeconds: null,
+            thresholds: [],
           }
           return given(201, ledger.create(caller, owner, { ownerId: owner, userId: null }, settings, ask.key ?? null))
         }

@@ -7,6 +7,7 @@ import { UsageTotals1795500000000 } from './1795500000000-usage-totals.js'
 import { LedgerGate1795800000000 } from './1795800000000-ledger-gate.js'
 import { RefusedAmounts1795810000000 } from './1795810000000-refused-amounts.js'
 import { Instances1795820000000 } from './1795820000000-instances.js'
+import { Caps1795830000000 } from './1795830000000-caps.js'
 
 /** Every migration, oldest first. Append only: one that has been released is never edited. */
 export const MIGRATIONS = [
@@ -19,6 +20,7 @@ export const MIGRATIONS = [
   LedgerGate1795800000000,
   RefusedAmounts1795810000000,
   Instances1795820000000,
+  Caps1795830000000,
 ]
 
 /**

@@ -28,6 +28,9 @@ export function createContract(suite: QuotaSuite): void {
         cycle_anchor_at: RESET,
         cycle_time_zone: 'UTC',
         label: null,
+        cap: null,
+        window_seconds: null,
+        thresholds: [],
         version: 1,
         created_at: START,
         updated_at: START,
@@ -56,6 +59,9 @@ export function createContract(suite: QuotaSuite): void {
         cycle_anchor_at: null,
         cycle_time_zone: null,
         label: null,
+        cap: null,
+        window_seconds: null,
+        thresholds: [],
         version: 1,
         created_at: START,
         updated_at: START,
@@ -122,7 +128,7 @@ export function createContract(suite: QuotaSuite): void {
       ['total', [100]],
       ['total', {}],
       ['quota_type', 0],
-      ['quota_type', 3],
+      ['quota_type', 4],
       ['quota_type', '2'],
       ['quota_type', null],
       ['quota_type', [2]],
@@ -172,7 +178,7 @@ export function createContract(suite: QuotaSuite): void {
       const id = 'an integer from 1 to 9007199254740991'
       expect(brokenFields(await create({}))).toEqual({
         [api.owner]: `is required: must be ${id}`,
-        quota_type: 'is required: must be one of 1, 2',
+        quota_type: 'is required: must be one of 1, 2, 3',
         total: 'is required: must be an integer from 0 to 1000000000000',
       })
       expect(brokenFields(await create({ [api.owner]: 1, quota_type: 1, total: 1 }))).toEqual({

@@ -255,6 +255,9 @@ export function lifeContract(suite: QuotaSuite): void {
         cycle_reset_at: RESET,
         cycle_time_zone: 'UTC',
         label: null,
+        cap: null,
+        window_seconds: null,
+        thresholds: [],
       }
       const deleted = '2026-11-21T12:00:02.000Z'
       expect(page).toEqual({
@@ -285,7 +288,7 @@ export function lifeContract(suite: QuotaSuite): void {
       ])
     })
 
-    it('of a total quota begin with all seven settings', async () => {
+    it('of a total quota begin with all settings', async () => {
       const { id } = await made(total(fresh()))
       expect((await changes(id)).items[0].after).toEqual({
         total: 100,
@@ -295,6 +298,9 @@ export function lifeContract(suite: QuotaSuite): void {
         cycle_reset_at: null,
         cycle_time_zone: null,
         label: null,
+        cap: null,
+        window_seconds: null,
+        thresholds: [],
       })
     })
 

@@ -141,10 +141,11 @@ export function updateContract(suite: QuotaSuite): void {
       })
     })
 
-    it('needs one of the seven settings', async () => {
+    it('needs one of the settings', async () => {
       const { id, version, used } = await made(cycle(fresh()))
       const message =
-        'must name at least one of total, status, expire_at, cycle_unit, cycle_reset_at, cycle_time_zone, label'
+        'must name at least one of total, status, expire_at, cycle_unit, cycle_reset_at, cycle_time_zone, label, ' +
+        'cap, window_seconds, thresholds'
       for (const body of [{}, { version }, { id, used, quota_type: 2 }]) {
         expect(brokenFields(await update(id, body))).toEqual({ body: message })
       }
