@@ -2,6 +2,7 @@ import { type DynamicModule, Module } from '@nestjs/common'
 import { APP_FILTER, APP_PIPE } from '@nestjs/core'
 import { AuthModule } from './auth/auth.module.js'
 import type { Config } from './config/config.js'
+import { EventFeedsModule } from './channel-api/event-feeds.js'
 import { ConfigModule } from './config/config.module.js'
 import { DatabaseModule } from './database/database.module.js'
 import { ENTITIES } from './entities.js'
@@ -39,6 +40,7 @@ export class AppModule {
         MetricsModule,
         TracingModule,
         DatabaseModule.for(ENTITIES),
+        EventFeedsModule,
         MeModule,
         MailQuotaModule,
         SmsQuotaModule,

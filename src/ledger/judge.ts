@@ -11,11 +11,13 @@ import {
   type SettingsChange,
   settingsView,
 } from '../quota/settings.js'
+import { armUnreached, passThresholds } from '../quota/threshold.js'
 import type { Act } from './act.entity.js'
 import type { WorkingSet, OperationEntry } from './working-set.js'
 import type { ChangeAction } from './change.entity.js'
 import type { Channel } from './channel.js'
 import { amountOf, type Command, hashRequest, type Outcome, type RecordedCommand, type Request } from './command.js'
+import { eventOfChange, eventOfThresholds } from './event.js'
 import type { OperationRow } from './operation.entity.js'
 import type { QuotaRow } from './quota.entity.js'
 import { storedJson } from './stored-json.js'
@@ -46,6 +48,12 @@ export class Judge<Q extends QuotaRow> {
   decide(request: Request): Verdict<Q> {
     const earlier = this.earlier(request)
     if (earlier !== undefined) return { outcome: earlier }
+    const verdict = this.judged(request)
+    this.tellThresholds(request)
+    return verdict
+  }
+
+  private judged(request: Request): Verdict<Q> {
     const { command } = request
     switch (command.kind) {
       case 'create':
@@ -126,7 +134,9 @@ export class Judge<Q extends QuotaRow> {
     if (applied.change === undefined) return this.show(quota)
     if (!isLive(quota, workingSet.now) && isLive(patched, workingSet.now))
       this.checkRoom(quota.ownerId, quota.cap !== null)
+    const sameTotal = patched.total === quota.total
     Object.assign(quota, patched)
+    if (!sameTotal) armUnreached(quota)
     return this.edit(request, quota, 'update', applied.change)
   }
 
@@ -253,7 +263,7 @@ export class Judge<Q extends QuotaRow> {
     action: ChangeAction,
     { before, after }: { before: object; after: object },
   ): void {
-    this.workingSet.changes.push({
+    const change = {
       quotaId: quota.id,
       ownerId: quota.ownerId,
       action,
@@ -262,7 +272,19 @@ export class Judge<Q extends QuotaRow> {
       at: this.workingSet.now,
       before: storedJson(before),
       after: storedJson(after),
-    })
+    }
+    this.workingSet.changes.push(change)
+    this.workingSet.tell(eventOfChange(this.channel, request.id, change))
+  }
+
+  /** The event of each quota whose thresholds this act has passed: several of one quota are one event. */
+  private tellThresholds({ id, command }: Request): void {
+    for (const quota of this.workingSet.takeReached()) {
+      const crossed = passThresholds(quota)
+      if (crossed.length === 0) continue
+      const operationId = command.kind === 'commit' ? command.operationId : command.kind === 'consume' ? id : null
+      this.workingSet.tell(eventOfThresholds(id, quota, crossed, operationId, this.workingSet.now))
+    }
   }
 
   private show(quota: Q): Outcome {

@@ -33,7 +33,7 @@ export interface RetentionOptions {
 
 /** Told of what was done; for metrics. */
 export interface UpkeepObserver {
-  removed(what: 'act' | 'change', count: number): void
+  removed(what: 'act' | 'change' | 'event', count: number): void
 }
 
 /**
@@ -149,6 +149,11 @@ export class Upkeep<Q extends QuotaRow> implements OnApplicationBootstrap, OnMod
   private async removeOld({ removedTo, foldedTo }: LedgerStateRow): Promise<void> {
     if (!this.clock.steadyForRemoval) return
     await this.paced(async () => (await this.retention.removeHours(oldest(this.clock.now()))) > 0)
+    await this.paced(async () => {
+      const removed = await this.retention.removeEvents()
+      this.observer?.removed('event', removed)
+      return removed > 0
+    })
     const { days, changesDays } = this.options
     if (changesDays !== undefined) {
       await this.paced(async () => {

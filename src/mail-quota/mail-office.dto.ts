@@ -1,3 +1,4 @@
+import { ChangeEventFields, EventsFields, EventsPageFields, ThresholdEventFields } from '../channel-api/event.dto.js'
 import {
   ChangesFields,
   ChangesPageFields,
@@ -7,7 +8,7 @@ import {
   TopRefusalFields,
 } from '../channel-api/office.dto.js'
 import { ChangeFields, PageFields } from '../channel-api/quota.dto.js'
-import { IdField, ResponseId, ResponseObject } from '../http/field.decorator.js'
+import { IdField, ResponseForms, ResponseId, ResponseObject } from '../http/field.decorator.js'
 import { MailQuotaDto, MailSummaryDto } from './mail-quota.dto.js'
 
 /** A page of mail accounts, ids ascending. */
@@ -71,4 +72,36 @@ export class MailRefusalsQuery extends RefusalsFields {
   /** The account. */
   @IdField()
   account_id!: number
+}
+
+/** Which events to show. */
+export class MailEventsQuery extends EventsFields {
+  /** Only of this account's quotas. */
+  @IdField({ optional: true })
+  account_id?: number
+}
+
+/** A mail quota has reached thresholds. */
+export class MailThresholdEventDto extends ThresholdEventFields {
+  /** Whose quota it is. */
+  @ResponseId()
+  account_id!: number
+}
+
+/** A mail quota's settings were changed, or its count was reset. */
+export class MailChangeEventDto extends ChangeEventFields {
+  /** Whose quota it is. */
+  @ResponseId()
+  account_id!: number
+
+  /** The change. */
+  @ResponseObject(() => MailChangeDto)
+  data!: MailChangeDto
+}
+
+/** A page of events, oldest first. */
+export class MailEventsPageDto extends EventsPageFields {
+  /** The events. */
+  @ResponseForms([MailThresholdEventDto, MailChangeEventDto])
+  items!: (MailThresholdEventDto | MailChangeEventDto)[]
 }

@@ -75,6 +75,10 @@ export interface QuotaState {
   windowSeconds: number | null
   /** Per cent of `total`, as `thresholdsText` writes them; null where there are none, as for type 3. */
   thresholds: string | null
+  /**
+   * The thresholds that the running count has passed, with its `cycleSeq` (`threshold.ts`); null where there are none.
+   */
+  passed: string | null
   /** What a rolling cap counts, by when it returns; null where it counts nothing, and for types 1 and 2. */
   windowCounts: string | null
   createdAt: Instant
