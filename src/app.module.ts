@@ -17,6 +17,7 @@ import { MetricsModule } from './metrics/metrics.module.js'
 import { OperationsModule } from './operations/operations.module.js'
 import { SmsQuotaModule } from './sms-quota/sms-quota.module.js'
 import { TracingModule } from './tracing/tracing.module.js'
+import { WebhookModule } from './webhook/webhook.module.js'
 
 /** What every request passes, whatever its route. */
 export const FRAME = [
@@ -44,6 +45,7 @@ export class AppModule {
         MeModule,
         MailQuotaModule,
         SmsQuotaModule,
+        WebhookModule,
         OperationsModule,
       ],
       providers: FRAME,

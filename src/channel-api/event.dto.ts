@@ -13,7 +13,7 @@ import {
   ResponseText,
 } from '../http/field.decorator.js'
 import { parseEventCursor } from '../ledger/event-reader.js'
-import { EVENT_TYPES, type EventType } from '../ledger/event.entity.js'
+import { EVENT_TYPES, type EventType } from '../quota/event-type.js'
 import { MAX_AMOUNT } from '../quota/quota.js'
 import { MAX_THRESHOLDS } from '../quota/threshold.js'
 

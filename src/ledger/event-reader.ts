@@ -1,8 +1,11 @@
 import { ServiceError } from '../error/service-error.js'
 import type { Transaction, UnitOfWork } from '../database/unit-of-work.js'
+import { placeholders } from '../database/row-codec.js'
+import type { Instant } from '../quota/instant.js'
+import type { EventType } from '../quota/event-type.js'
 import type { Channel } from './channel.js'
 import type { EventFeedRow } from './event-feed.entity.js'
-import type { EventRow, EventType } from './event.entity.js'
+import type { EventRow } from './event.entity.js'
 import type { EventSequencer } from './event-sequencer.js'
 import { eventView, type EventView } from './event.js'
 import type { QuotaRow } from './quota.entity.js'
@@ -20,6 +23,12 @@ export interface EventFilter {
   readonly type?: EventType | undefined
   readonly ownerId?: number | undefined
   readonly quotaId?: number | undefined
+}
+
+/** Where an event is, and when it happened. */
+export interface EventPlace {
+  readonly position: number
+  readonly at: Instant
 }
 
 /** Where a reader stands: behind the event at this position. `latest` is behind the last one there is. */
@@ -97,6 +106,67 @@ export class EventReader<Q extends QuotaRow> {
     )
     if (row === undefined) throw new Error('the row of the event feed is missing')
     return eventFeed.decode(row)
+  }
+
+  /** Resolves once everything that was committed before has its place in the feed. */
+  async number(): Promise<void> {
+    await this.sequencer.number()
+  }
+
+  /** Is called each time events of this instance got their places. */
+  onNumbered(listener: () => void): void {
+    this.sequencer.onNumbered(listener)
+  }
+
+  /** Events of these types behind one position and up to another, in order: at most as many as lie between. */
+  async places(
+    transaction: Transaction,
+    types: readonly EventType[],
+    after: number,
+    to: number,
+  ): Promise<EventPlace[]> {
+    const { event } = this.store
+    const position = event.column('position')
+    const part = event.part(['position', 'at'])
+    const rows = await transaction.rows(
+      `SELECT ${part.columns} FROM ${event.readBy(transaction.dialect, ['position'])} ` +
+        `WHERE ${position} > ? AND ${position} <= ? AND ${event.column('type')} IN (${placeholders(types)}) ORDER BY ${position}`,
+      [after, to, ...types],
+    )
+    return rows.map((row) => part.decode(row) as EventPlace)
+  }
+
+  /** How many events of these types a period holds, `[from, to)`, and between which positions they lie. */
+  async period(
+    transaction: Transaction,
+    types: readonly EventType[],
+    from: Instant,
+    to: Instant,
+  ): Promise<{ count: number; first: number; last: number }> {
+    const { event } = this.store
+    const [position, at] = [event.column('position'), event.column('at')]
+    const [row] = await transaction.rows(
+      `SELECT COUNT(*) AS n, MIN(${position}) AS first, MAX(${position}) AS last FROM ${event.readBy(transaction.dialect, ['at'])} ` +
+        `WHERE ${at} >= ? AND ${at} < ? AND ${position} IS NOT NULL AND ${event.column('type')} IN (${placeholders(types)})`,
+      [event.bind('at', from), event.bind('at', to), ...types],
+    )
+    return { count: Number(row?.['n'] ?? 0), first: Number(row?.['first'] ?? 0), last: Number(row?.['last'] ?? 0) }
+  }
+
+  /** The events at these positions, by position; those that are removed are left out. */
+  async at(transaction: Transaction, positions: readonly number[]): Promise<Map<number, EventView>> {
+    if (positions.length === 0) return new Map()
+    const { event } = this.store
+    const rows = await transaction.rows(
+      `SELECT ${event.columns} FROM ${event.readBy(transaction.dialect, ['position'])} WHERE ${event.column('position')} IN (${placeholders(positions)})`,
+      positions,
+    )
+    return new Map(
+      rows.map((row) => {
+        const found = event.decode(row)
+        return [found.position ?? 0, eventView(this.channel, found)]
+      }),
+    )
   }
 
   private async between(

@@ -1,17 +1,7 @@
 import { Column, PrimaryGeneratedColumn } from 'typeorm'
 import { ascii, INSTANT, INTEGER } from '../database/column.js'
+import type { EventType } from '../quota/event-type.js'
 import type { Instant } from '../quota/instant.js'
-
-/** What events tell of (contract, §10). */
-export const EVENT_TYPES = [
-  'quota.threshold_reached',
-  'quota.created',
-  'quota.updated',
-  'quota.deleted',
-  'quota.restored',
-  'quota.reset',
-] as const
-export type EventType = (typeof EVENT_TYPES)[number]
 
 /**
  * What happened to a quota, written in the transaction of the act that brought it about. Only `position` changes after

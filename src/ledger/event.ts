@@ -1,8 +1,9 @@
+import type { EventType } from '../quota/event-type.js'
 import { formatInstant } from '../quota/instant.js'
 import type { QuotaState } from '../quota/quota.js'
 import type { ChangeAction, ChangeRow } from './change.entity.js'
 import type { AnyChannel } from './channel.js'
-import type { EventRow, EventType } from './event.entity.js'
+import type { EventRow } from './event.entity.js'
 import { storedJson } from './stored-json.js'
 import { changeView } from './view.js'
 
