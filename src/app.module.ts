@@ -2,6 +2,7 @@ import { type DynamicModule, Module } from '@nestjs/common'
 import { APP_FILTER, APP_PIPE } from '@nestjs/core'
 import { AuthModule } from './auth/auth.module.js'
 import type { Config } from './config/config.js'
+import { EventFeedsModule } from './channel-api/event-feeds.js'
 import { ConfigModule } from './config/config.module.js'
 import { DatabaseModule } from './database/database.module.js'
 import { ENTITIES } from './entities.js'
@@ -16,6 +17,7 @@ import { MetricsModule } from './metrics/metrics.module.js'
 import { OperationsModule } from './operations/operations.module.js'
 import { SmsQuotaModule } from './sms-quota/sms-quota.module.js'
 import { TracingModule } from './tracing/tracing.module.js'
+import { WebhookModule } from './webhook/webhook.module.js'
 
 /** What every request passes, whatever its route. */
 export const FRAME = [
@@ -39,9 +41,11 @@ export class AppModule {
         MetricsModule,
         TracingModule,
         DatabaseModule.for(ENTITIES),
+        EventFeedsModule,
         MeModule,
         MailQuotaModule,
         SmsQuotaModule,
+        WebhookModule,
         OperationsModule,
       ],
       providers: FRAME,

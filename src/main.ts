@@ -17,6 +17,7 @@ import { Shutdown } from './operations/shutdown.js'
 import { LogMetrics } from './operations/log.metrics.js'
 import { Stdout } from './operations/stdout.js'
 import { welcome } from './operations/welcome.js'
+import { Webhooks } from './webhook/webhooks.js'
 import { configured, newerSchema, reasonOf, StartError, using } from './startup.js'
 
 /**
@@ -36,6 +37,7 @@ async function start(): Promise<void> {
   const app = await createApp(config, { logger })
   app.get(LogMetrics).watch(stdout)
   app.get(TokensFile).obey()
+  if (config.webhooksFile !== undefined) app.get(Webhooks).file.obey()
   await app.init()
   const unknown = await using(config.database, async () => unknownHere(app.get(DataSource)))
   if (unknown.length > 0) logger.warn(newerSchema(unknown), 'Main')

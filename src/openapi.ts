@@ -288,6 +288,12 @@ function example(code: ErrorCode): ServiceError {
       return new ServiceError(code, 'The hold keeps 5; 6 cannot be committed.', { extra: { held: 5 } })
     case 'refund_exceeds_charge':
       return new ServiceError(code, 'Nothing is left to refund.', { extra: { refundable: 0 } })
+    case 'webhook_not_found':
+      return new ServiceError(code, 'There is no webhook ops.')
+    case 'webhook_disabled':
+      return new ServiceError(code, 'The webhook ops is disabled.')
+    case 'cursor_expired':
+      return new ServiceError(code, 'Events that come after this cursor are removed; they are kept for 31 days.')
     case 'payload_too_large':
       return new ServiceError(code, 'the body may have 100000 bytes after decompression')
     case 'unsupported_media_type':

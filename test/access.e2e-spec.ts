@@ -53,6 +53,11 @@ const ROUTES: Record<string, keyof typeof MAY> = {
   'POST /api/sms/admin/quota/:id/reset': 'admin',
   'GET /api/sms/admin/quota/:id/changes': 'admin',
 
+  'GET /api/v1/webhooks': 'admin',
+  'POST /api/v1/webhooks/:name/test': 'admin',
+  'POST /api/v1/webhooks/:name/enable': 'admin',
+  'POST /api/v1/webhooks/:name/replay': 'admin',
+
   ...Object.fromEntries(
     (
       [
@@ -60,7 +65,10 @@ const ROUTES: Record<string, keyof typeof MAY> = {
         ['/api/sms/admin/quota', 'admin'],
       ] as const
     ).flatMap(([quotas, rule]) =>
-      ['owners', 'changes', 'expiring', 'refusals', 'refusals/top'].map((name) => [`GET ${quotas}/${name}`, rule]),
+      ['owners', 'changes', 'expiring', 'events', 'refusals', 'refusals/top'].map((name) => [
+        `GET ${quotas}/${name}`,
+        rule,
+      ]),
     ),
   ),
 

@@ -114,6 +114,31 @@ onEveryStore('the wire', (kind) => {
       ask: async () => app.get(`${USAGE}/${OPERATION_ID}`),
     },
     route_not_found: { status: 404, title: 'There is no such route', ask: async () => app.get('/nowhere') },
+    webhook_not_found: {
+      status: 404,
+      title: 'There is no such webhook',
+      ask: async () => app.post('/api/v1/webhooks/nobody/enable', undefined, { as: 'admin' }),
+    },
+    webhook_disabled: {
+      status: 409,
+      title: 'The webhook is disabled',
+      ask: async () => {
+        await app.app
+          .get(DataSource)
+          .query(
+            "INSERT INTO webhook (name, state, delivered, failed, waiting, failures_in_row, progress) VALUES ('gone', 'removed', 0, 0, 0, 0, '{}')",
+          )
+        return app.post('/api/v1/webhooks/gone/test', undefined, { as: 'admin' })
+      },
+    },
+    cursor_expired: {
+      status: 410,
+      title: 'The cursor is too old',
+      ask: async () => {
+        await app.app.get(DataSource).query('UPDATE mail_event_feed SET removed_to = 1')
+        return app.get(`${QUOTAS}/events?after=e0`)
+      },
+    },
     method_not_allowed: {
       status: 405,
       title: 'The route does not take this method',

@@ -64,6 +64,11 @@ export function AdminAuth(channel: ChannelScope): ClassDecorator & MethodDecorat
   return ruleOf('admin', channel)
 }
 
+/** The same for a route that belongs to no channel: a token that is narrowed to one does not get there. */
+export function AnyAdminAuth(): ClassDecorator & MethodDecorator {
+  return applyDecorators(rule('admin'), ApiBearerAuth(BEARER_SCHEME))
+}
+
 /** Keeps tokens of these scopes out of a route that its rule would leave to them. */
 export function ClosedTo(...scopes: Scope[]): ClassDecorator & MethodDecorator {
   return SetMetadata(CLOSED_TO, scopes)

@@ -10,6 +10,8 @@ import { UnitOfWork } from '../database/unit-of-work.js'
 import { ChangeReader } from '../ledger/change-reader.js'
 import type { Channel } from '../ledger/channel.js'
 import { DriftWatch } from '../ledger/drift-watch.js'
+import { EventReader } from '../ledger/event-reader.js'
+import { EventSequencer } from '../ledger/event-sequencer.js'
 import { ExpiringReader } from '../ledger/expiring-reader.js'
 import { Ledger } from '../ledger/ledger.js'
 import { OwnerReader } from '../ledger/owner-reader.js'
@@ -24,6 +26,7 @@ import { Verifier } from '../ledger/verifier.js'
 import { ItemChecker } from '../http/dto.pipe.js'
 import { METRICS_REGISTRY } from '../metrics/metrics.js'
 import { Tracing } from '../tracing/tracing.js'
+import { EventFeeds } from './event-feeds.js'
 import { measureDrift, measureLedger } from './ledger.metrics.js'
 import { measureUpkeep } from './upkeep.metrics.js'
 import { OfficeService } from './office.service.js'
@@ -50,10 +53,7 @@ export class LedgerModule {
 }
 
 /** The parts of a channel that are told apart by its name: `app.get(partOf(MAIL, Ledger))`. */
-export function partOf(
-  channel: { readonly name: string },
-  part: typeof Ledger | typeof QuotaReader | typeof UsageReader | typeof Sweeper | typeof Upkeep | typeof DriftWatch,
-): string {
+export function partOf(channel: { readonly name: string }, part: { readonly name: string }): string {
   return `${channel.name} ${part.name}`
 }
 
@@ -100,6 +100,24 @@ function engineOf<Q extends QuotaRow>(channel: Channel<Q>): FactoryProvider[] {
         const upkeep = new Upkeep(ledger, work, clock, { days, changesDays })
         measureUpkeep(registry, channel.name, upkeep)
         return upkeep
+      },
+    },
+    {
+      provide: partOf(channel, EventSequencer),
+      inject: [partOf(channel, Ledger), UnitOfWork],
+      useFactory: (ledger: Ledger<Q>, work: UnitOfWork) => {
+        const sequencer = new EventSequencer(channel.name, ledger.store, work)
+        ledger.engine.onEvents = () => sequencer.written()
+        return sequencer
+      },
+    },
+    {
+      provide: partOf(channel, EventReader),
+      inject: [partOf(channel, Ledger), UnitOfWork, partOf(channel, EventSequencer), EventFeeds],
+      useFactory: (ledger: Ledger<Q>, work: UnitOfWork, sequencer: EventSequencer<Q>, feeds: EventFeeds) => {
+        const reader = new EventReader(channel, ledger.store, work, sequencer)
+        feeds.add(reader)
+        return reader
       },
     },
     {
@@ -159,8 +177,14 @@ function servicesOf<Q extends QuotaRow>(channel: Channel<Q>, Quotas: typeof Quot
     },
     {
       provide: OfficeService,
-      inject: [DataSource, UnitOfWork, Clock, quotasToken],
-      useFactory: (dataSource: DataSource, work: UnitOfWork, clock: Clock, quotas: QuotaReader<Q>) =>
+      inject: [DataSource, UnitOfWork, Clock, quotasToken, partOf(channel, EventReader)],
+      useFactory: (
+        dataSource: DataSource,
+        work: UnitOfWork,
+        clock: Clock,
+        quotas: QuotaReader<Q>,
+        events: EventReader<Q>,
+      ) =>
         new OfficeService(
           channel,
           {
@@ -168,6 +192,7 @@ function servicesOf<Q extends QuotaRow>(channel: Channel<Q>, Quotas: typeof Quot
             owners: new OwnerReader(channel, dataSource, work, quotas),
             expiring: new ExpiringReader(channel, dataSource, work, clock),
             refusals: new RefusalReader(channel, dataSource, work, clock),
+            events,
           },
           clock,
         ),

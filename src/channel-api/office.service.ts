@@ -4,10 +4,12 @@ import { DEFAULT_PAGE_SIZE } from '../http/field.decorator.js'
 import type { ChangeReader, ChangesPage } from '../ledger/change-reader.js'
 import type { Caller } from '../ledger/ledger.js'
 import type { Channel } from '../ledger/channel.js'
+import { type EventReader, type EventsPage, parseEventCursor } from '../ledger/event-reader.js'
 import { type ExpiringPage, type ExpiringReader, parseCursor } from '../ledger/expiring-reader.js'
 import type { OwnerReader, OwnersPage } from '../ledger/owner-reader.js'
 import type { QuotaRow } from '../ledger/quota.entity.js'
 import type { RefusalReader, RefusalView, TopRefusalView } from '../ledger/refusal-reader.js'
+import type { EventsFields } from './event.dto.js'
 import {
   type ChangesFields,
   daysOf,
@@ -26,6 +28,7 @@ export interface OfficeReaders<Q extends QuotaRow> {
   readonly owners: OwnerReader<Q>
   readonly expiring: ExpiringReader<Q>
   readonly refusals: RefusalReader<Q>
+  readonly events: EventReader<Q>
 }
 
 /**
@@ -66,6 +69,14 @@ export class OfficeService<Q extends QuotaRow> {
     if (violations.length > 0) throw validationFailed(violations)
     const { refusals } = this.readers
     return refusals.ofOwner(asking, ownerOf(this.channel, query), periodOf(query), query.amounts !== undefined)
+  }
+
+  /** A page of events, oldest first. */
+  async events({ id: asking }: Caller, query: EventsFields): Promise<EventsPage> {
+    const { type, quota_id: quotaId, after } = query
+    const filter = { type, quotaId, ownerId: optionalOwnerOf(this.channel, query) }
+    const cursor = after === undefined ? undefined : parseEventCursor(after)
+    return this.readers.events.page(asking, filter, cursor, query.page_size ?? DEFAULT_PAGE_SIZE)
   }
 
   /** A page of the quotas that end soon. */

@@ -34,11 +34,11 @@ export function measureUpkeep<Q extends QuotaRow>(registry: Registry, channel: s
     () =>
       new Counter({
         name: 'quota_removed_total',
-        help: 'What retention has removed: operations and acts on settings (act), changes of settings (change).',
+        help: 'What retention has removed: operations and acts on settings (act), changes of settings (change), events (event).',
         labelNames: ['channel', 'what'],
         registers,
       }),
   )
-  for (const what of ['act', 'change']) removed.inc({ channel, what }, 0)
+  for (const what of ['act', 'change', 'event']) removed.inc({ channel, what }, 0)
   upkeep.observer = { removed: (what, count) => removed.inc({ channel, what }, count) }
 }

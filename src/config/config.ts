@@ -2,6 +2,7 @@ import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { type OidcConfig, readOidc } from './oidc.js'
+import { parseWebhooksFile, type WebhookEndpoint, WEBHOOKS_FILE } from './webhook-endpoints.js'
 import { parseTokens, parseTokensFile, type ReadTokens, type TokenEntry, TOKENS_FILE } from './token-entries.js'
 
 /** How much the log tells: each level also tells what the ones before it do. */
@@ -77,6 +78,10 @@ export abstract class Config {
   abstract readonly tokens: readonly TokenEntry[]
   /** The file that the tokens stand in, which is read again when it changes; undefined where there is none. */
   abstract readonly tokensFile: string | undefined
+  /** Where events are sent to, at start. */
+  abstract readonly webhooks: readonly WebhookEndpoint[]
+  /** The file that this stands in, which is read again when it changes; undefined where there is none. */
+  abstract readonly webhooksFile: string | undefined
   /** The identity provider whose tokens are admitted beside these; undefined: none. */
   abstract readonly oidc: OidcConfig | undefined
   /** Origins whose pages may call, exactly as browsers write them. Empty: none. */
@@ -322,6 +327,20 @@ function readTokens(read: Reader, production: boolean): Pick<Config, 'tokens' | 
   return { tokens: found.tokens, tokensFile }
 }
 
+/** Where events are sent to, and the file that says so. */
+function readWebhooks(read: Reader): Pick<Config, 'webhooks' | 'webhooksFile'> {
+  const webhooksFile = read.text(WEBHOOKS_FILE)
+  if (webhooksFile === undefined) return { webhooks: [], webhooksFile }
+  try {
+    const { value: webhooks, mistakes } = parseWebhooksFile(readFileSync(webhooksFile, 'utf8'))
+    read.mistakes.push(...mistakes)
+    return { webhooks, webhooksFile }
+  } catch (error) {
+    read.mistakes.push(`${WEBHOOKS_FILE} cannot be read: ${(error as Error).message}`)
+    return { webhooks: [], webhooksFile }
+  }
+}
+
 function readTokensFile(path: string): ReadTokens {
   try {
     return parseTokensFile(readFileSync(path, 'utf8'))
@@ -430,6 +449,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
     metricsHost: read.text('METRICS_HOST') ?? read.text('HOST') ?? DEFAULT_HOST,
     database: Object.freeze(readDatabase(read, production)),
     ...readTokens(read, production),
+    ...readWebhooks(read),
     oidc: readOidc(read),
     corsOrigins: Object.freeze(readOrigins(read)),
     docsPublic: read.flag('DOCS_PUBLIC'),

@@ -20,6 +20,9 @@ export type ErrorCode =
   | 'operation_already_settled'
   | 'commit_exceeds_hold'
   | 'refund_exceeds_charge'
+  | 'webhook_not_found'
+  | 'webhook_disabled'
+  | 'cursor_expired'
   | 'payload_too_large'
   | 'unsupported_media_type'
   | 'idempotency_key_reused'
@@ -54,6 +57,10 @@ export type UnavailableReason =
   | 'database_turn'
   /** The identity provider is away, and a token names a key that is not known. */
   | 'provider_away'
+  /** The endpoint of a webhook is in the files of other instances alone. */
+  | 'webhook_elsewhere'
+  /** Too many replays of a webhook wait. */
+  | 'webhook_replays'
   /** The database is not reached, or does not answer. */
   | 'database_away'
   /** The database is read-only. */
@@ -80,6 +87,8 @@ const UNAVAILABLE: Readonly<Record<UnavailableReason, string>> = {
   totals_behind: 'The totals of usage are being made from the ledger. Try again later.',
   database_turn: `The request has waited too long for the database, behind others of this caller. ${AGAIN}`,
   provider_away: 'The identity provider cannot be reached, and the token names a key that is not known here.',
+  webhook_elsewhere: 'The instance that answers does not know this webhook; others do.',
+  webhook_replays: 'Too many replays of this webhook wait already.',
   database_away: `The database cannot be reached at the moment. ${AGAIN}`,
   database_read_only: `The database is read-only at the moment: nothing can be written. ${AGAIN}`,
   database_full: `The database has no room on its disk: nothing can be written. ${AGAIN}`,

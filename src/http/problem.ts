@@ -35,6 +35,7 @@ export function statusOf(code: ErrorCode): number {
     case 'quota_not_found':
     case 'operation_not_found':
     case 'route_not_found':
+    case 'webhook_not_found':
       return 404
     case 'method_not_allowed':
       return 405
@@ -45,7 +46,10 @@ export function statusOf(code: ErrorCode): number {
     case 'operation_already_settled':
     case 'commit_exceeds_hold':
     case 'refund_exceeds_charge':
+    case 'webhook_disabled':
       return 409
+    case 'cursor_expired':
+      return 410
     case 'payload_too_large':
       return 413
     case 'unsupported_media_type':
@@ -77,6 +81,9 @@ const TITLES: Readonly<Record<ErrorCode, string>> = {
   operation_already_settled: 'The operation is settled',
   commit_exceeds_hold: 'The hold is smaller',
   refund_exceeds_charge: 'The charge is smaller',
+  webhook_not_found: 'There is no such webhook',
+  webhook_disabled: 'The webhook is disabled',
+  cursor_expired: 'The cursor is too old',
   payload_too_large: 'The body is too large',
   unsupported_media_type: 'The body is in a form that is not supported',
   idempotency_key_reused: 'The Idempotency-Key belongs to another request',

@@ -2,6 +2,8 @@ import type { ActRow } from './act.entity.js'
 import type { AllocationRow } from './allocation.entity.js'
 import type { CallerRow } from './caller.entity.js'
 import type { ChangeRow } from './change.entity.js'
+import type { EventFeedRow } from './event-feed.entity.js'
+import type { EventRow } from './event.entity.js'
 import type { HoldRow } from './hold.entity.js'
 import type { OperationRow } from './operation.entity.js'
 import type { OwnerRow } from './owner.entity.js'
@@ -35,6 +37,8 @@ export interface Channel<Q extends QuotaRow = QuotaRow> {
   readonly ledgerState: EntityClass<LedgerStateRow>
   readonly caller: EntityClass<CallerRow>
   readonly ledgerGate: EntityClass<LedgerGateRow>
+  readonly event: EntityClass<EventRow>
+  readonly eventFeed: EntityClass<EventFeedRow>
 }
 
 /** One of the people a quota names. */
@@ -59,6 +63,8 @@ export type AnyChannel = Pick<
   | 'ledgerState'
   | 'caller'
   | 'ledgerGate'
+  | 'event'
+  | 'eventFeed'
 > & {
   readonly people: readonly [Pick<Person, 'field'>, ...Pick<Person, 'field'>[]]
   readonly quota: EntityClass<object>
@@ -67,6 +73,7 @@ export type AnyChannel = Pick<
 /** Every entity of a channel, for the data source. */
 export function entitiesOf(channel: AnyChannel): EntityClass<object>[] {
   const { quota, owner, act, operation, allocation, hold, change, refusal, usageTotal } = channel
-  const { ledgerState, ledgerGate, caller } = channel
-  return [quota, owner, act, operation, allocation, hold, change, refusal, usageTotal, ledgerState, ledgerGate, caller]
+  const { ledgerState, ledgerGate, caller, event, eventFeed } = channel
+  const usage = [quota, owner, act, operation, allocation, hold, change, refusal, usageTotal]
+  return [...usage, ledgerState, ledgerGate, caller, event, eventFeed]
 }

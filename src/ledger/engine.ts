@@ -109,6 +109,8 @@ export class Engine<Q extends QuotaRow> {
   private closed = false
   /** Set by whoever wants to count; at most one. */
   observer: EngineObserver | undefined
+  /** Called when a batch has committed events; set by whoever numbers them, at most one. */
+  onEvents: (() => void) | undefined
   /** Set by whoever traces requests; at most one. */
   tracer: BatchTracer | undefined
 
@@ -342,12 +344,16 @@ export class Engine<Q extends QuotaRow> {
     await this.ensureOwners(creating.filter((ownerId) => !this.knownOwners.has(ownerId)))
     for (let mends = 0; ; mends += 1) {
       let lockTimeouts = 0
+      const written = { events: false }
       try {
-        return await this.work.write(async (transaction) => {
+        const decisions = await this.work.write(async (transaction) => {
+          written.events = false
           if (transaction.afterLockTimeout) lockTimeouts += 1
           if (lockTimeouts === MAX_LOCK_TIMEOUTS) throw new RowsLocked()
-          return this.transact(transaction, requests, lockedOut || transaction.afterLockTimeout)
+          return this.transact(transaction, requests, lockedOut || transaction.afterLockTimeout, written)
         }, this.observer)
+        if (written.events) this.onEvents?.()
+        return decisions
       } catch (error) {
         if (!(error instanceof LockRowsMissing) || mends === MAX_MENDS) throw error
         await this.ensureOwners(error.ownerIds)
@@ -370,11 +376,13 @@ export class Engine<Q extends QuotaRow> {
   /**
    * One try at one batch. Everything it knows is read under the locks; a rerun starts from nothing.
    * @param skipLocked leave alone the owners that somebody else keeps locked
+   * @param written is told whether events were written
    */
   private async transact(
     transaction: Transaction,
     requests: readonly Request[],
     skipLocked: boolean,
+    written: { events: boolean },
   ): Promise<Decision[]> {
     const ownerIds = [...new Set(requests.map(({ ownerId }) => ownerId))]
     const found = await this.store.lockAndRead(transaction, {
@@ -428,7 +436,8 @@ export class Engine<Q extends QuotaRow> {
     await expireDueHolds(transaction, this.store, workingSet, this.clock.steady, async (ids) =>
       this.loadMissing(transaction, workingSet, ids),
     )
-    await this.store.write(transaction, workingSet)
+    await this.store.write(transaction, workingSet, () => this.ids.next())
+    if (workingSet.events.length > 0) written.events = true
     const edited = workingSet.changes
       .map(({ quotaId }) => workingSet.quota(quotaId)?.ownerId)
       .filter((ownerId) => ownerId !== undefined)

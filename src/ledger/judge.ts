@@ -11,12 +11,14 @@ import {
   type SettingsChange,
   settingsView,
 } from '../quota/settings.js'
+import { armUnreached, passThresholds } from '../quota/threshold.js'
 import type { Act } from './act.entity.js'
 import type { ActiveLimits, WorkingSet, OperationEntry } from './working-set.js'
 import type { ChangeAction } from './change.entity.js'
 import type { Channel } from './channel.js'
 import { amountOf, type Command, hashRequest, type Outcome, type RecordedCommand, type Request } from './command.js'
 import { NO_CAPS, NONE_REFUSING } from './counted-caps.js'
+import { eventOfChange, eventOfThresholds } from './event.js'
 import type { OperationRow } from './operation.entity.js'
 import type { QuotaRow } from './quota.entity.js'
 import { storedJson } from './stored-json.js'
@@ -47,6 +49,12 @@ export class Judge<Q extends QuotaRow> {
   decide(request: Request): Verdict<Q> {
     const earlier = this.earlier(request)
     if (earlier !== undefined) return { outcome: earlier }
+    const verdict = this.judged(request)
+    this.tellThresholds(request)
+    return verdict
+  }
+
+  private judged(request: Request): Verdict<Q> {
     const { command } = request
     switch (command.kind) {
       case 'create':
@@ -127,7 +135,9 @@ export class Judge<Q extends QuotaRow> {
     if (applied.change === undefined) return this.show(quota)
     if (!isLive(quota, workingSet.now) && isLive(patched, workingSet.now))
       this.checkRoom(quota.ownerId, quota.cap !== null)
+    const sameTotal = patched.total === quota.total
     Object.assign(quota, patched)
+    if (!sameTotal) armUnreached(quota)
     return this.edit(request, quota, 'update', applied.change)
   }
 
@@ -180,7 +190,9 @@ export class Judge<Q extends QuotaRow> {
     const hold = command.kind === 'reserve' ? Math.min(workingSet.now + command.ttlSeconds * 1000, MAX_INSTANT) : null
     workingSet.applyAllocations(allocations, hold === null ? { used: 1 } : { reserved: 1 })
     const counted =
-      caps.length === 0 ? NO_CAPS : workingSet.countInCaps(caps, hold === null ? { used: amount } : { reserved: amount })
+      caps.length === 0
+        ? NO_CAPS
+        : workingSet.countInCaps(caps, hold === null ? { used: amount } : { reserved: amount })
     if (hold !== null) {
       workingSet.openHold(request.ownerId, {
         operationId: request.id,
@@ -268,7 +280,7 @@ export class Judge<Q extends QuotaRow> {
     action: ChangeAction,
     { before, after }: { before: object; after: object },
   ): void {
-    this.workingSet.changes.push({
+    const change = {
       quotaId: quota.id,
       ownerId: quota.ownerId,
       action,
@@ -277,7 +289,19 @@ export class Judge<Q extends QuotaRow> {
       at: this.workingSet.now,
       before: storedJson(before),
       after: storedJson(after),
-    })
+    }
+    this.workingSet.changes.push(change)
+    this.workingSet.tell(eventOfChange(this.channel, request.id, change))
+  }
+
+  /** The event of each quota whose thresholds this act has passed: several of one quota are one event. */
+  private tellThresholds({ id, command }: Request): void {
+    for (const quota of this.workingSet.takeReached()) {
+      const crossed = passThresholds(quota)
+      if (crossed.length === 0) continue
+      const operationId = command.kind === 'commit' ? command.operationId : command.kind === 'consume' ? id : null
+      this.workingSet.tell(eventOfThresholds(id, quota, crossed, operationId, this.workingSet.now))
+    }
   }
 
   private show(quota: Q): Outcome {

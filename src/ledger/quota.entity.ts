@@ -83,6 +83,9 @@ export abstract class QuotaRow implements QuotaState {
   @Column({ ...ascii(40), nullable: true })
   thresholds!: string | null
 
+  @Column({ ...ascii(320), nullable: true })
+  passed!: string | null
+
   @Column({ type: 'text', name: 'window_counts', nullable: true, transformer: WINDOW })
   window!: RollingWindow | null
 

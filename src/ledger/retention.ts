@@ -13,6 +13,9 @@ import { beginningOf, STEP_MS } from './utc-step.js'
 /** Rows that one step looks at: their owners are locked for as long as it takes to remove them. */
 const STEP = 200
 
+/** Events are kept for so many days at least (contract, §10). */
+const EVENT_DAYS = 31
+
 /**
  * Removes what is older than it need be kept: operations that are settled, with all their acts, and acts on settings.
  * An operation goes as a whole or stays as a whole: one with an act that is younger stays, and so does an open hold.
@@ -103,6 +106,35 @@ export class Retention<Q extends QuotaRow> {
       ]),
     )
     return affected
+  }
+
+  /**
+   * Removes the oldest events, by the time that they hold: one whose time lies in the future, as a clock that was wrong
+   * has left it, keeps no other from going. A cursor before the last one removed is told to be expired.
+   * @returns how many
+   */
+  async removeEvents(): Promise<number> {
+    const { event, eventFeed } = this.store
+    const [position, at] = [event.column('position'), event.column('at')]
+    const removedTo = eventFeed.column('removedTo')
+    return this.work.write(async (transaction) => {
+      const cutoff = event.bind('at', await this.confirmedCutoff(transaction, EVENT_DAYS))
+      const rows = await transaction.rows(
+        `SELECT ${position} AS position FROM ${event.readBy(transaction.dialect, ['at'])} ` +
+          `WHERE ${at} < ? AND ${position} IS NOT NULL ORDER BY ${at} LIMIT ${STEP}`,
+        [cutoff],
+      )
+      if (rows.length === 0) return 0
+      const positions = rows.map((row) => Number(row['position'])).sort((a, b) => a - b)
+      const last = positions.at(-1) ?? 0
+      // The feed's row first, as whoever gives positions does.
+      await transaction.later(
+        `UPDATE ${eventFeed.table} SET ${removedTo} = ? WHERE ${eventFeed.column('id')} = 1 AND ${removedTo} < ?`,
+        [last, last],
+      )
+      await transaction.later(`DELETE FROM ${event.table} WHERE ${position} IN (${placeholders(positions)})`, positions)
+      return positions.length
+    })
   }
 
   /** Removes totals of hours. @returns how many */

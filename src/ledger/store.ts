@@ -15,6 +15,8 @@ import type { CallerRow } from './caller.entity.js'
 import type { ChangeRow } from './change.entity.js'
 import type { Channel } from './channel.js'
 import { NO_CAPS } from './counted-caps.js'
+import type { EventFeedRow } from './event-feed.entity.js'
+import type { EventRow } from './event.entity.js'
 import type { HoldRow } from './hold.entity.js'
 import type { OperationRow } from './operation.entity.js'
 import type { OwnerRow } from './owner.entity.js'
@@ -86,6 +88,8 @@ export class LedgerStore<Q extends QuotaRow> {
   readonly gate: RowCodec<LedgerGateRow>
   readonly act: RowCodec<ActRow>
   readonly caller: RowCodec<CallerRow>
+  readonly event: RowCodec<EventRow>
+  readonly eventFeed: RowCodec<EventFeedRow>
 
   /**
    * @param plainConsumes may a plain consume be written as one row? Not beside an instance that cannot read it. Such
@@ -108,6 +112,8 @@ export class LedgerStore<Q extends QuotaRow> {
     this.state = RowCodec.of(dataSource, channel.ledgerState)
     this.caller = RowCodec.of(dataSource, channel.caller)
     this.gate = RowCodec.of(dataSource, channel.ledgerGate)
+    this.event = RowCodec.of(dataSource, channel.event)
+    this.eventFeed = RowCodec.of(dataSource, channel.eventFeed)
   }
 
   /** Makes sure that the owners have the rows that serve as their locks. Harmless where nothing follows. */
@@ -347,16 +353,25 @@ export class LedgerStore<Q extends QuotaRow> {
     return new Map(rows.map((row) => [Number(row['owner_id']), instantFromStore(row['expires_at'] as string)]))
   }
 
-  /**
-   * Inserts quotas and answers their ids, in order. The ids of one INSERT are consecutive, as far apart as the server's
-   * setting says. On a cluster that setting changes with the number of nodes: there each quota has a statement of its
-   * own.
-   */
+  /** Inserts quotas and answers their ids, in order. */
   async insertQuotas(transaction: Transaction, quotas: readonly Omit<Q, 'id'>[]): Promise<number[]> {
     const rows = quotas.map((quota) => searchable(quota as Q))
+    return this.insertNumbered(transaction, this.quota, rows)
+  }
+
+  /**
+   * Inserts rows and answers their generated ids, in order. The ids of one INSERT are consecutive, as far apart as the
+   * server's setting says. On a cluster that setting changes with the number of nodes: there each row has a statement
+   * of its own.
+   */
+  private async insertNumbered<T extends object>(
+    transaction: Transaction,
+    codec: RowCodec<T>,
+    rows: readonly Partial<T>[],
+  ): Promise<number[]> {
     const ids: number[] = []
     for (const part of transaction.clustered ? rows.map((row) => [row]) : [rows]) {
-      for (const { sql, values } of this.quota.inserts(part)) {
+      for (const { sql, values } of codec.inserts(part)) {
         const { affected, insertId } = await transaction.execute(sql, values)
         for (let n = 0; n < affected; n += 1) ids.push(insertId + n * transaction.idStep)
       }
@@ -368,8 +383,9 @@ export class LedgerStore<Q extends QuotaRow> {
    * Writes everything that a batch recorded. The acts go first: theirs is the one index on which two batches can meet.
    * Rows go in order of their ids, which rise: pages of the table are then filled one after the other, and not split in
    * the middle.
+   * @param nextId makes ids for events
    */
-  async write(transaction: Transaction, workingSet: WorkingSet<Q>): Promise<void> {
+  async write(transaction: Transaction, workingSet: WorkingSet<Q>, nextId: () => string): Promise<void> {
     const plain = new Map<string, OperationEntry>()
     const inRows: OperationEntry[] = []
     for (const entry of workingSet.newOperations) {
@@ -392,13 +408,9 @@ export class LedgerStore<Q extends QuotaRow> {
       this.operation,
       inRows.map(({ row }) => row),
     )
-    await this.insert(
-      transaction,
-      this.allocation,
-      inRows.flatMap(allocationRows),
-    )
+    await this.insert(transaction, this.allocation, inRows.flatMap(allocationRows))
     await this.insert(transaction, this.hold, holds)
-    await this.insert(transaction, this.change, workingSet.changes)
+    await this.insertChanges(transaction, workingSet, nextId)
     await this.expire(transaction, [...workingSet.expiredOperations])
     await this.closeHolds(transaction, workingSet.closedHolds)
     await this.update(
@@ -417,6 +429,26 @@ export class LedgerStore<Q extends QuotaRow> {
       })),
       ...counted.map(({ id, values }) => ({ id, values: values as Partial<Q> })),
     ])
+  }
+
+  /** Changes, and the events, which name the changes that they tell of. */
+  private async insertChanges(
+    transaction: Transaction,
+    { changes, events }: WorkingSet<Q>,
+    nextId: () => string,
+  ): Promise<void> {
+    const ids = await this.insertNumbered(transaction, this.change, changes)
+    const idOf = new Map(changes.map((change, n) => [change, ids[n] ?? null]))
+    await this.insert(
+      transaction,
+      this.event,
+      events.map(({ change, ...event }) => ({
+        ...event,
+        id: nextId(),
+        position: null,
+        changeId: change === undefined ? null : (idOf.get(change) ?? null),
+      })),
+    )
   }
 
   private ownerRows(dialect: Dialect, ownerIds: readonly number[], lock: string): Statement {

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common'
 import type { Clock } from '../clock/clock.js'
+import { leaseFor } from '../database/lease.js'
 import type { UnitOfWork } from '../database/unit-of-work.js'
 import type { Instant } from '../quota/instant.js'
 import { instantOfId } from './act-age.js'
@@ -33,7 +34,7 @@ export interface RetentionOptions {
 
 /** Told of what was done; for metrics. */
 export interface UpkeepObserver {
-  removed(what: 'act' | 'change', count: number): void
+  removed(what: 'act' | 'change' | 'event', count: number): void
 }
 
 /**
@@ -149,6 +150,11 @@ export class Upkeep<Q extends QuotaRow> implements OnApplicationBootstrap, OnMod
   private async removeOld({ removedTo, foldedTo }: LedgerStateRow): Promise<void> {
     if (!this.clock.steadyForRemoval) return
     await this.paced(async () => (await this.retention.removeHours(oldest(this.clock.now()))) > 0)
+    await this.paced(async () => {
+      const removed = await this.retention.removeEvents()
+      this.observer?.removed('event', removed)
+      return removed > 0
+    })
     const { days, changesDays } = this.options
     if (changesDays !== undefined) {
       await this.paced(async () => {
@@ -205,13 +211,9 @@ export class Upkeep<Q extends QuotaRow> implements OnApplicationBootstrap, OnMod
    * Takes the lease, or keeps it.
    * @param found how far upkeep has come, and who has the lease
    */
-  private async lease({ holder, heldUntil }: LedgerStateRow): Promise<boolean> {
-    const now = this.clock.now()
-    const left = (heldUntil ?? now) - now
-    if (holder === this.id && left > LEASE_MS / 2) return true
-    // One that lasts for longer was left before the time was set back.
-    if (holder !== null && holder !== this.id && left > 0 && left <= 2 * LEASE_MS) return false
-    return this.hold(holder, this.id)
+  private async lease(found: LedgerStateRow): Promise<boolean> {
+    const state = leaseFor(this.id, found, this.clock.now(), LEASE_MS)
+    return state === 'held' || (state === 'free' && (await this.hold(found.holder, this.id)))
   }
 
   /** @returns did it have the holder that was expected, and has it this one now? */

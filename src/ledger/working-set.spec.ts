@@ -24,6 +24,7 @@ const quota = (given: Partial<QuotaRow>): QuotaRow => ({
   cap: null,
   windowSeconds: null,
   thresholds: null,
+  passed: null,
   window: null,
   version: 1,
   createdAt: 0,

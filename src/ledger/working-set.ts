@@ -4,15 +4,17 @@ import type { Instant } from '../quota/instant.js'
 import { isLive, type QuotaState, remaining, roll } from '../quota/quota.js'
 import { type Hold, Refills } from '../quota/refill.js'
 import type { Move } from '../quota/rolling-window.js'
+import { nextPassAt } from '../quota/threshold.js'
 import type { Act } from './act.entity.js'
 import type { AllocationRow } from './allocation.entity.js'
 import type { ChangeRow } from './change.entity.js'
 import { NO_CAPS } from './counted-caps.js'
+import type { NewEvent } from './event.js'
 import type { OperationRow } from './operation.entity.js'
 import type { QuotaRow } from './quota.entity.js'
 
 /** The counters that usage moves, and their cycle. */
-export const COUNTERS = ['used', 'reserved', 'cycleSeq', 'cycleEndsAt', 'holdDueAt', 'window'] as const
+export const COUNTERS = ['used', 'reserved', 'cycleSeq', 'cycleEndsAt', 'holdDueAt', 'window', 'passed'] as const
 type Counters = Pick<QuotaState, (typeof COUNTERS)[number]>
 
 /** An operation with what its quotas paid. */
@@ -98,6 +100,11 @@ export class WorkingSet<Q extends QuotaRow> {
   readonly changedOperations = new Map<string, OperationEntry>()
   readonly changes: Omit<ChangeRow, 'id'>[] = []
   readonly editedQuotas = new Map<number, Q>()
+  readonly events: NewEvent[] = []
+  /** The `used` from which on quotas pass a threshold, of those that were drawn on. */
+  private readonly passAt = new Map<number, number>()
+  /** Quotas that have reached an armed threshold since they were asked for last. */
+  private reached: Q[] = []
 
   constructor(readonly now: Instant) {}
 
@@ -113,8 +120,8 @@ export class WorkingSet<Q extends QuotaRow> {
   /** Takes in a quota that was read or made; rolls it. */
   addQuota(quota: Q): void {
     if (this.quotas.has(quota.id)) return
-    const { used, reserved, cycleSeq, cycleEndsAt, holdDueAt, window } = quota
-    this.loaded.set(quota.id, { used, reserved, cycleSeq, cycleEndsAt, holdDueAt, window })
+    const { used, reserved, cycleSeq, cycleEndsAt, holdDueAt, window, passed } = quota
+    this.loaded.set(quota.id, { used, reserved, cycleSeq, cycleEndsAt, holdDueAt, window, passed })
     roll(quota, this.now)
     if (quota.cap === null) quota.reserved -= this.dueUnitsOf(quota)
     else for (const due of this.dueUnitsOfCaps.get(quota.id) ?? []) takeOff(quota, due)
@@ -218,6 +225,7 @@ export class WorkingSet<Q extends QuotaRow> {
       quota.reserved += (by.reserved ?? 0) * amount
       this.touchedIds.add(quotaId)
       if (by.used === 1 || by.reserved === 1) this.drawnIds.add(quotaId)
+      if (by.used === 1) this.watch(quota)
       this.owner(quota.ownerId).refills?.countersChanged()
     }
   }
@@ -232,7 +240,9 @@ export class WorkingSet<Q extends QuotaRow> {
       this.touchedIds.add(cap.id)
       this.drawnIds.add(cap.id)
       this.owner(cap.ownerId).refills?.countersChanged()
-      return countIn(cap, this.now, move)
+      const count = countIn(cap, this.now, move)
+      this.watch(cap)
+      return count
     })
   }
 
@@ -243,7 +253,28 @@ export class WorkingSet<Q extends QuotaRow> {
       if (cap === undefined || !settleIn(cap, count, row.createdAt, move)) continue
       this.touchedIds.add(cap.id)
       this.owner(cap.ownerId).refills?.countersChanged()
+      this.watch(cap)
     }
+  }
+
+  /** Looks whether a quota whose `used` has grown, or whose settings have changed, has reached an armed threshold. */
+  watch(quota: Q): void {
+    if (quota.thresholds === null) return
+    let passAt = this.passAt.get(quota.id)
+    if (passAt === undefined) {
+      passAt = nextPassAt(quota)
+      this.passAt.set(quota.id, passAt)
+    }
+    if (quota.used >= passAt) this.reached.push(quota)
+  }
+
+  /** The quotas that have reached an armed threshold since this was asked last; usually none. */
+  takeReached(): readonly Q[] {
+    const { reached } = this
+    if (reached.length === 0) return reached
+    this.reached = []
+    for (const { id } of reached) this.passAt.delete(id)
+    return reached
   }
 
   openHold(ownerId: number, hold: Hold): void {
@@ -378,9 +409,16 @@ export class WorkingSet<Q extends QuotaRow> {
     }
   }
 
+  /** Writes an event with the act that brings it about. */
+  tell(event: NewEvent): void {
+    this.events.push(event)
+  }
+
   /** Marks a quota's settings as edited, or its counters as reset: the draw-down order may have changed with them. */
   edited(quota: Q): void {
     this.editedQuotas.set(quota.id, quota)
+    this.passAt.delete(quota.id)
+    this.watch(quota)
     const owner = this.owner(quota.ownerId)
     owner.limits = undefined
     owner.refills = undefined

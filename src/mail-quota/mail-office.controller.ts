@@ -4,13 +4,17 @@ import { ServiceAuth } from '../auth/access.decorator.js'
 import { Caller } from '../auth/caller.decorator.js'
 import { ExpiringQuery, OwnersQuery, RefusalsDto, TopRefusalsQuery } from '../channel-api/office.dto.js'
 import { OfficeService } from '../channel-api/office.service.js'
+import { Problems } from '../http/problem.decorator.js'
 import type { ChangesPage } from '../ledger/change-reader.js'
+import type { EventsPage } from '../ledger/event-reader.js'
 import type { ExpiringPage } from '../ledger/expiring-reader.js'
 import type { OwnersPage } from '../ledger/owner-reader.js'
 import type { RefusalView, TopRefusalView } from '../ledger/refusal-reader.js'
 import {
   MailChangesPageDto,
   MailChangesQuery,
+  MailEventsPageDto,
+  MailEventsQuery,
   MailExpiringPageDto,
   MailOwnersPageDto,
   MailRefusalsQuery,
@@ -58,5 +62,13 @@ export class MailOfficeController {
   @ApiOkResponse({ type: MailExpiringPageDto })
   async expiring(@Caller() caller: Caller, @Query() query: ExpiringQuery): Promise<ExpiringPage> {
     return this.office.expiring(caller, query)
+  }
+
+  /** List what happened to quotas, oldest first */
+  @Get('events')
+  @ApiOkResponse({ type: MailEventsPageDto })
+  @Problems('cursor_expired')
+  async events(@Caller() caller: Caller, @Query() query: MailEventsQuery): Promise<EventsPage> {
+    return this.office.events(caller, query)
   }
 }

@@ -1,3 +1,4 @@
+import { ChangeEventFields, EventsFields, EventsPageFields, ThresholdEventFields } from '../channel-api/event.dto.js'
 import {
   ChangesFields,
   ChangesPageFields,
@@ -7,7 +8,7 @@ import {
   TopRefusalFields,
 } from '../channel-api/office.dto.js'
 import { ChangeFields, PageFields, SummaryFields } from '../channel-api/quota.dto.js'
-import { IdField, ResponseId, ResponseObject } from '../http/field.decorator.js'
+import { IdField, ResponseForms, ResponseId, ResponseObject } from '../http/field.decorator.js'
 import { MailQuotaDto } from './mail-quota.dto.js'
 
 /** What a mail account has in all. */
@@ -78,4 +79,36 @@ export class MailRefusalsQuery extends RefusalsFields {
   /** The account. */
   @IdField()
   account_id!: number
+}
+
+/** Which events to show. */
+export class MailEventsQuery extends EventsFields {
+  /** Only of this account's quotas. */
+  @IdField({ optional: true })
+  account_id?: number
+}
+
+/** A mail quota has reached thresholds. */
+export class MailThresholdEventDto extends ThresholdEventFields {
+  /** Whose quota it is. */
+  @ResponseId()
+  account_id!: number
+}
+
+/** A mail quota's settings were changed, or its count was reset. */
+export class MailChangeEventDto extends ChangeEventFields {
+  /** Whose quota it is. */
+  @ResponseId()
+  account_id!: number
+
+  /** The change. */
+  @ResponseObject(() => MailChangeDto)
+  data!: MailChangeDto
+}
+
+/** A page of events, oldest first. */
+export class MailEventsPageDto extends EventsPageFields {
+  /** The events. */
+  @ResponseForms([MailThresholdEventDto, MailChangeEventDto])
+  items!: (MailThresholdEventDto | MailChangeEventDto)[]
 }

@@ -4,6 +4,8 @@ import {
   MailAllocation,
   MailCaller,
   MailChange,
+  MailEvent,
+  MailEventFeed,
   MailHold,
   MailLedgerGate,
   MailLedgerState,
@@ -33,6 +35,8 @@ export const MAIL: Channel<MailQuota> = {
   ledgerState: MailLedgerState,
   caller: MailCaller,
   ledgerGate: MailLedgerGate,
+  event: MailEvent,
+  eventFeed: MailEventFeed,
 }
 
 export const MAIL_ENTITIES = entitiesOf(MAIL)

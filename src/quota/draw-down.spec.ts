@@ -22,6 +22,7 @@ const quota = (given: Partial<QuotaState>): QuotaState => ({
   cap: null,
   windowSeconds: null,
   thresholds: null,
+  passed: null,
   window: null,
   createdAt: 0,
   deletedAt: null,

@@ -40,6 +40,7 @@ const totalQuota = (given: Partial<QuotaState> = {}): QuotaState => ({
   cap: null,
   windowSeconds: null,
   thresholds: null,
+  passed: null,
   window: null,
   createdAt: NOW - DAY,
   deletedAt: null,

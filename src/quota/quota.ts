@@ -70,6 +70,10 @@ export interface QuotaState {
   windowSeconds: number | null
   /** Per cent of `total`, as `thresholdsText` writes them; null where there are none, as for type 3. */
   thresholds: string | null
+  /**
+   * The thresholds that the running count has passed, with its `cycleSeq` (`threshold.ts`); null where there are none.
+   */
+  passed: string | null
   /** What a rolling cap counts, slot by slot; `used` and `reserved` are its sums. Null for types 1 and 2. */
   window: RollingWindow | null
   createdAt: Instant

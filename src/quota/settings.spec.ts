@@ -185,6 +185,7 @@ describe('a create', () => {
       cap: null,
       windowSeconds: null,
       thresholds: null,
+      passed: null,
       window: null,
     })
     const far: QuotaState = { id: 1, ...newQuota({ ...TYPE_2, cycleUnit: 'hour' }, NOW), used: 1 }
@@ -465,6 +466,7 @@ describe('an update on the edge of a cycle', () => {
     cap: null,
     windowSeconds: null,
     thresholds: null,
+    passed: null,
     window: null,
     createdAt: 0,
     deletedAt: null,

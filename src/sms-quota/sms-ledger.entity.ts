@@ -3,6 +3,8 @@ import { ActRow } from '../ledger/act.entity.js'
 import { AllocationRow } from '../ledger/allocation.entity.js'
 import { CallerRow } from '../ledger/caller.entity.js'
 import { ChangeRow } from '../ledger/change.entity.js'
+import { EventFeedRow } from '../ledger/event-feed.entity.js'
+import { EventRow } from '../ledger/event.entity.js'
 import { HoldRow } from '../ledger/hold.entity.js'
 import { OperationRow } from '../ledger/operation.entity.js'
 import { OwnerRow } from '../ledger/owner.entity.js'
@@ -58,3 +60,17 @@ export class SmsCaller extends CallerRow {}
 
 @Entity('sms_ledger_gate')
 export class SmsLedgerGate extends LedgerGateRow {}
+
+@Entity('sms_event')
+@Index(['position'], { unique: true })
+@Index(['actId', 'quotaId', 'type'], { unique: true })
+@Index(['quotaId', 'type', 'position'])
+@Index(['quotaId', 'position'])
+@Index(['ownerId', 'type', 'position'])
+@Index(['ownerId', 'position'])
+@Index(['type', 'position'])
+@Index(['at'])
+export class SmsEvent extends EventRow {}
+
+@Entity('sms_event_feed')
+export class SmsEventFeed extends EventFeedRow {}

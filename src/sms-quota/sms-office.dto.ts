@@ -1,3 +1,4 @@
+import { ChangeEventFields, EventsFields, EventsPageFields, ThresholdEventFields } from '../channel-api/event.dto.js'
 import {
   ChangesFields,
   ChangesPageFields,
@@ -7,7 +8,7 @@ import {
   TopRefusalFields,
 } from '../channel-api/office.dto.js'
 import { ChangeFields, PageFields, SummaryFields } from '../channel-api/quota.dto.js'
-import { IdField, ResponseId, ResponseObject } from '../http/field.decorator.js'
+import { IdField, ResponseForms, ResponseId, ResponseObject } from '../http/field.decorator.js'
 import { SmsQuotaDto } from './sms-quota.dto.js'
 
 /** What a user has in all. */
@@ -78,4 +79,36 @@ export class SmsRefusalsQuery extends RefusalsFields {
   /** The user. */
   @IdField()
   user_id!: number
+}
+
+/** Which events to show. */
+export class SmsEventsQuery extends EventsFields {
+  /** Only of this user's quotas. */
+  @IdField({ optional: true })
+  user_id?: number
+}
+
+/** An SMS quota has reached thresholds. */
+export class SmsThresholdEventDto extends ThresholdEventFields {
+  /** Whose quota it is. */
+  @ResponseId()
+  user_id!: number
+}
+
+/** An SMS quota's settings were changed, or its count was reset. */
+export class SmsChangeEventDto extends ChangeEventFields {
+  /** Whose quota it is. */
+  @ResponseId()
+  user_id!: number
+
+  /** The change. */
+  @ResponseObject(() => SmsChangeDto)
+  data!: SmsChangeDto
+}
+
+/** A page of events, oldest first. */
+export class SmsEventsPageDto extends EventsPageFields {
+  /** The events. */
+  @ResponseForms([SmsThresholdEventDto, SmsChangeEventDto])
+  items!: (SmsThresholdEventDto | SmsChangeEventDto)[]
 }

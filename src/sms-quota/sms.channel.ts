@@ -4,6 +4,8 @@ import {
   SmsAllocation,
   SmsCaller,
   SmsChange,
+  SmsEvent,
+  SmsEventFeed,
   SmsHold,
   SmsLedgerGate,
   SmsLedgerState,
@@ -30,6 +32,8 @@ export const SMS: Channel<SmsQuota> = {
   ledgerState: SmsLedgerState,
   caller: SmsCaller,
   ledgerGate: SmsLedgerGate,
+  event: SmsEvent,
+  eventFeed: SmsEventFeed,
 }
 
 export const SMS_ENTITIES = entitiesOf(SMS)

@@ -9,6 +9,8 @@ import { RefusedAmounts1795810000000 } from './1795810000000-refused-amounts.js'
 import { Instances1795820000000 } from './1795820000000-instances.js'
 import { Caps1795830000000 } from './1795830000000-caps.js'
 import { WriteCaps1795830000001 } from './1795830000001-write-caps.js'
+import { Events1795840000000 } from './1795840000000-events.js'
+import { Webhooks1795841000000 } from './1795841000000-webhooks.js'
 
 /** Every migration, oldest first. Append only: one that has been released is never edited. */
 export const MIGRATIONS = [
@@ -23,6 +25,8 @@ export const MIGRATIONS = [
   Instances1795820000000,
   Caps1795830000000,
   WriteCaps1795830000001,
+  Events1795840000000,
+  Webhooks1795841000000,
 ]
 
 /**

@@ -1,0 +1,26 @@
+import { Global, Injectable, Module } from '@nestjs/common'
+import type { EventReader } from '../ledger/event-reader.js'
+import type { QuotaRow } from '../ledger/quota.entity.js'
+
+/** One channel's events, for whoever passes them on. */
+export type EventFeed = EventReader<QuotaRow>
+
+/** The feeds of all channels. Each channel adds its own, so that whoever reads them need not know the features. */
+@Injectable()
+export class EventFeeds {
+  private readonly byChannel = new Map<string, EventFeed>()
+
+  add<Q extends QuotaRow>(reader: EventReader<Q>): void {
+    this.byChannel.set(reader.channelName, reader as unknown as EventFeed)
+  }
+
+  /** By the channel's name. */
+  get all(): ReadonlyMap<string, EventFeed> {
+    return this.byChannel
+  }
+}
+
+/** Knows every channel's feed. */
+@Global()
+@Module({ providers: [EventFeeds], exports: [EventFeeds] })
+export class EventFeedsModule {}

@@ -1,0 +1,338 @@
+import type { EventFeeds } from '../channel-api/event-feeds.js'
+import type { Clock } from '../clock/clock.js'
+import type { WebhookEndpoint } from '../config/webhook-endpoints.js'
+import { leaseFor } from '../database/lease.js'
+import type { Transaction, UnitOfWork } from '../database/unit-of-work.js'
+import { messageOf, type WebhookMessage } from './message.js'
+import { pauseAfter } from './retry.js'
+import { release, type Roster } from './roster.js'
+import { type Attempt, send } from './sender.js'
+import { dropWaiting, type Progress, progressOf, type WebhookStore } from './webhook-store.js'
+import type { WebhookDeliveryRow, WebhookRow } from './webhook.entity.js'
+
+/** An instance that says nothing for so long delivers no more, in milliseconds. */
+const LEASE_MS = 10_000
+/** Attempts at one endpoint at a time. */
+const CONCURRENCY = 16
+/** After so many failed attempts in a row only the oldest event is tried, until one is received (contract, §10). */
+const MAX_FAILURES_IN_ROW = 20
+/** Events that one transaction queues. */
+const QUEUE_STEP = 500
+/** Deliveries that are read ahead. */
+const READ_AHEAD = 64
+/** Events are removed after 31 days: what waits for longer is given up a little before, in milliseconds. */
+const KEPT_MS = 31 * 86_400_000 - 3_600_000
+const GONE = 410
+
+/** How an attempt ended, for metrics. */
+export type DeliveryResult = 'delivered' | 'failed' | 'given_up'
+
+/** What a delivery needs. */
+export interface DeliveryParts {
+  readonly store: WebhookStore
+  readonly roster: Roster
+  readonly feeds: EventFeeds
+  readonly work: UnitOfWork
+  readonly clock: Clock
+  readonly counted: (endpoint: string, result: DeliveryResult) => void
+  readonly random: () => number
+}
+
+interface Ended {
+  readonly delivery: WebhookDeliveryRow
+  readonly attempt: Attempt
+  readonly endedAt: number
+}
+
+/**
+ * Delivers to one endpoint, as long as this instance has its lease.
+ *
+ * Turn by turn: what has happened is queued in the store, what is due is read from there, sent, and taken out once it
+ * was received. So nothing is lost with the process, and what was sent but not yet taken out is sent again. Memory is
+ * bounded: READ_AHEAD events and CONCURRENCY attempts.
+ */
+export class Delivery {
+  private running: Promise<void> | undefined
+  private again = false
+  private stopped = false
+  private readonly inFlight = new Map<string, AbortController>()
+  private ready: { delivery: WebhookDeliveryRow; message: WebhookMessage }[] = []
+  private ended: Ended[] = []
+  private failuresInRow = 0
+  /** Does this instance have the lease, as it was found last? */
+  private held = false
+
+  constructor(
+    private readonly name: string,
+    private readonly parts: DeliveryParts,
+  ) {}
+
+  /** Has a turn taken, or another one after that which is being taken. Rejects where the store fails. */
+  async wake(): Promise<void> {
+    if (this.stopped) return
+    this.again = true
+    this.running ??= this.turns().finally(() => {
+      this.running = undefined
+    })
+    await this.running
+  }
+
+  /** Ends what is being sent, and gives the lease back. */
+  async stop(): Promise<void> {
+    this.stopped = true
+    this.abandon()
+    await this.running?.catch(() => undefined)
+    if (!this.held || this.parts.work.reach !== 'all') return
+    this.held = false
+    await this.locked(async (transaction, row) => {
+      release(row)
+      await this.parts.store.save(transaction, row)
+    }).catch(() => undefined)
+  }
+
+  private async turns(): Promise<void> {
+    while (this.again && !this.stopped) {
+      this.again = false
+      await this.turn()
+    }
+  }
+
+  private async turn(): Promise<void> {
+    const { store, work, roster } = this.parts
+    const endpoint = roster.mine.get(this.name)
+    const row = await work.read((transaction) => store.one(transaction, this.name))
+    if (endpoint === undefined || row?.state !== 'active' || !(await this.lease(row))) return this.abandon()
+    if (this.ended.length > 0 && !(await this.settle())) return this.abandon()
+    await this.queueUp(endpoint, row)
+    await this.begin(endpoint)
+  }
+
+  /** Nothing here is this instance's any more: what is being sent is ended, and whatever comes of it ignored. */
+  private abandon(): void {
+    this.held = false
+    for (const attempt of this.inFlight.values()) attempt.abort()
+    this.inFlight.clear()
+    this.ready = []
+    this.ended = []
+  }
+
+  private async lease(row: WebhookRow): Promise<boolean> {
+    const { clock, roster, store } = this.parts
+    const state = leaseFor(roster.id, row, clock.now(), LEASE_MS)
+    if (state === 'free') {
+      this.held = await this.locked(
+        async (transaction, found) => {
+          found.holder = roster.id
+          found.heldUntil = clock.now() + LEASE_MS
+          await store.save(transaction, found)
+        },
+        (found) => found.holder === row.holder,
+      )
+    } else this.held = state === 'held'
+    if (this.inFlight.size === 0 && this.ended.length === 0) this.failuresInRow = row.failuresInRow
+    return this.held
+  }
+
+  /**
+   * Changes the endpoint's row, unless another instance delivers to it now or nobody may.
+   * @returns was it changed?
+   */
+  private async locked(
+    change: (transaction: Transaction, row: WebhookRow) => Promise<void>,
+    mine: (row: WebhookRow) => boolean = ({ holder }) => holder === this.parts.roster.id,
+  ): Promise<boolean> {
+    const { store, work } = this.parts
+    return work.write(async (transaction) => {
+      const row = await store.one(transaction, this.name, true)
+      if (row?.state !== 'active' || !mine(row)) return false
+      await change(transaction, row)
+      return true
+    })
+  }
+
+  /** Queues what has happened since the last turn, and what is to be sent again. */
+  private async queueUp(endpoint: WebhookEndpoint, seen: WebhookRow): Promise<void> {
+    const { clock, store, work } = this.parts
+    const tooOld = clock.now() - KEPT_MS
+    const oldest = await work.read((transaction) => store.oldest(transaction, this.name))
+    if (oldest !== undefined && oldest.at < tooOld) {
+      await this.locked(async (transaction, row) => {
+        const { removed } = await store.removeSome(transaction, this.name, tooOld)
+        row.failed += removed
+        row.waiting -= removed
+        await store.save(transaction, row)
+      })
+      this.ready = []
+    }
+    if (!(await this.isBehind(endpoint, progressOf(seen)))) return
+    await this.locked(async (transaction, row) => {
+      const progress = progressOf(row)
+      for (const channel of Object.keys(progress.positions))
+        if (!endpoint.channels.some((one) => one === channel)) delete progress.positions[channel]
+      for (const channel of endpoint.channels)
+        row.waiting += await this.queueNew(transaction, endpoint, channel, progress)
+      row.waiting += await this.queueReplay(transaction, endpoint, progress)
+      row.progress = JSON.stringify(progress)
+      await store.save(transaction, row)
+    })
+    // There may be more than one step takes.
+    this.again = true
+  }
+
+  private async isBehind(endpoint: WebhookEndpoint, { positions, replays }: Progress): Promise<boolean> {
+    if (replays.length > 0 || Object.keys(positions).length !== endpoint.channels.length) return true
+    return this.parts.work.read(async (transaction) => {
+      for (const channel of endpoint.channels) {
+        const feed = await this.parts.feeds.all.get(channel)?.feed(transaction)
+        if (feed !== undefined && feed.lastPosition > (positions[channel] ?? -1)) return true
+      }
+      return false
+    })
+  }
+
+  private async queueNew(
+    transaction: Transaction,
+    { types }: WebhookEndpoint,
+    channel: string,
+    progress: Progress,
+  ): Promise<number> {
+    const { clock, feeds, store } = this.parts
+    const feed = feeds.all.get(channel)
+    if (feed === undefined) return 0
+    const { lastPosition } = await feed.feed(transaction)
+    // A channel that is wanted from now on begins with what happens from now on.
+    const after = progress.positions[channel] ?? lastPosition
+    const to = Math.min(lastPosition, after + QUEUE_STEP)
+    progress.positions[channel] = to
+    if (to <= after) return 0
+    return store.queue(transaction, this.name, channel, await feed.places(transaction, types, after, to), clock.now())
+  }
+
+  /** @returns by how much more, or less, waits than was counted when the replay was asked for */
+  private async queueReplay(transaction: Transaction, { types }: WebhookEndpoint, progress: Progress): Promise<number> {
+    const { clock, feeds, store } = this.parts
+    const [replay] = progress.replays
+    const feed = replay && feeds.all.get(replay.channel)
+    if (replay === undefined) return 0
+    let more = 0
+    if (feed !== undefined && replay.after < replay.to) {
+      const to = Math.min(replay.to, replay.after + QUEUE_STEP)
+      const places = (await feed.places(transaction, types, replay.after, to)).filter(
+        ({ at }) => at >= replay.from && at < replay.before,
+      )
+      const queued = await store.queue(transaction, this.name, replay.channel, places, clock.now())
+      const counted = Math.min(replay.left, places.length)
+      replay.after = to
+      replay.left -= counted
+      more = queued - counted
+    }
+    if (feed !== undefined && replay.after < replay.to) return more
+    // What is gone meanwhile was counted.
+    progress.replays.shift()
+    return more - replay.left
+  }
+
+  /** Writes down what has come of attempts. @returns is this instance still the one that delivers? */
+  private async settle(): Promise<boolean> {
+    const { counted, random, store } = this.parts
+    const ended = this.ended
+    let results: DeliveryResult[] = []
+    const mine = await this.locked(async (transaction, row) => {
+      results = []
+      const gone: WebhookDeliveryRow[] = []
+      for (const { delivery, attempt, endedAt } of ended) {
+        row.attemptAt = endedAt
+        row.attemptStatus = attempt.status
+        row.attemptError = attempt.error
+        if (attempt.error === null) {
+          results.push('delivered')
+          gone.push(delivery)
+          row.failuresInRow = 0
+          row.delivered += 1
+          row.waiting -= 1
+          continue
+        }
+        row.failuresInRow += 1
+        const attempts = delivery.attempts + 1
+        const pause = pauseAfter(attempts, attempt.retryAfterMs, random())
+        results.push(pause === undefined || attempt.status === GONE ? 'given_up' : 'failed')
+        if (attempt.status === GONE) row.state = 'disabled'
+        else if (pause === undefined) {
+          gone.push(delivery)
+          row.failed += 1
+          row.waiting -= 1
+        } else await store.postpone(transaction, { ...delivery, attempts, nextAt: endedAt + pause })
+      }
+      await store.remove(transaction, this.name, gone)
+      if (row.state === 'disabled') {
+        release(row)
+        dropWaiting(row)
+      }
+      await store.save(transaction, row)
+      this.failuresInRow = row.failuresInRow
+    })
+    if (!mine) return false
+    this.ended = this.ended.slice(ended.length)
+    for (const { delivery } of ended) this.inFlight.delete(keyOf(delivery))
+    for (const result of results) counted(this.name, result)
+    return true
+  }
+
+  /** Sends what is due, as much of it as there is room for. */
+  private async begin(endpoint: WebhookEndpoint): Promise<void> {
+    const struggling = this.failuresInRow >= MAX_FAILURES_IN_ROW
+    if (struggling) this.ready = []
+    // Never more failures in a row than twenty, if all that is being sent fails.
+    const allowed = struggling ? 1 : Math.min(CONCURRENCY, MAX_FAILURES_IN_ROW - this.failuresInRow)
+    if (this.inFlight.size >= allowed) return
+    if (this.ready.length === 0) await this.readAhead(struggling)
+    while (this.inFlight.size < allowed && !this.stopped) {
+      const next = this.ready.shift()
+      if (next === undefined) return
+      void this.attempt(endpoint, next.delivery, next.message)
+    }
+  }
+
+  private async readAhead(oldestOnly: boolean): Promise<void> {
+    const { clock, feeds, store, work } = this.parts
+    const now = clock.now()
+    this.ready = await work.read(async (transaction) => {
+      const oldest = oldestOnly ? await store.oldest(transaction, this.name) : undefined
+      const found = oldestOnly
+        ? oldest === undefined || oldest.nextAt > now
+          ? []
+          : [oldest]
+        : await store.due(transaction, this.name, now, READ_AHEAD + this.inFlight.size)
+      const due = found.filter((delivery) => !this.inFlight.has(keyOf(delivery)))
+      const events = new Map<string, ReturnType<typeof messageOf>>()
+      for (const [channel, feed] of feeds.all) {
+        const positions = due.filter((one) => one.channel === channel).map(({ position }) => position)
+        for (const [position, event] of await feed.at(transaction, positions))
+          events.set(keyOf({ channel, position }), messageOf(event))
+      }
+      return due.flatMap((delivery) => {
+        const message = events.get(keyOf(delivery))
+        return message === undefined ? [] : [{ delivery, message }]
+      })
+    })
+  }
+
+  private async attempt(
+    endpoint: WebhookEndpoint,
+    delivery: WebhookDeliveryRow,
+    message: WebhookMessage,
+  ): Promise<void> {
+    const stop = new AbortController()
+    const key = keyOf(delivery)
+    this.inFlight.set(key, stop)
+    const attempt = await send(endpoint, message, this.parts.clock.now(), stop.signal)
+    if (stop.signal.aborted) return
+    this.ended.push({ delivery, attempt, endedAt: this.parts.clock.now() })
+    // Where the store is away, a later turn writes it down.
+    await this.wake().catch(() => undefined)
+  }
+}
+
+function keyOf({ channel, position }: Pick<WebhookDeliveryRow, 'channel' | 'position'>): string {
+  return `${channel} ${position}`
+}

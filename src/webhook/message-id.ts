@@ -1,0 +1,8 @@
+import { v7 } from 'uuid'
+import { pooledRandom } from '../random/pooled-random.js'
+import type { Instant } from '../quota/instant.js'
+
+/** An id for a message that tells of no event. */
+export function uuidV7(now: Instant): string {
+  return v7({ msecs: now, rng: pooledRandom })
+}

@@ -1,0 +1,37 @@
+/** Between the failed attempts of one event, in milliseconds; after the last one it is given up (contract, §10). */
+const PAUSES_MS = [
+  5_000,
+  5 * 60_000,
+  30 * 60_000,
+  2 * 3_600_000,
+  5 * 3_600_000,
+  10 * 3_600_000,
+  14 * 3_600_000,
+  20 * 3_600_000,
+  24 * 3_600_000,
+] as const
+/** A pause is longer by up to this share, so that what failed together does not come back together. */
+const JITTER = 0.1
+/** No longer pause is honoured: events are kept for so long. */
+const MAX_RETRY_AFTER_MS = 31 * 86_400_000
+
+/**
+ * How long to wait until the next attempt, from the end of the failed one, in milliseconds.
+ * @param failed how many attempts have failed, this one included
+ * @param retryAfterMs what the endpoint has asked for; counts where it is longer
+ * @param random 0 … 1
+ * @returns undefined where it is given up
+ */
+export function pauseAfter(failed: number, retryAfterMs: number | undefined, random: number): number | undefined {
+  const pause = PAUSES_MS[failed - 1]
+  if (pause === undefined) return undefined
+  return Math.round(Math.max(pause * (1 + JITTER * random), Math.min(retryAfterMs ?? 0, MAX_RETRY_AFTER_MS)))
+}
+
+/** Reads `Retry-After`: seconds, or a time. In milliseconds from `now`; undefined where it says neither. */
+export function readRetryAfter(text: string | null, now: number): number | undefined {
+  if (text === null) return undefined
+  if (/^\d{1,9}$/.test(text)) return Number(text) * 1000
+  const time = Date.parse(text)
+  return Number.isNaN(time) ? undefined : Math.max(0, time - now)
+}

@@ -1,0 +1,233 @@
+import type { DataSource } from 'typeorm'
+import { placeholders, RowCodec, type Scalar } from '../database/row-codec.js'
+import type { Transaction } from '../database/unit-of-work.js'
+import type { Instant } from '../quota/instant.js'
+import type { EventPlace } from '../ledger/event-reader.js'
+import { WebhookDeliveryRow, WebhookReaderRow, WebhookRow } from './webhook.entity.js'
+
+/** Events of a period that are to be sent again. */
+export interface Replay {
+  readonly channel: string
+  /** Everything up to this position is queued. */
+  after: number
+  /** The last one. */
+  readonly to: number
+  readonly from: Instant
+  readonly before: Instant
+  /** How many events are counted as waiting for it. */
+  left: number
+}
+
+/** How far an endpoint's events are queued. */
+export interface Progress {
+  /** By channel: everything up to this position is queued. A channel that the endpoint does not want is absent. */
+  positions: Record<string, number>
+  replays: Replay[]
+}
+
+/** Left-overs that one transaction removes. */
+const STEP = 2_000
+
+/** The statements of webhooks. */
+export class WebhookStore {
+  readonly webhook: RowCodec<WebhookRow>
+  private readonly delivery: RowCodec<WebhookDeliveryRow>
+  private readonly reader: RowCodec<WebhookReaderRow>
+
+  constructor(dataSource: DataSource) {
+    this.webhook = RowCodec.of(dataSource, WebhookRow)
+    this.delivery = RowCodec.of(dataSource, WebhookDeliveryRow)
+    this.reader = RowCodec.of(dataSource, WebhookReaderRow)
+  }
+
+  /** Every endpoint that there is or was, by name. */
+  async all(transaction: Transaction, lock = false): Promise<WebhookRow[]> {
+    const { webhook } = this
+    const rows = await transaction.rows(
+      `SELECT ${webhook.columns} FROM ${webhook.table} ORDER BY ${webhook.column('name')}${lockOf(transaction, lock)}`,
+    )
+    return rows.map((row) => webhook.decode(row))
+  }
+
+  /** One endpoint. */
+  async one(transaction: Transaction, name: string, lock = false): Promise<WebhookRow | undefined> {
+    const { webhook } = this
+    const [row] = await transaction.rows(
+      `SELECT ${webhook.columns} FROM ${webhook.table} WHERE ${webhook.column('name')} = ?${lockOf(transaction, lock)}`,
+      [name],
+    )
+    return row === undefined ? undefined : webhook.decode(row)
+  }
+
+  async insert(transaction: Transaction, row: WebhookRow): Promise<void> {
+    for (const { sql, values } of this.webhook.inserts([row])) await transaction.later(sql, values)
+  }
+
+  /** Writes what has become of an endpoint, which the transaction has locked. */
+  async save(transaction: Transaction, row: WebhookRow): Promise<void> {
+    const { webhook } = this
+    const names = webhook.updated
+    await transaction.later(
+      `UPDATE ${webhook.table} SET ${names.map((name) => `${webhook.column(name)} = ?`).join(', ')} WHERE ${webhook.column('name')} = ?`,
+      [...names.map((name) => webhook.bind(name, row[name])), row.name],
+    )
+  }
+
+  /** Writes down which endpoints an instance knows. */
+  async read(transaction: Transaction, instance: string, names: readonly string[], now: Instant): Promise<void> {
+    await this.forget(transaction, instance)
+    const rows = names.map((name) => ({ name, instance, seenAt: now }))
+    for (const { sql, values } of this.reader.inserts(rows)) await transaction.later(sql, values)
+  }
+
+  /** The instance knows none any more. */
+  async forget(transaction: Transaction, instance: string): Promise<void> {
+    await transaction.later(`DELETE FROM ${this.reader.table} WHERE ${this.reader.column('instance')} = ?`, [instance])
+  }
+
+  /** The names that instances know which said so since then. */
+  async known(transaction: Transaction, since: Instant): Promise<Set<string>> {
+    const { reader } = this
+    const rows = await transaction.rows(
+      `SELECT DISTINCT ${reader.column('name')} AS name FROM ${reader.table} WHERE ${reader.column('seenAt')} > ?`,
+      [reader.bind('seenAt', since)],
+    )
+    return new Set(rows.map((row) => String(row['name'])))
+  }
+
+  /** Forgets what instances said that have long been gone. */
+  async forgetBefore(transaction: Transaction, before: Instant): Promise<void> {
+    const { reader } = this
+    await transaction.later(`DELETE FROM ${reader.table} WHERE ${reader.column('seenAt')} < ?`, [
+      reader.bind('seenAt', before),
+    ])
+  }
+
+  /**
+   * Queues events; those that wait already stay as they are.
+   * @returns how many are new
+   */
+  async queue(
+    transaction: Transaction,
+    name: string,
+    channel: string,
+    places: readonly EventPlace[],
+    now: Instant,
+  ): Promise<number> {
+    if (places.length === 0) return 0
+    const { delivery } = this
+    const positions = places.map(({ position }) => position)
+    const there = await transaction.rows(
+      `SELECT ${delivery.column('position')} AS position FROM ${delivery.table} ` +
+        `WHERE ${delivery.column('name')} = ? AND ${delivery.column('channel')} = ? AND ${delivery.column('position')} IN (${placeholders(positions)})`,
+      [name, channel, ...positions],
+    )
+    const known = new Set(there.map((row) => Number(row['position'])))
+    const rows = places
+      .filter(({ position }) => !known.has(position))
+      .map(({ position, at }) => ({ name, channel, position, at, attempts: 0, nextAt: now }))
+    for (const { sql, values } of delivery.inserts(rows)) await transaction.later(sql, values)
+    return rows.length
+  }
+
+  /** What is due, the longest due first. */
+  async due(transaction: Transaction, name: string, now: Instant, limit: number): Promise<WebhookDeliveryRow[]> {
+    const { delivery } = this
+    const nextAt = delivery.column('nextAt')
+    return this.deliveries(
+      transaction,
+      `${delivery.readBy(transaction.dialect, ['name', 'nextAt'])} WHERE ${delivery.column('name')} = ? AND ${nextAt} <= ? ` +
+        `ORDER BY ${nextAt} LIMIT ${limit}`,
+      [name, delivery.bind('nextAt', now)],
+    )
+  }
+
+  /** What has waited for longest by the time of its event; undefined where nothing waits. */
+  async oldest(transaction: Transaction, name: string): Promise<WebhookDeliveryRow | undefined> {
+    const { delivery } = this
+    const [found] = await this.deliveries(
+      transaction,
+      `${delivery.readBy(transaction.dialect, ['name', 'at'])} WHERE ${delivery.column('name')} = ? ORDER BY ${delivery.column('at')} LIMIT 1`,
+      [name],
+    )
+    return found
+  }
+
+  /** Takes deliveries out of the queue. */
+  async remove(
+    transaction: Transaction,
+    name: string,
+    gone: readonly Pick<WebhookDeliveryRow, 'channel' | 'position'>[],
+  ): Promise<void> {
+    const { delivery } = this
+    for (const channel of new Set(gone.map((one) => one.channel))) {
+      const positions = gone.filter((one) => one.channel === channel).map(({ position }) => position)
+      await transaction.later(
+        `DELETE FROM ${delivery.table} WHERE ${delivery.column('name')} = ? AND ${delivery.column('channel')} = ? ` +
+          `AND ${delivery.column('position')} IN (${placeholders(positions)})`,
+        [name, channel, ...positions],
+      )
+    }
+  }
+
+  /** Writes down when a delivery is to be tried again. */
+  async postpone(
+    transaction: Transaction,
+    { name, channel, position, attempts, nextAt }: WebhookDeliveryRow,
+  ): Promise<void> {
+    const { delivery } = this
+    await transaction.later(
+      `UPDATE ${delivery.table} SET ${delivery.column('attempts')} = ?, ${delivery.column('nextAt')} = ? ` +
+        `WHERE ${delivery.column('name')} = ? AND ${delivery.column('channel')} = ? AND ${delivery.column('position')} = ?`,
+      [attempts, delivery.bind('nextAt', nextAt), name, channel, position],
+    )
+  }
+
+  /**
+   * Removes some of what is queued.
+   * @param before only events that happened before then; undefined: any
+   * @returns how many; there may be more where it is a whole step
+   */
+  async removeSome(
+    transaction: Transaction,
+    name: string,
+    before?: Instant,
+  ): Promise<{ removed: number; more: boolean }> {
+    const { delivery } = this
+    const at = delivery.column('at')
+    const some = await this.deliveries(
+      transaction,
+      `${delivery.readBy(transaction.dialect, ['name', 'at'])} WHERE ${delivery.column('name')} = ? ` +
+        `${before === undefined ? '' : `AND ${at} < ? `}ORDER BY ${at} LIMIT ${STEP}`,
+      before === undefined ? [name] : [name, delivery.bind('at', before)],
+    )
+    await this.remove(transaction, name, some)
+    return { removed: some.length, more: some.length === STEP }
+  }
+
+  private async deliveries(
+    transaction: Transaction,
+    from: string,
+    values: readonly Scalar[],
+  ): Promise<WebhookDeliveryRow[]> {
+    const rows = await transaction.rows(`SELECT ${this.delivery.columns} FROM ${from}`, values)
+    return rows.map((row) => this.delivery.decode(row))
+  }
+}
+
+function lockOf({ dialect }: Transaction, lock: boolean): string {
+  return lock && dialect === 'mysql' ? ' FOR UPDATE' : ''
+}
+
+/** How far an endpoint's events are queued. */
+export function progressOf(row: WebhookRow): Progress {
+  return JSON.parse(row.progress) as Progress
+}
+
+/** Nothing waits for the endpoint any more; what did counts as failed. */
+export function dropWaiting(row: WebhookRow): void {
+  row.failed += row.waiting
+  row.waiting = 0
+  row.failuresInRow = 0
+  row.progress = JSON.stringify({ positions: {}, replays: [] } satisfies Progress)
+}

@@ -1,0 +1,72 @@
+import { Counter, Gauge, type Registry } from 'prom-client'
+import type { Clock } from '../clock/clock.js'
+import type { Instant } from '../quota/instant.js'
+import type { DeliveryResult } from './delivery.js'
+import type { WebhookRow } from './webhook.entity.js'
+
+const RESULTS: readonly DeliveryResult[] = ['delivered', 'failed', 'given_up']
+
+/** Measures what becomes of events that are sent to endpoints. */
+export class WebhookMetrics {
+  private readonly deliveries: Counter<'endpoint' | 'result'>
+  private readonly waiting: Gauge<'endpoint'>
+  private readonly off: Gauge<'endpoint'>
+  /** When the event happened that has waited for longest, by endpoint. */
+  private readonly oldest = new Map<string, Instant | undefined>()
+
+  constructor(registry: Registry, clock: Clock) {
+    const registers = [registry]
+    this.deliveries = new Counter({
+      name: 'quota_webhook_deliveries_total',
+      help: 'Attempts of this instance to deliver an event, by endpoint and result: delivered, failed (to be tried again), given_up.',
+      labelNames: ['endpoint', 'result'],
+      registers,
+    })
+    this.waiting = new Gauge({
+      name: 'quota_webhook_waiting',
+      help: 'Events that wait for an endpoint, as it was found a few seconds ago.',
+      labelNames: ['endpoint'],
+      registers,
+    })
+    this.off = new Gauge({
+      name: 'quota_webhook_disabled',
+      help: '1 where an endpoint is disabled, since it has answered 410; else 0.',
+      labelNames: ['endpoint'],
+      registers,
+    })
+    const { oldest } = this
+    new Gauge({
+      name: 'quota_webhook_oldest_waiting_seconds',
+      help: 'For how long the oldest event has waited for an endpoint; 0 where none does.',
+      labelNames: ['endpoint'],
+      registers,
+      collect() {
+        this.reset()
+        for (const [endpoint, at] of oldest)
+          this.set({ endpoint }, at === undefined ? 0 : Math.max(0, clock.now() - at) / 1000)
+      },
+    })
+  }
+
+  count(endpoint: string, result: DeliveryResult): void {
+    this.deliveries.inc({ endpoint, result })
+  }
+
+  /** @param oldestAt when the event happened that has waited for longest */
+  show({ name: endpoint, state, waiting }: WebhookRow, oldestAt: Instant | undefined): void {
+    for (const result of RESULTS) this.deliveries.inc({ endpoint, result }, 0)
+    this.oldest.set(endpoint, oldestAt)
+    this.waiting.set({ endpoint }, waiting)
+    this.off.set({ endpoint }, state === 'disabled' ? 1 : 0)
+  }
+
+  /** Shows no endpoints but these. */
+  forgetOthers(names: readonly string[]): void {
+    for (const endpoint of this.oldest.keys()) {
+      if (names.includes(endpoint)) continue
+      this.oldest.delete(endpoint)
+      this.waiting.remove({ endpoint })
+      this.off.remove({ endpoint })
+    }
+  }
+}

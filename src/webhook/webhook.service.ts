@@ -1,0 +1,158 @@
+import { Injectable } from '@nestjs/common'
+import { EventFeeds } from '../channel-api/event-feeds.js'
+import { Clock } from '../clock/clock.js'
+import type { WebhookEndpoint } from '../config/webhook-endpoints.js'
+import type { Transaction } from '../database/unit-of-work.js'
+import { UnitOfWork } from '../database/unit-of-work.js'
+import { ServiceError, Unavailable } from '../error/service-error.js'
+import { formatInstant, MAX_INSTANT, parseInstant } from '../quota/instant.js'
+import { uuidV7 } from './message-id.js'
+import { send } from './sender.js'
+import { progressOf } from './webhook-store.js'
+import type { ReplayDto, TestedDto, WebhookDto } from './webhook.dto.js'
+import type { WebhookRow } from './webhook.entity.js'
+import { Webhooks } from './webhooks.js'
+
+/** Replays of one endpoint that may wait. */
+const MAX_REPLAYS = 50
+
+/** What administrators ask about the endpoints, and do with them. Every error is a ServiceError. */
+@Injectable()
+export class WebhookService {
+  constructor(
+    private readonly webhooks: Webhooks,
+    private readonly feeds: EventFeeds,
+    private readonly work: UnitOfWork,
+    private readonly clock: Clock,
+  ) {}
+
+  /** Every endpoint that there is or was, by name. @param asking the principal whose turn it takes */
+  async list(asking: string): Promise<WebhookDto[]> {
+    const { store } = this.webhooks
+    return this.work.readsOf(asking).read(async (transaction) => {
+      const items: WebhookDto[] = []
+      for (const row of await store.all(transaction)) items.push(await this.shown(transaction, row))
+      return items
+    })
+  }
+
+  /** Sends a message that tells of nothing, once and now. */
+  async test(name: string): Promise<TestedDto> {
+    await this.active(name)
+    const endpoint = this.webhooks.roster.mine.get(name)
+    if (endpoint === undefined) throw new Unavailable('webhook_elsewhere')
+    const now = this.clock.now()
+    const timestamp = formatInstant(now)
+    const body = JSON.stringify({ type: 'webhook.test', timestamp, data: { webhook: name } })
+    const { status, error, ms } = await send(endpoint, { id: uuidV7(now), body }, now, new AbortController().signal)
+    return { status, error, ms }
+  }
+
+  /** Ends a disablement; what happens from now on is delivered. */
+  async enable(name: string): Promise<WebhookDto> {
+    const { store, roster } = this.webhooks
+    if ((await this.found(name)).state === 'disabled') {
+      await roster.removeLeftOvers(name)
+      // What was committed before is not what happens from now on.
+      for (const feed of this.feeds.all.values()) await feed.number()
+    }
+    const shown = await this.work.write(async (transaction) => {
+      const row = await store.one(transaction, name, true)
+      if (row === undefined) throw notFound(name)
+      if (row.state === 'removed') throw disabled(row)
+      if (row.state === 'disabled') {
+        row.state = 'active'
+        row.progress = await roster.present(transaction)
+        await store.save(transaction, row)
+      }
+      return this.shown(transaction, row)
+    })
+    this.webhooks.wake()
+    return shown
+  }
+
+  /** Has the events of a period sent again. @returns how many */
+  async replay(name: string, dto: ReplayDto): Promise<number> {
+    const { store, roster } = this.webhooks
+    const endpoint = await this.wanted(name)
+    const from = parseInstant(dto.from) ?? 0
+    const before = dto.to === undefined ? MAX_INSTANT : (parseInstant(dto.to) ?? 0)
+    for (const feed of this.feeds.all.values()) await feed.number()
+    const events = await this.work.write(async (transaction) => {
+      const row = await store.one(transaction, name, true)
+      if (row === undefined) throw notFound(name)
+      if (row.state !== 'active') throw disabled(row)
+      const progress = progressOf(row)
+      let count = 0
+      for (const channel of endpoint.channels) {
+        const feed = this.feeds.all.get(channel)
+        if (feed === undefined || from >= before) continue
+        const found = await feed.period(transaction, endpoint.types, from, before)
+        if (found.count === 0) continue
+        if (progress.replays.length >= MAX_REPLAYS) throw new Unavailable('webhook_replays')
+        count += found.count
+        progress.replays.push({ channel, after: found.first - 1, to: found.last, from, before, left: found.count })
+      }
+      row.waiting += count
+      row.progress = JSON.stringify(progress)
+      await store.save(transaction, row)
+      return count
+    })
+    if (roster.mine.has(name)) this.webhooks.wake()
+    return events
+  }
+
+  private async found(name: string): Promise<WebhookRow> {
+    const row = await this.work.read((transaction) => this.webhooks.store.one(transaction, name))
+    // The store may take a name in another case for the same.
+    if (row?.name !== name) throw notFound(name)
+    return row
+  }
+
+  private async active(name: string): Promise<void> {
+    const row = await this.found(name)
+    if (row.state !== 'active') throw disabled(row)
+  }
+
+  /** An active endpoint as this instance's file has it. */
+  private async wanted(name: string): Promise<WebhookEndpoint> {
+    await this.active(name)
+    const endpoint = this.webhooks.roster.mine.get(name)
+    if (endpoint === undefined) throw new Unavailable('webhook_elsewhere')
+    return endpoint
+  }
+
+  private async shown(transaction: Transaction, row: WebhookRow): Promise<WebhookDto> {
+    const endpoint = this.webhooks.roster.mine.get(row.name)
+    const oldest = row.state === 'active' ? await this.webhooks.store.oldest(transaction, row.name) : undefined
+    return {
+      name: row.name,
+      url: endpoint === undefined ? null : withoutSecrets(endpoint.url),
+      types: [...(endpoint?.types ?? [])],
+      channels: [...(endpoint?.channels ?? [])],
+      state: row.state,
+      delivered: row.delivered,
+      failed: row.failed,
+      waiting: row.waiting,
+      oldest_waiting_at: oldest === undefined ? null : formatInstant(oldest.at),
+      last_attempt:
+        row.attemptAt === null
+          ? null
+          : { at: formatInstant(row.attemptAt), status: row.attemptStatus, error: row.attemptError },
+    }
+  }
+}
+
+/** A URL without query, fragment and user, which may be secret. */
+function withoutSecrets(url: string): string {
+  const { origin, pathname } = new URL(url)
+  return origin + pathname
+}
+
+function notFound(name: string): ServiceError {
+  return new ServiceError('webhook_not_found', `There is no webhook ${JSON.stringify(name.slice(0, 64))}.`)
+}
+
+function disabled({ name, state }: WebhookRow): ServiceError {
+  return new ServiceError('webhook_disabled', `The webhook ${name} is ${state}.`)
+}

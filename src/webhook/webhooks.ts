@@ -1,0 +1,157 @@
+import { type BeforeApplicationShutdown, Inject, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common'
+import type { Registry } from 'prom-client'
+import { DataSource } from 'typeorm'
+import { EventFeeds } from '../channel-api/event-feeds.js'
+import { Clock } from '../clock/clock.js'
+import { Config } from '../config/config.js'
+import { WatchedFile } from '../config/watched-file.js'
+import { parseWebhooksFile, type WebhookEndpoint, WEBHOOKS_FILE } from '../config/webhook-endpoints.js'
+import { UnitOfWork } from '../database/unit-of-work.js'
+import { METRICS_REGISTRY } from '../metrics/metrics.js'
+import { Delivery, type DeliveryParts } from './delivery.js'
+import { Roster } from './roster.js'
+import { WebhookMetrics } from './webhook.metrics.js'
+import { WebhookStore } from './webhook-store.js'
+
+/** Between two turns of each delivery, where nothing wakes it, in milliseconds. */
+const EVERY_MS = 1_000
+/** Between two words of this instance about which endpoints it knows, in turns. */
+const ANNOUNCE_EVERY = 15
+
+/**
+ * Sends events to the endpoints of WEBHOOKS_FILE, in the background. Each endpoint has a delivery of its own, which
+ * waits for nobody else's; no request waits for any.
+ */
+@Injectable()
+export class Webhooks implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  private readonly logger = new Logger('Webhooks')
+  readonly store: WebhookStore
+  readonly roster: Roster
+  /** The file of endpoints. */
+  readonly file: WatchedFile<readonly WebhookEndpoint[]>
+  private readonly parts: DeliveryParts
+  private readonly metrics: WebhookMetrics
+  private readonly deliveries = new Map<string, Delivery>()
+  private timer: NodeJS.Timeout | undefined
+  private turnsSince = 0
+  private announcing: Promise<void> | undefined
+  private stopped = false
+  private told = true
+
+  constructor(
+    config: Config,
+    dataSource: DataSource,
+    private readonly work: UnitOfWork,
+    clock: Clock,
+    private readonly feeds: EventFeeds,
+    @Inject(METRICS_REGISTRY) registry: Registry,
+  ) {
+    this.store = new WebhookStore(dataSource)
+    this.roster = new Roster(this.store, feeds, work, clock, config.webhooks)
+    this.metrics = new WebhookMetrics(registry, clock)
+    this.parts = {
+      store: this.store,
+      roster: this.roster,
+      feeds,
+      work,
+      clock,
+      counted: (endpoint, result) => this.metrics.count(endpoint, result),
+      random: Math.random,
+    }
+    this.file = new WatchedFile({
+      logName: 'Webhooks',
+      setting: WEBHOOKS_FILE,
+      path: config.webhooksFile,
+      kept: 'the endpoints from before stay in force',
+      parse: parseWebhooksFile,
+      take: (endpoints) => {
+        const differs = this.roster.replace(endpoints)
+        if (differs) this.announceSoon()
+        return { differs, told: `${endpoints.length} endpoints` }
+      },
+    })
+  }
+
+  async onApplicationBootstrap(): Promise<void> {
+    // From the first request on it is known who is to be told.
+    await this.announce()
+    this.file.start()
+    for (const feed of this.feeds.all.values()) feed.onNumbered(() => this.wake())
+    this.timer = setInterval(() => this.tick(), EVERY_MS).unref()
+  }
+
+  async beforeApplicationShutdown(): Promise<void> {
+    this.stopped = true
+    clearInterval(this.timer)
+    await this.file.stop()
+    await this.announcing
+    await Promise.all([...this.deliveries.values()].map(async (delivery) => delivery.stop()))
+    if (this.work.reach === 'all') await this.roster.leave().catch(() => undefined)
+  }
+
+  /** Tells the other instances which endpoints are known here, and begins to deliver to new ones. Never rejects. */
+  async announce(): Promise<void> {
+    this.announcing ??= this.announceOnce().finally(() => {
+      this.announcing = undefined
+    })
+    await this.announcing
+  }
+
+  /** Has every delivery look for what it has to do. */
+  wake(): void {
+    for (const delivery of this.deliveries.values()) delivery.wake().catch((error: unknown) => this.tell(error))
+  }
+
+  private tick(): void {
+    // Known, told once and watched by others.
+    if (this.stopped || this.work.reach !== 'all') return
+    this.turnsSince += 1
+    if (this.turnsSince >= ANNOUNCE_EVERY) void this.announce()
+    this.wake()
+  }
+
+  /** After the announcement that is being made, which may have read the file as it was before. */
+  private announceSoon(): void {
+    const before = this.announcing ?? Promise.resolve()
+    void before.then(async () => this.announce())
+  }
+
+  private async announceOnce(): Promise<void> {
+    if (this.stopped || this.work.reach !== 'all') return
+    this.turnsSince = 0
+    try {
+      await this.roster.announce()
+      await this.measure()
+      this.told = true
+    } catch (error) {
+      this.tell(error)
+      // Sooner than usual.
+      this.turnsSince = ANNOUNCE_EVERY - 2
+    }
+    for (const name of this.roster.mine.keys())
+      if (!this.deliveries.has(name)) this.deliveries.set(name, new Delivery(name, this.parts))
+    for (const [name, delivery] of this.deliveries) {
+      if (this.roster.mine.has(name)) continue
+      this.deliveries.delete(name)
+      void delivery.stop()
+    }
+    this.wake()
+  }
+
+  private async measure(): Promise<void> {
+    const { store } = this
+    await this.work.read(async (transaction) => {
+      const rows = await store.all(transaction)
+      for (const row of rows) {
+        const oldest = row.state === 'active' ? await store.oldest(transaction, row.name) : undefined
+        this.metrics.show(row, oldest?.at)
+      }
+      this.metrics.forgetOthers(rows.map(({ name }) => name))
+    })
+  }
+
+  private tell(error: unknown): void {
+    if (this.told) this.logger.warn(`webhooks wait, trying again: ${String(error)}`)
+    this.told = false
+  }
+}

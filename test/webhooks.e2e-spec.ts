@@ -1,0 +1,356 @@
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals'
+import { Webhook } from 'standardwebhooks'
+import { Webhooks } from '../src/webhook/webhooks.js'
+import { TestApp } from './support/app.js'
+import { TestClock } from './support/clock.js'
+import { type Body, bodyOf, brokenFields, fresh, refusal, stopSweepers } from './support/quota-api.js'
+import { Receiver, type Received, status } from './support/receiver.js'
+import { onEveryStore, type Store } from './support/store.js'
+
+const secret = (): string => `whsec_${randomBytes(32).toString('base64')}`
+const PATIENCE_MS = 8_000
+
+onEveryStore('webhooks', (kind) => {
+  let store: Store
+  let app: TestApp
+  let receiver: Receiver
+  let folder: string
+  let path: string
+  /** The endpoints in the file. */
+  let endpoints: { name: string; url: string; secrets: string[]; types?: string[]; channels?: string[] }[]
+  let lastName = 0
+
+  const webhooks = () => app.app.get(Webhooks)
+  const take = async (): Promise<void> => {
+    await writeFile(path, JSON.stringify(endpoints))
+    await webhooks().file.readAgain()
+    await webhooks().announce()
+    await webhooks().announce()
+  }
+  /** Adds an endpoint, which begins with what happens now. */
+  const endpoint = async (more: object = {}): Promise<{ name: string; at: string; secrets: string[] }> => {
+    lastName += 1
+    const name = `hook-${lastName}`
+    const made = { name, url: receiver.url(`/${name}?token=hush`), secrets: [secret()], ...more }
+    endpoints.push(made)
+    await take()
+    return { name, at: `/${name}?token=hush`, secrets: made.secrets }
+  }
+  const all = async (): Promise<Body[]> => bodyOf(200, await app.get('/api/v1/webhooks')).items
+  const shown = async (name: string): Promise<Body> => (await all()).find((one) => one.name === name)
+  const does = async (name: string, verb: string, body?: object) => app.post(`/api/v1/webhooks/${name}/${verb}`, body)
+  const until = async <T>(what: string, look: () => Promise<T | undefined | false>): Promise<T> => {
+    const end = performance.now() + PATIENCE_MS
+    for (;;) {
+      const found = await look()
+      if (found !== undefined && found !== false) return found
+      if (performance.now() > end) throw new Error(`not within ${PATIENCE_MS} ms: ${what}`)
+      await sleep(20)
+    }
+  }
+  const come = async (at: string, count: number): Promise<Received[]> =>
+    until(
+      `${count} messages at ${at}, not ${receiver.of(at).length}`,
+      async () => receiver.of(at).length >= count && receiver.of(at),
+    )
+  const settled = async (name: string, what: object): Promise<Body> =>
+    until(`${name} ${JSON.stringify(what)}`, async () => {
+      const now = await shown(name)
+      return (
+        Object.entries(what).every(([member, value]) => JSON.stringify(now[member]) === JSON.stringify(value)) && now
+      )
+    })
+  const happen = async (count = 1, quotas = '/api/v1/quotas', owner = 'account_id'): Promise<number[]> => {
+    const ids: number[] = []
+    for (let n = 0; n < count; n += 1) {
+      const quota = { [owner]: fresh(), quota_type: 1, total: 5, expire_at: '2030-01-01T00:00:00Z' }
+      ids.push(bodyOf(201, await app.post(quotas, quota)).id)
+    }
+    return ids
+  }
+
+  beforeAll(async () => {
+    store = await kind.open()
+    receiver = await Receiver.start()
+    folder = await mkdtemp(join(tmpdir(), 'quota-webhooks-'))
+    path = join(folder, 'webhooks.json')
+    await writeFile(path, '[]')
+    app = await TestApp.start(store, {
+      env: { WEBHOOKS_FILE: path },
+      clock: new TestClock(new Date().toISOString()),
+    })
+    await stopSweepers(app)
+  })
+
+  beforeEach(() => {
+    endpoints = []
+  })
+
+  afterAll(async () => {
+    await app.stop()
+    await receiver.stop()
+    await rm(folder, { recursive: true, force: true })
+    await store.drop()
+  })
+
+  it('delivers each event once, signed, with the body that its feed shows', async () => {
+    const { name, at, secrets } = await endpoint()
+    const ids = await happen(30)
+    const messages = await come(at, 30)
+    const events = bodyOf(200, await app.get('/api/v1/quotas/events?after=latest')).next_after as string
+    expect(events).toMatch(/^e\d+$/)
+    const told = messages.map(({ headers, body }) => {
+      const message = new Webhook(secrets[0] ?? '').verify(body, headers) as Body
+      expect(headers['webhook-id']).toBe(message.data.id)
+      expect(Object.keys(message)).toEqual(['type', 'timestamp', 'data'])
+      expect([message.type, message.timestamp]).toEqual([message.data.type, message.data.at])
+      return message.data
+    })
+    expect(told.map(({ quota_id: id }) => id).sort((a, b) => a - b)).toEqual(ids)
+    for (const event of told.slice(0, 3)) {
+      const [found] = bodyOf(200, await app.get(`/api/v1/quotas/events?quota_id=${event.quota_id}`)).items
+      expect(event).toEqual(found)
+    }
+    const item = await settled(name, { delivered: 30, waiting: 0 })
+    expect(item).toEqual({
+      name,
+      url: receiver.url(`/${name}`),
+      types: expect.arrayContaining(['quota.created']),
+      channels: ['mail', 'sms'],
+      state: 'active',
+      delivered: 30,
+      failed: 0,
+      waiting: 0,
+      oldest_waiting_at: null,
+      last_attempt: { at: expect.any(String), status: 204, error: null },
+    })
+    expect(receiver.of(at)).toHaveLength(30)
+  })
+
+  it('sends a test message, whose answer is told', async () => {
+    const { name, at, secrets } = await endpoint()
+    expect(bodyOf(200, await does(name, 'test'))).toEqual({ status: 204, error: null, ms: expect.any(Number) })
+    const [message] = receiver.of(at)
+    expect(new Webhook(secrets[0] ?? '').verify(message?.body ?? '', message?.headers ?? {})).toMatchObject({
+      type: 'webhook.test',
+    })
+    receiver.answers.set(at, status(500))
+    expect(bodyOf(200, await does(name, 'test'))).toMatchObject({ status: 500, error: 'answered 500' })
+    expect(await shown(name)).toMatchObject({ delivered: 0, failed: 0, last_attempt: null })
+    for (const verb of ['test', 'enable'])
+      expect(refusal(await does('nobody', verb))).toEqual([404, 'webhook_not_found'])
+    expect(refusal(await does('nobody', 'replay', { from: app.clock.after(0) }))).toEqual([404, 'webhook_not_found'])
+    expect((await app.get('/api/v1/webhooks', { as: 'service' })).status).toBe(403)
+    expect((await app.get('/api/v1/webhooks', { as: 'sms-admin' })).status).toBe(403)
+  })
+
+  it('signs with both secrets while one is changed for another', async () => {
+    const { at, secrets } = await endpoint()
+    const [old = ''] = secrets
+    const next = secret()
+    await happen()
+    const [before] = await come(at, 1)
+    expect(new Webhook(old).verify(before?.body ?? '', before?.headers ?? {})).toBeDefined()
+    for (const hook of endpoints) hook.secrets = [next, old]
+    await take()
+    await happen()
+    const [, both] = await come(at, 2)
+    for (const one of [old, next]) expect(new Webhook(one).verify(both?.body ?? '', both?.headers ?? {})).toBeDefined()
+    for (const hook of endpoints) hook.secrets = [next]
+    await take()
+    await happen()
+    const [, , after] = await come(at, 3)
+    expect(new Webhook(next).verify(after?.body ?? '', after?.headers ?? {})).toBeDefined()
+    expect(() => new Webhook(old).verify(after?.body ?? '', after?.headers ?? {})).toThrow()
+  })
+
+  it('delivers only the types and channels that are wanted, and begins with what happens from then on', async () => {
+    await happen()
+    const mail = await endpoint({ channels: ['mail'] })
+    const updates = await endpoint({ types: ['quota.updated'], channels: ['sms'] })
+    const [id] = await happen(1, '/api/sms/admin/quota', 'user_id')
+    await app.put(`/api/sms/admin/quota/${id}`, { total: 6 })
+    const [kept] = await happen()
+    await settled(mail.name, { delivered: 1 })
+    await settled(updates.name, { delivered: 1 })
+    expect(receiver.of(mail.at).map(({ body }) => JSON.parse(body).data.quota_id)).toEqual([kept])
+    expect(receiver.of(updates.at).map(({ body }) => JSON.parse(body).type)).toEqual(['quota.updated'])
+  })
+
+  it.each<[string, (at: string) => void, number | null, RegExp]>([
+    ['500', (at) => receiver.answers.set(at, status(500)), 500, /answered 500/],
+    [
+      'a redirect',
+      (at) => receiver.answers.set(at, status(302, { Location: receiver.url('/elsewhere') })),
+      302,
+      /answered 302/,
+    ],
+    ['a reset', (at) => receiver.answers.set(at, (response) => response.socket?.destroy()), null, /\w/],
+  ])('tries again after %s, with the same id and bytes', async (_what, break_, code, error) => {
+    const { name, at } = await endpoint()
+    break_(at)
+    await happen()
+    const failed = await until('a failed attempt', async () => {
+      const { last_attempt: attempt, waiting } = await shown(name)
+      return attempt !== null && { attempt, waiting }
+    })
+    expect(failed).toMatchObject({ attempt: { status: code, error: expect.stringMatching(error) }, waiting: 1 })
+    receiver.answers.delete(at)
+    webhooks().wake()
+    await sleep(50)
+    expect(receiver.of(at)).toHaveLength(1)
+    app.clock.pass(6)
+    await settled(name, { delivered: 1, waiting: 0, failed: 0 })
+    const [first, second] = receiver.of(at)
+    expect(second?.body).toBe(first?.body)
+    expect(second?.headers['webhook-id']).toBe(first?.headers['webhook-id'])
+    expect(receiver.of('/elsewhere')).toEqual([])
+  })
+
+  it('holds up no event for one that hangs, nor any request, and takes a stream without an end for received', async () => {
+    const { name, at } = await endpoint()
+    let hanging = 0
+    receiver.answers.set(at, (response) => {
+      hanging += 1
+      if (hanging > 1) response.writeHead(200).end()
+    })
+    const stream = await endpoint()
+    receiver.answers.set(stream.at, (response) => {
+      response.writeHead(200)
+      const timer = setInterval(() => response.write('x'.repeat(10_000)), 5)
+      response.on('close', () => clearInterval(timer))
+    })
+    await happen(5)
+    await settled(name, { delivered: 4, waiting: 1 })
+    await settled(stream.name, { delivered: 5 })
+  })
+
+  it('honours Retry-After, and gives up after the tenth attempt', async () => {
+    const { name, at } = await endpoint()
+    receiver.answers.set(at, status(503, { 'Retry-After': '3600' }))
+    await happen()
+    await until('the first attempt', async () => (await shown(name)).last_attempt !== null)
+    app.clock.pass(3_500)
+    webhooks().wake()
+    await sleep(50)
+    expect(receiver.of(at)).toHaveLength(1)
+    app.clock.pass(200)
+    await come(at, 2)
+    receiver.answers.set(at, status(503))
+    for (let attempts = 3; attempts <= 10; attempts += 1) {
+      await until(
+        'the attempt to be written down',
+        async () => (await shown(name)).last_attempt.at === app.clock.after(0),
+      )
+      app.clock.pass(27 * 3_600)
+      webhooks().wake()
+      await come(at, attempts)
+    }
+    await settled(name, { failed: 1, waiting: 0, delivered: 0 })
+    expect(new Set(receiver.of(at).map(({ body }) => body)).size).toBe(1)
+  })
+
+  it('tries the oldest alone after twenty failures in a row, until one is received', async () => {
+    const { name, at } = await endpoint()
+    receiver.answers.set(at, status(500))
+    await happen(30)
+    await come(at, 20)
+    await settled(name, { waiting: 30 })
+    app.clock.pass(6)
+    webhooks().wake()
+    const messages = await come(at, 21)
+    await sleep(100)
+    expect(receiver.of(at)).toHaveLength(21)
+    expect(messages[20]?.body).toBe(messages[0]?.body)
+    receiver.answers.delete(at)
+    app.clock.pass(400)
+    webhooks().wake()
+    await settled(name, { delivered: 30, waiting: 0 })
+    expect(new Set(receiver.of(at).map(({ headers }) => headers['webhook-id'])).size).toBe(30)
+  })
+
+  it('is disabled by 410, enabled by hand, and filled up by a replay', async () => {
+    const { name, at } = await endpoint()
+    const from = app.clock.after(0)
+    receiver.answers.set(at, status(410))
+    await happen(1)
+    await settled(name, { state: 'disabled', failed: 1, waiting: 0 })
+    await happen(2)
+    receiver.answers.delete(at)
+    for (const verb of ['test', 'replay'])
+      expect(refusal(await does(name, verb, verb === 'replay' ? { from } : undefined))).toEqual([
+        409,
+        'webhook_disabled',
+      ])
+    const enabled = bodyOf(200, await does(name, 'enable'))
+    expect(enabled).toMatchObject({ name, state: 'active', waiting: 0 })
+    await happen(1)
+    await settled(name, { delivered: 1 })
+    app.clock.pass(1)
+    expect(bodyOf(202, await does(name, 'replay', { from, to: app.clock.after(0) }))).toEqual({ events: 4 })
+    await settled(name, { delivered: 5, waiting: 0 })
+    expect(bodyOf(202, await does(name, 'replay', { from, to: from }))).toEqual({ events: 0 })
+    expect(Object.keys(brokenFields(await does(name, 'replay', {})))).toEqual(['from'])
+    expect(Object.keys(brokenFields(await does(name, 'replay', { from, to: '2001-01-01T00:00:00Z' })))).toEqual([
+      'from',
+    ])
+  })
+
+  it('keeps the endpoints from before where the file is broken or half written', async () => {
+    const { name, at } = await endpoint()
+    for (const text of ['', '[{"name":', '{}', JSON.stringify([{ ...endpoints[0], url: 'http://example.com' }])]) {
+      await writeFile(path, text)
+      await webhooks().file.readAgain()
+      expect(webhooks().file.stale).toBe(true)
+    }
+    await happen()
+    await come(at, 1)
+    await take()
+    expect(webhooks().file.stale).toBe(false)
+    await settled(name, { delivered: 1, state: 'active' })
+  })
+
+  it('is removed where no file names it any more, and begins anew where one does again', async () => {
+    const { name, at } = await endpoint()
+    receiver.answers.set(at, status(500))
+    await happen(1)
+    await until('the first attempt', async () => (await shown(name)).last_attempt !== null)
+    const gone = endpoints
+    endpoints = []
+    await take()
+    expect(await shown(name)).toMatchObject({
+      state: 'removed',
+      failed: 1,
+      waiting: 0,
+      url: null,
+      types: [],
+      channels: [],
+    })
+    expect(refusal(await does(name, 'enable'))).toEqual([409, 'webhook_disabled'])
+    expect(refusal(await does(name, 'test'))).toEqual([409, 'webhook_disabled'])
+    await happen(1)
+    receiver.answers.delete(at)
+    endpoints = gone
+    await take()
+    const [id] = await happen(1)
+    await settled(name, { delivered: 1, state: 'active', waiting: 0 })
+    expect(JSON.parse(receiver.of(at).at(-1)?.body ?? '').data.quota_id).toBe(id)
+    expect(receiver.of(at)).toHaveLength(2)
+  })
+
+  it('is measured', async () => {
+    const { name } = await endpoint()
+    await happen()
+    await settled(name, { delivered: 1 })
+    await webhooks().announce()
+    const { text } = await app.get('/metrics')
+    expect(text).toContain(`quota_webhook_deliveries_total{endpoint="${name}",result="delivered"} 1`)
+    expect(text).toContain(`quota_webhook_oldest_waiting_seconds{endpoint="${name}"} 0`)
+    expect(text).toContain(`quota_webhook_disabled{endpoint="${name}"} 0`)
+  })
+})
