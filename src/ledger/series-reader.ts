@@ -6,6 +6,7 @@ import { Unavailable } from '../error/service-error.js'
 import { formatInstant, type Instant } from '../quota/instant.js'
 import type { Channel } from './channel.js'
 import type { QuotaRow } from './quota.entity.js'
+import { OBSERVED } from './refusal.entity.js'
 import { SharedReads } from './shared-reads.js'
 import { LedgerStore } from './store.js'
 import type { LedgerOf } from './usage-reader.js'
@@ -169,7 +170,7 @@ export class SeriesReader<Q extends QuotaRow> {
     const refusals =
       `SELECT ${hour}, 0, 0, SUM(${refusal.column('requested')}), SUM(${refusal.column('count')}) ` +
       `FROM ${refusal.readBy(transaction.dialect, ['ownerId', 'hour'])} ` +
-      `WHERE ${refusal.column('ownerId')} = ? AND ${hour} >= ? AND ${hour} < ? GROUP BY ${hour}`
+      `WHERE ${refusal.column('ownerId')} = ? AND ${hour} >= ? AND ${hour} < ? AND ${refusal.column('code')} <> '${OBSERVED}' GROUP BY ${hour}`
     const rows = await transaction.rows(`${totals} UNION ALL ${refusals}`, [
       ownerId,
       step,
