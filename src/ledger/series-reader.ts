@@ -6,6 +6,7 @@ import { Unavailable } from '../error/service-error.js'
 import { formatInstant, type Instant } from '../quota/instant.js'
 import type { Channel } from './channel.js'
 import type { QuotaRow } from './quota.entity.js'
+import { OBSERVED } from './refusal.entity.js'
 import { SharedReads } from './shared-reads.js'
 import { LedgerStore } from './store.js'
 import type { LedgerOf } from './usage-reader.js'
@@ -135,7 +136,7 @@ export class SeriesReader<Q extends QuotaRow> {
         const { foldedTo: now } = await this.totals.rows.state(transaction)
         if (now !== foldedTo) return undefined
         const since = rest
-          .filter((posting) => quotaId === undefined || posting.quotaId === quotaId)
+          .filter((posting) => (quotaId === undefined ? !posting.byCap : posting.quotaId === quotaId))
           .map(({ at, charged, refunded }): [Instant, Sums] => [
             beginningOf(step, at),
             { charged, refunded, refused: 0, refusals: 0 },
@@ -152,14 +153,18 @@ export class SeriesReader<Q extends QuotaRow> {
     transaction: Transaction,
     { ownerId, quotaId, step, from, end }: Question,
   ): Promise<[Instant, Sums][]> {
-    const { usageTotal, refusal } = this.store
+    const { usageTotal, refusal, quota } = this.store
     const column = (property: 'ownerId' | 'step' | 'beganAt' | 'quotaId' | keyof Sums): string =>
       usageTotal.column(property)
+    // What an owner took counts once, whatever caps counted of it.
+    const paid =
+      `${column('quotaId')} NOT IN (SELECT ${quota.column('id')} FROM ${quota.table} ` +
+      `WHERE ${quota.column('ownerId')} = ? AND ${quota.column('cap')} IS NOT NULL)`
     const totals =
       `SELECT ${column('beganAt')} AS began_at, SUM(${column('charged')}) AS charged, SUM(${column('refunded')}) AS refunded, ` +
       `SUM(${column('refused')}) AS refused, SUM(${column('refusals')}) AS refusals FROM ${usageTotal.readByKey(transaction.dialect)} ` +
-      `WHERE ${column('ownerId')} = ? AND ${column('step')} = ? AND ${column('beganAt')} >= ? AND ${column('beganAt')} < ?` +
-      `${quotaId === undefined ? '' : ` AND ${column('quotaId')} = ?`} GROUP BY ${column('beganAt')}`
+      `WHERE ${column('ownerId')} = ? AND ${column('step')} = ? AND ${column('beganAt')} >= ? AND ${column('beganAt')} < ? ` +
+      `AND ${quotaId === undefined ? paid : `${column('quotaId')} = ?`} GROUP BY ${column('beganAt')}`
     const bounds = [usageTotal.bind('beganAt', from), usageTotal.bind('beganAt', end)]
     if (quotaId !== undefined) {
       const rows = await transaction.rows(totals, [ownerId, step, ...bounds, quotaId])
@@ -169,11 +174,12 @@ export class SeriesReader<Q extends QuotaRow> {
     const refusals =
       `SELECT ${hour}, 0, 0, SUM(${refusal.column('requested')}), SUM(${refusal.column('count')}) ` +
       `FROM ${refusal.readBy(transaction.dialect, ['ownerId', 'hour'])} ` +
-      `WHERE ${refusal.column('ownerId')} = ? AND ${hour} >= ? AND ${hour} < ? GROUP BY ${hour}`
+      `WHERE ${refusal.column('ownerId')} = ? AND ${hour} >= ? AND ${hour} < ? AND ${refusal.column('code')} <> '${OBSERVED}' GROUP BY ${hour}`
     const rows = await transaction.rows(`${totals} UNION ALL ${refusals}`, [
       ownerId,
       step,
       ...bounds,
+      ownerId,
       ownerId,
       refusal.bind('hour', from),
       refusal.bind('hour', end),
