@@ -5,7 +5,7 @@ import { BEARER_SCHEME } from './auth/access.decorator.js'
 import { type AccessRule, admits, leaves, neededFor, rolesOf } from './auth/access-rule.js'
 import { type ErrorCode, ServiceError, Unavailable, validationFailed } from './error/service-error.js'
 import { EXAMPLE_UUID } from './http/example.js'
-import { FieldErrorDto, RefusingQuotaDto } from './http/problem.dto.js'
+import { CapDto, FieldErrorDto, RefusingQuotaDto } from './http/problem.dto.js'
 import { ERROR_CODES, problemOf, PROBLEM_MEDIA_TYPE, statusOf, titleOf } from './http/problem.js'
 import { describeProblem, problemSchema, problemSchemaName } from './http/problem.schema.js'
 import { type Route, RouteTable } from './http/route-table.js'
@@ -72,7 +72,7 @@ export function buildDocument(app: INestApplication, version: string): OpenAPIOb
   for (const [name, description] of TAGS) builder.addTag(name, description)
   const document = SwaggerModule.createDocument(app, builder.build(), {
     operationIdFactory: (controller, method) => operationId(controller, method),
-    extraModels: [FieldErrorDto, RefusingQuotaDto],
+    extraModels: [CapDto, FieldErrorDto, RefusingQuotaDto],
   })
   const routes = new RouteTable(controllersOf(app)).routes
   for (const [path, item] of Object.entries(document.paths)) {

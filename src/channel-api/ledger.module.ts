@@ -5,6 +5,7 @@ import { Clock } from '../clock/clock.js'
 import { Config } from '../config/config.js'
 import { hasRun } from '../database/migrate.js'
 import { WritePlainConsumes1795400000001 } from '../database/migrations/1795400000001-write-plain-consumes.js'
+import { WriteCaps1795830000001 } from '../database/migrations/1795830000001-write-caps.js'
 import { UnitOfWork } from '../database/unit-of-work.js'
 import { ChangeReader } from '../ledger/change-reader.js'
 import type { Channel } from '../ledger/channel.js'
@@ -75,6 +76,10 @@ function engineOf<Q extends QuotaRow>(channel: Channel<Q>): FactoryProvider[] {
           queueLimit: config.queueLimit,
           callerQueueLimit: config.principalQueueLimit,
           plainConsumes: await hasRun(dataSource, WritePlainConsumes1795400000001),
+          mayMakeCaps: async () =>
+            hasRun(dataSource, WriteCaps1795830000001, async (sql, values) =>
+              work.read((transaction) => transaction.rows(sql, values)),
+            ),
         })
         measureLedger(registry, ledger, usage)
         ledger.engine.tracer = tracer?.batchesOf(channel.name)

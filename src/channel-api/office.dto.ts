@@ -160,7 +160,7 @@ export abstract class RefusalsFields {
 
 /** What both channels show of who was refused most; each adds the owner. */
 export abstract class TopRefusalFields {
-  /** Why. */
+  /** Why. `quota_observed`: what was taken although an observe cap would have refused it. */
   @ResponseChoice(REFUSAL_CODES)
   code!: RefusalCode
 

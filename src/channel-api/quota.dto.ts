@@ -12,6 +12,7 @@ import {
   ResponseThresholds,
 } from '../http/field.decorator.js'
 import { CursorPageQuery } from '../http/page.dto.js'
+import { CapDto } from '../http/problem.dto.js'
 import type { QuotaFilter } from '../ledger/list-sources.js'
 import type { QuotaRow } from '../ledger/quota.entity.js'
 import { CHANGE_ACTIONS, type ChangeAction } from '../ledger/change.entity.js'
@@ -166,9 +167,20 @@ export abstract class SummaryFields {
   @ResponseInteger({ example: 1475 })
   remaining!: number
 
-  /** How many quotas are active. */
+  /** How many quotas are active that pay. */
   @ResponseInteger({ max: 200, example: 2 })
   quota_count!: number
+
+  /** What one consume could take now: `remaining`, bounded by what remains of each enforce cap; 0 without an active payer. */
+  @ResponseInteger({ example: 1475 })
+  available!: number
+}
+
+/** What both channels show in a summary of one owner; each adds the owner. */
+export abstract class OwnSummaryFields extends SummaryFields {
+  /** The active caps, ids ascending. */
+  @ResponseObject(() => CapDto, { isArray: true, example: [] })
+  caps!: CapDto[]
 }
 
 /** The envelope of a list; each list adds its items. */

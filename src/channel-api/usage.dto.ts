@@ -12,6 +12,7 @@ import {
   ResponseChoice,
   ResponseFlag,
   ResponseId,
+  ResponseIds,
   ResponseInstant,
   ResponseInteger,
   ResponseObject,
@@ -19,6 +20,7 @@ import {
   ResponseText,
 } from '../http/field.decorator.js'
 import { statusOf } from '../http/problem.js'
+import { CapDto } from '../http/problem.dto.js'
 import { problemSchema } from '../http/problem.schema.js'
 import { OPERATION_ACTS, type OperationAct } from '../ledger/act.entity.js'
 import {
@@ -106,7 +108,7 @@ const MADE_BY = 'true'
  * caller goes with it.
  */
 export abstract class LedgerFields {
-  /** Only operations that this quota paid a part of; a deleted quota's too. */
+  /** Only operations that this quota paid a part of, or that this cap counted; a deleted one's too. */
   @IntegerField({ optional: true, min: 1, max: Number.MAX_SAFE_INTEGER, example: 12 })
   quota_id?: number
 
@@ -248,7 +250,15 @@ export abstract class OperationFields {
   @ResponseObject(() => AllocationDto, { isArray: true })
   allocations!: AllocationDto[]
 
-  /** What the owner had left right after the operation's last act. */
+  /** The caps that counted it, with its whole amount, ids ascending; absent where there were none. */
+  @ResponseIds({ optional: true })
+  caps?: number[]
+
+  /** The observe caps among them that would have refused it; in the first answer and its replays alone, absent where there were none. */
+  @ResponseIds({ optional: true, example: [10] })
+  would_refuse?: number[]
+
+  /** What the owner could take in one consume right after the operation's last act. */
   @ResponseInteger({ example: 970 })
   owner_remaining!: number
 
@@ -274,7 +284,7 @@ export class MadeByDto {
 
 /** Would an amount fit now? */
 export class CheckDto {
-  /** Whether the owner's active quotas could pay it together at this moment. */
+  /** Whether the owner's active quotas could pay it together, and its caps let it pass, at this moment. */
   @ResponseFlag()
   allowed!: boolean
 
@@ -282,13 +292,21 @@ export class CheckDto {
   @ResponseInteger({ ...amount, min: 1, example: 5 })
   requested!: number
 
-  /** What the owner has left. */
+  /** What one consume could take: `payable`, bounded by what remains of each enforce cap; 0 without an active payer. */
   @ResponseInteger({ example: 975 })
   remaining!: number
 
-  /** The earliest reset from which the amount could fit if nobody else took anything; null where allowed or where there is none. */
+  /** What the quotas that pay could pay together. */
+  @ResponseInteger({ example: 975 })
+  payable!: number
+
+  /** The earliest instant from which payers and caps would let it pass if nobody else took anything; null where allowed or where there is none. */
   @ResponseInstant({ nullable: true, example: null })
   refills_at!: string | null
+
+  /** The enforce caps that cannot take it, ids ascending; none where it is allowed. */
+  @ResponseObject(() => CapDto, { isArray: true, example: [] })
+  caps!: CapDto[]
 }
 
 /** Where a page of the ledger ends. */

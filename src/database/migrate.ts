@@ -204,11 +204,14 @@ function isFinishing(name: string): boolean {
 }
 
 /** Has the database this migration? */
-export async function hasRun(dataSource: DataSource, migration: { readonly name: string }): Promise<boolean> {
-  const rows: unknown[] = await dataSource.query(
-    `SELECT 1 FROM \`${String(dataSource.options.migrationsTableName)}\` WHERE name = ?`,
-    [migration.name],
-  )
+export async function hasRun(
+  dataSource: DataSource,
+  migration: { readonly name: string },
+  query = async (sql: string, values: string[]): Promise<unknown[]> => dataSource.query(sql, values),
+): Promise<boolean> {
+  const rows = await query(`SELECT 1 FROM \`${String(dataSource.options.migrationsTableName)}\` WHERE name = ?`, [
+    migration.name,
+  ])
   return rows.length > 0
 }
 

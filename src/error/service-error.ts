@@ -46,6 +46,8 @@ export type UnavailableReason =
   | 'caller_gone'
   /** Somebody else's transaction keeps the owner locked. */
   | 'owner_locked'
+  /** An upgrade is not finished (`npm run migrate -- --finish`), and what was asked for has to wait until it is. */
+  | 'upgrading'
   /** The totals that a series is read from are behind. */
   | 'totals_behind'
   /** Work waited too long for its turn at the database, behind others of the same principal. */
@@ -74,6 +76,7 @@ const UNAVAILABLE: Readonly<Record<UnavailableReason, string>> = {
   queue_full: `Too many requests are waiting. ${AGAIN}`,
   caller_gone: 'The request was broken off.',
   owner_locked: `Another transaction keeps this owner locked. ${AGAIN}`,
+  upgrading: 'Caps can be made once the upgrade of the service is finished: its operator runs `migrate -- --finish`.',
   totals_behind: 'The totals of usage are being made from the ledger. Try again later.',
   database_turn: `The request has waited too long for the database, behind others of this caller. ${AGAIN}`,
   provider_away: 'The identity provider cannot be reached, and the token names a key that is not known here.',

@@ -373,6 +373,12 @@ export function ResponseId(options: ResponseFieldOptions = {}): PropertyDecorato
   return ResponseInteger({ example: 7, ...options, min: 1, max: MAX_ID })
 }
 
+/** Identifiers in an answer. */
+export function ResponseIds(options: ResponseFieldOptions = {}): PropertyDecorator {
+  const items = { type: 'integer', minimum: 1, maximum: MAX_ID }
+  return shown({ type: 'array', items }, { example: [9, 10], ...options })
+}
+
 /** An instant in an answer: UTC with milliseconds. */
 export function ResponseInstant(options: ResponseFieldOptions = {}): PropertyDecorator {
   return shown({ type: 'string', format: 'date-time' }, { example: '2026-12-01T00:00:00.000Z', ...options })

@@ -1,7 +1,8 @@
 import { getSchemaPath } from '@nestjs/swagger'
 import type { ErrorCode } from '../error/service-error.js'
+import { MAX_LIVE_CAPS } from '../quota/cap.js'
 import { MAX_AMOUNT, MAX_LIVE_QUOTAS } from '../quota/quota.js'
-import { FieldErrorDto, RefusingQuotaDto } from './problem.dto.js'
+import { CapDto, FieldErrorDto, RefusingQuotaDto } from './problem.dto.js'
 import { statusOf, titleOf, typeOf } from './problem.js'
 
 /** A schema of the API document. */
@@ -30,12 +31,19 @@ function membersOf(code: ErrorCode): Record<string, Schema> {
     case 'quota_exceeded':
       return {
         requested: integer('Units asked for.', 1, MAX_AMOUNT),
-        remaining: integer('What the active quotas could pay together.', 0),
+        remaining: integer('What one consume could take: `payable`, bounded by what remains of each enforce cap.', 0),
+        payable: integer('What the quotas that pay could pay together.', 0),
         refills_at: {
           type: ['string', 'null'],
           format: 'date-time',
           description:
-            'The earliest reset from which the request could fit if nobody else took anything; null if none.',
+            'The earliest instant from which payers and caps would let the request pass if nobody else took anything; null if none.',
+        },
+        caps: {
+          type: 'array',
+          items: { $ref: getSchemaPath(CapDto) },
+          maxItems: MAX_LIVE_CAPS,
+          description: 'The enforce caps that cannot take it, by id; none where only the payers are short.',
         },
         quotas: {
           type: 'array',

@@ -3,7 +3,7 @@ import type DataLoader from 'dataloader'
 import type { DataSource } from 'typeorm'
 import type { Clock } from '../clock/clock.js'
 import type { Reads, Transaction, UnitOfWork } from '../database/unit-of-work.js'
-import { ServiceError } from '../error/service-error.js'
+import { ServiceError, Unavailable } from '../error/service-error.js'
 import type { Instant } from '../quota/instant.js'
 import type { NewSettings, SettingsPatch } from '../quota/settings.js'
 import { Callers } from './callers.js'
@@ -33,7 +33,12 @@ export interface Caller {
 export interface LedgerOptions extends EngineOptions {
   /** May plain consumes be written as one row? No instance of a version that cannot read it may run then. */
   readonly plainConsumes: boolean
+  /** May caps be made? Not as long as an instance may be there that would pay from them. */
+  readonly mayMakeCaps: () => Promise<boolean>
 }
+
+/** An operator has to finish the upgrade first. */
+const UPGRADE_RETRY_SECONDS = 60
 
 /** What is remembered of a hold. */
 interface Remembered {
@@ -62,13 +67,15 @@ export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, Befor
   private readonly ownerOfOperation: DataLoader<string, number | undefined>
   private readonly makerOfOperation: DataLoader<string, string | undefined>
   private readonly remembered = new Map<string, Remembered>()
+  /** Once so, for good. */
+  private capsMayBeMade = false
 
   constructor(
     readonly channel: Channel<Q>,
     dataSource: DataSource,
     private readonly work: UnitOfWork,
     clock: Clock,
-    options: LedgerOptions,
+    private readonly options: LedgerOptions,
   ) {
     this.store = new LedgerStore(dataSource, channel, options.plainConsumes)
     this.ids = new IdSource(clock)
@@ -97,6 +104,7 @@ export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, Befor
     settings: NewSettings,
     key: string | null,
   ): Promise<Outcome> {
+    if (settings.cap !== null) await this.checkCaps()
     return this.submit(caller, ownerId, { kind: 'create', settings, people }, key)
   }
 
@@ -212,6 +220,13 @@ export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, Befor
         this.refusals.count(ownerId, error.code, command.amount)
       throw error
     }
+  }
+
+  /** @throws Unavailable until no instance is left that knows no caps */
+  private async checkCaps(): Promise<void> {
+    this.work.requireWrites()
+    this.capsMayBeMade ||= await this.options.mayMakeCaps()
+    if (!this.capsMayBeMade) throw new Unavailable('upgrading', { retryAfterSeconds: UPGRADE_RETRY_SECONDS })
   }
 
   private async submit(caller: Caller, ownerId: number, command: Command, key: string | null = null): Promise<Outcome> {

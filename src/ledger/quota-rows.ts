@@ -115,11 +115,11 @@ async function readRows<Q extends QuotaRow>(
   if (!plain.some(({ quota }) => quota !== undefined && quota.holdDueAt !== null && quota.holdDueAt <= now))
     return plain
   const { sql, values } = together(page, undefined, joinedDueUnits(work, store, now))
-  return withoutDueUnits((await work.read((transaction) => transaction.rows(sql, values))).map(decoded), now)
+  return withoutDueUnits((await work.read((transaction) => transaction.rows(sql, values))).map(decoded))
 }
 
 /** Takes off what due holds keep. A cap comes once for each time at which it counted one of them. */
-function withoutDueUnits<Q extends QuotaRow>(joined: readonly Read<Q>[], now: Instant): Read<Q>[] {
+function withoutDueUnits<Q extends QuotaRow>(joined: readonly Read<Q>[]): Read<Q>[] {
   const known = new Map<string, Q>()
   return joined.filter(({ row, quota: found }) => {
     if (found === undefined) return true
@@ -130,13 +130,9 @@ function withoutDueUnits<Q extends QuotaRow>(joined: readonly Read<Q>[], now: In
     const countedAt = row['counted_at'] as string | null
     if (countedAt === null) quota.reserved -= units
     else
-      settleIn(
-        quota,
-        { quotaId: quota.id, cycleSeq: quota.cycleSeq },
-        instantFromStore(countedAt),
-        { reserved: -units },
-        now,
-      )
+      settleIn(quota, { quotaId: quota.id, cycleSeq: quota.cycleSeq }, instantFromStore(countedAt), {
+        reserved: -units,
+      })
     return quota === found
   })
 }

@@ -6,7 +6,9 @@ import type { Transaction, UnitOfWork } from '../database/unit-of-work.js'
 import type { Act } from './act.entity.js'
 import type { OperationEntry } from './working-set.js'
 import type { Channel } from './channel.js'
+import { firstIdAt } from './act-age.js'
 import { deduplicationKeyFor } from './command.js'
+import { namingCap } from './counted-caps.js'
 import { gatheringLoader } from './gathering-loader.js'
 import { operationNotFound } from './judge.js'
 import type { OperationKind, OperationRow, OperationState } from './operation.entity.js'
@@ -45,6 +47,19 @@ const MOST_WALKED = 2_000
 
 /** Operations of one key that are told at most, where it is looked for under every caller. */
 const MOST_OF_A_KEY = 20
+
+/** A cap whose operations are read. */
+interface OfCap {
+  readonly quotaId: number
+  readonly ownerId: number
+  /** No operation with an earlier id was counted in it. */
+  readonly firstId: string
+  /** Nor one with a later id, where it is deleted. */
+  readonly lastId: string | undefined
+}
+
+/** Between the time of an operation's id and that of its act: requests wait, and a clock may be set back. */
+const WAITING_MS = 86_400_000
 
 /** One of the places where the ids of a page may be, to be read newest first. */
 interface Arm {
@@ -97,13 +112,14 @@ export class UsageReader<Q extends QuotaRow> {
    */
   async ledger(
     asking: Reader,
-    of: LedgerOf,
+    whose: LedgerOf,
     before: string | undefined,
     size: number,
     filter: LedgerFilter = {},
   ): Promise<LedgerPage> {
     if (isEmpty(filter)) return { items: [], next_before: null }
     return this.work.readsOf(asking.id).read(async (transaction) => {
+      const of = 'ownerId' in whose ? whose : await this.quotaOrCap(transaction, whose.quotaId)
       // What is open is few, however long the ledger is.
       const far = asking.ownOnly && filter.state !== 'reserved'
       const end = far ? await this.endOfWalk(transaction, of, before) : undefined
@@ -127,7 +143,7 @@ export class UsageReader<Q extends QuotaRow> {
    */
   private async endOfWalk(
     transaction: Transaction,
-    of: LedgerOf,
+    of: LedgerOf | OfCap,
     before: string | undefined,
   ): Promise<string | undefined> {
     const arms = [this.inRows(of, {}), ...this.plain(of, {})].map((arm) => within(arm, before, undefined))
@@ -137,7 +153,7 @@ export class UsageReader<Q extends QuotaRow> {
 
   private async ifAnyIsOlder(
     transaction: Transaction,
-    of: LedgerOf,
+    of: LedgerOf | OfCap,
     end: string | undefined,
   ): Promise<string | undefined> {
     if (end === undefined) return undefined
@@ -205,7 +221,7 @@ export class UsageReader<Q extends QuotaRow> {
    * Where the ids of operations in rows of their own are read from, newest first by an index, and what tells the
    * owner's or the quota's from others.
    */
-  private inRows(of: LedgerOf, filter: LedgerFilter): Arm {
+  private inRows(of: LedgerOf | OfCap, filter: LedgerFilter): Arm {
     const { operation, allocation, hold } = this.store
     const conditions = this.conditions(filter)
     // An owner's open holds are few, however long the owner's ledger is.
@@ -213,7 +229,7 @@ export class UsageReader<Q extends QuotaRow> {
       filter.state === 'reserved'
         ? `JOIN ${hold.table} h ON h.${hold.column('operationId')} = o.${operation.column('id')}`
         : ''
-    if ('ownerId' in of) {
+    if (!('quotaId' in of)) {
       const by = operation.readBy(this.work.dialect, ['ownerId', 'id'], 'o')
       const from = open === '' ? by : `${operation.table} o ${open}`
       const column = open === '' ? `o.${operation.column('ownerId')}` : `h.${hold.column('ownerId')}`
@@ -237,7 +253,7 @@ export class UsageReader<Q extends QuotaRow> {
    * Where the ids of plain consumes are read from; nowhere where the filter wants none. What the filter asks for is the
    * same of one that has rows of its own by now.
    */
-  private plain(of: LedgerOf, { state, kind, from, to }: LedgerFilter): Arm[] {
+  private plain(of: LedgerOf | OfCap, { state, kind, from, to }: LedgerFilter): Arm[] {
     if ((state !== undefined && state !== 'consumed') || kind === 'reserve') return []
     const { act } = this.store
     const [property, value] =
@@ -249,10 +265,29 @@ export class UsageReader<Q extends QuotaRow> {
         act: 'p',
         conditions: [
           { sql: `p.${act.column(property)} = ?`, values: [value] },
+          ...('firstId' in of ? this.namingIt(of) : []),
           ...during(act, 'p', 'at', { from, to }),
         ],
       },
     ]
+  }
+
+  /** Plain consumes of its owner that a cap counted: nearly all of them while there was one. */
+  private namingIt({ quotaId, firstId, lastId }: OfCap): Condition[] {
+    const { act } = this.store
+    const id = `p.${act.column('id')}`
+    return [
+      { sql: `${id} >= ? AND p.${act.column('caps')} LIKE ?`, values: [firstId, namingCap(quotaId)] },
+      ...(lastId === undefined ? [] : [{ sql: `${id} <= ?`, values: [lastId] }]),
+    ]
+  }
+
+  private async quotaOrCap(transaction: Transaction, quotaId: number): Promise<LedgerOf | OfCap> {
+    const [quota] = await this.store.quotasById(transaction, [quotaId])
+    if (quota?.cap == null) return { quotaId }
+    const { ownerId, createdAt, deletedAt } = quota
+    const lastId = deletedAt === null ? undefined : firstIdAt(deletedAt + WAITING_MS)
+    return { quotaId, ownerId, firstId: firstIdAt(createdAt - WAITING_MS), lastId }
   }
 
   /** Those of a place that one caller made: a consume's or reserve's act has the operation's id. */

@@ -43,7 +43,7 @@ const kept = (): { workingSet: WorkingSet<QuotaRow>; one: QuotaRow; due: ReturnT
   const one = quota({ reserved: 10, holdDueAt: NOW - 1 })
   workingSet.addQuota(one)
   const due = ['a', 'b', 'c', 'd', 'e'].map((id) => hold(id, 1, 2))
-  workingSet.overdue([1], [{ quotaId: 1, cycleSeq: 0, amount: 10 }])
+  workingSet.overdue([1], [{ quotaId: 1, cycleSeq: 0, amount: 10, countedAt: null }])
   return { workingSet, one, due }
 }
 
@@ -89,8 +89,8 @@ describe('what due holds keep', () => {
     workingSet.overdue(
       [1],
       [
-        { quotaId: 1, cycleSeq: 0, amount: 4 },
-        { quotaId: 2, cycleSeq: 0, amount: 4 },
+        { quotaId: 1, cycleSeq: 0, amount: 4, countedAt: null },
+        { quotaId: 2, cycleSeq: 0, amount: 4, countedAt: null },
       ],
     )
     const deleted = quota({ reserved: 7, deletedAt: NOW - 5 })

@@ -1,4 +1,4 @@
-import { countIn, type CapCount, limitsAt, settleIn, stillCounts } from '../quota/cap.js'
+import { countIn, type CapCount, limitsAt, settleIn } from '../quota/cap.js'
 import { type Allocation, byDrawDown } from '../quota/draw-down.js'
 import type { Instant } from '../quota/instant.js'
 import { isLive, type QuotaState, remaining, roll } from '../quota/quota.js'
@@ -39,6 +39,15 @@ export interface DueUnits extends Allocation {
   readonly countedAt: Instant | null
 }
 
+/** What due holds keep of a cap that is still written down. */
+interface DueUnitsOfCap {
+  readonly cycleSeq: number
+  readonly countedAt: Instant
+  amount: number
+  /** Is it taken off what the cap holds here? Not where its count does not hold it any more. */
+  taken: boolean
+}
+
 /** One owner's part of the working set. */
 export interface OwnerWorkingSet<Q extends QuotaRow> {
   readonly ownerId: number
@@ -77,7 +86,7 @@ export class WorkingSet<Q extends QuotaRow> {
   /** What due holds keep that are still written down, by quota and cycle; of those that paid. */
   private readonly dueUnits = new Map<string, number>()
   /** The same of caps, by quota; what has been written down since is taken off. */
-  private readonly dueUnitsOfCaps = new Map<number, DueUnits[]>()
+  private readonly dueUnitsOfCaps = new Map<number, DueUnitsOfCap[]>()
   /** Owners whose due holds were looked at. */
   readonly dueOwners = new Set<number>()
 
@@ -108,7 +117,7 @@ export class WorkingSet<Q extends QuotaRow> {
     this.loaded.set(quota.id, { used, reserved, cycleSeq, cycleEndsAt, holdDueAt, window })
     roll(quota, this.now)
     if (quota.cap === null) quota.reserved -= this.dueUnitsOf(quota)
-    else this.moveDueUnits(quota, -1)
+    else for (const due of this.dueUnitsOfCaps.get(quota.id) ?? []) takeOff(quota, due)
     this.quotas.set(quota.id, quota)
     const owner = this.owner(quota.ownerId)
     owner.quotas.add(quota)
@@ -231,7 +240,7 @@ export class WorkingSet<Q extends QuotaRow> {
   settleInCaps({ row, caps = NO_CAPS }: OperationEntry, move: Move): void {
     for (const count of caps) {
       const cap = this.quotas.get(count.quotaId)
-      if (cap === undefined || !settleIn(cap, count, row.createdAt, move, this.now)) continue
+      if (cap === undefined || !settleIn(cap, count, row.createdAt, move)) continue
       this.touchedIds.add(cap.id)
       this.owner(cap.ownerId).refills?.countersChanged()
     }
@@ -265,15 +274,17 @@ export class WorkingSet<Q extends QuotaRow> {
    */
   overdue(ownerIds: readonly number[], units: readonly DueUnits[]): void {
     for (const ownerId of ownerIds) this.dueOwners.add(ownerId)
-    for (const due of units) {
-      const { quotaId, cycleSeq, amount, countedAt } = due
+    for (const { quotaId, cycleSeq, amount, countedAt } of units) {
       const quota = this.quotas.get(quotaId)
       if (countedAt === null) {
         this.dueUnits.set(cycleOf(quotaId, cycleSeq), amount)
         if (quota?.cycleSeq === cycleSeq) quota.reserved -= amount
       } else {
-        this.noteDueUnitsOfCap(due)
-        if (quota !== undefined) settleIn(quota, due, countedAt, { reserved: -amount }, this.now)
+        const ofCap = { cycleSeq, countedAt, amount, taken: false }
+        const known = this.dueUnitsOfCaps.get(quotaId)
+        if (known === undefined) this.dueUnitsOfCaps.set(quotaId, [ofCap])
+        else known.push(ofCap)
+        if (quota !== undefined) takeOff(quota, ofCap)
       }
     }
   }
@@ -282,20 +293,9 @@ export class WorkingSet<Q extends QuotaRow> {
   stored(quota: Q): Q {
     if (quota.cap === null) return { ...quota, reserved: quota.reserved + this.dueUnitsOf(quota) }
     const stored = { ...quota }
-    this.moveDueUnits(stored, 1)
+    for (const { countedAt, amount } of this.dueUnitsHeldBy(quota))
+      if (amount > 0) countIn(stored, countedAt, { reserved: amount })
     return stored
-  }
-
-  private noteDueUnitsOfCap(due: DueUnits): void {
-    const known = this.dueUnitsOfCaps.get(due.quotaId)
-    if (known === undefined) this.dueUnitsOfCaps.set(due.quotaId, [due])
-    else known.push(due)
-  }
-
-  /** Adds what due holds keep to what a cap holds, or takes it off. */
-  private moveDueUnits(cap: Q, sign: 1 | -1): void {
-    for (const due of this.dueUnitsOfCaps.get(cap.id) ?? [])
-      settleIn(cap, due, due.countedAt ?? 0, { reserved: sign * due.amount }, this.now)
   }
 
   /**
@@ -332,7 +332,10 @@ export class WorkingSet<Q extends QuotaRow> {
     if (counted === undefined) return
     const whole = allocations.reduce((sum, { amount }) => sum + amount, 0)
     for (const { quotaId, cycleSeq } of counted.caps) {
-      this.noteDueUnitsOfCap({ quotaId, cycleSeq, amount: -whole, countedAt: counted.at })
+      const due = this.dueUnitsOfCaps
+        .get(quotaId)
+        ?.find((one) => one.cycleSeq === cycleSeq && one.countedAt === counted.at)
+      if (due !== undefined) due.amount -= whole
       this.touchedIds.add(quotaId)
     }
   }
@@ -347,9 +350,13 @@ export class WorkingSet<Q extends QuotaRow> {
   private dueUnitsOf(quota: Q): number {
     if (quota.cap === null) return this.dueUnits.get(cycleOf(quota.id, quota.cycleSeq)) ?? 0
     let units = 0
-    for (const due of this.dueUnitsOfCaps.get(quota.id) ?? [])
-      if (stillCounts(quota, due, due.countedAt ?? 0, this.now)) units += due.amount
+    for (const { amount } of this.dueUnitsHeldBy(quota)) units += amount
     return units
+  }
+
+  /** What is taken off the running count of a cap. */
+  private dueUnitsHeldBy({ id, cycleSeq }: Q): DueUnitsOfCap[] {
+    return (this.dueUnitsOfCaps.get(id) ?? []).filter((due) => due.taken && due.cycleSeq === cycleSeq)
   }
 
   /**
@@ -398,6 +405,11 @@ export class WorkingSet<Q extends QuotaRow> {
     }
     return changed
   }
+}
+
+/** Takes off what a cap holds what due holds keep of it. */
+function takeOff(cap: QuotaState, due: DueUnitsOfCap): void {
+  due.taken = settleIn(cap, { quotaId: cap.id, cycleSeq: due.cycleSeq }, due.countedAt, { reserved: -due.amount })
 }
 
 function cycleOf(quotaId: number, cycleSeq: number): string {

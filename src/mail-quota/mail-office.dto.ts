@@ -6,15 +6,22 @@ import {
   RefusalsFields,
   TopRefusalFields,
 } from '../channel-api/office.dto.js'
-import { ChangeFields, PageFields } from '../channel-api/quota.dto.js'
+import { ChangeFields, PageFields, SummaryFields } from '../channel-api/quota.dto.js'
 import { IdField, ResponseId, ResponseObject } from '../http/field.decorator.js'
-import { MailQuotaDto, MailSummaryDto } from './mail-quota.dto.js'
+import { MailQuotaDto } from './mail-quota.dto.js'
+
+/** What a mail account has in all. */
+export class MailOwnerDto extends SummaryFields {
+  /** The account. */
+  @ResponseId()
+  account_id!: number
+}
 
 /** A page of mail accounts, ids ascending. */
 export class MailOwnersPageDto extends OwnersPageFields {
   /** Each with what its active quotas add up to. */
-  @ResponseObject(() => MailSummaryDto, { isArray: true })
-  items!: MailSummaryDto[]
+  @ResponseObject(() => MailOwnerDto, { isArray: true })
+  items!: MailOwnerDto[]
 }
 
 /** Which changes to show. */

@@ -1,4 +1,4 @@
-import { PageFields, QuotaFields, QuotaListFields, SummaryFields } from '../channel-api/quota.dto.js'
+import { OwnSummaryFields, PageFields, QuotaFields, QuotaListFields } from '../channel-api/quota.dto.js'
 import { IgnoredRecord, NewSettingsFields, SettingsPatchFields } from '../channel-api/settings.dto.js'
 import { IdField, ResponseId, ResponseInstant, ResponseObject } from '../http/field.decorator.js'
 
@@ -54,7 +54,7 @@ export class MailQuotaPageDto extends PageFields {
 }
 
 /** What a mail account has in all. */
-export class MailSummaryDto extends SummaryFields {
+export class MailSummaryDto extends OwnSummaryFields {
   /** The account. */
   @ResponseId()
   account_id!: number

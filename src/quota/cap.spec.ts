@@ -31,6 +31,7 @@ const quota = (given: Partial<QuotaState>): QuotaState => ({
   cycleSeq: 0,
   holdDueAt: null,
   label: null,
+  thresholds: null,
   createdAt: 0,
   deletedAt: null,
   ...given,
@@ -218,7 +219,7 @@ class Model {
       if (one.cap === 'enforce' && end < Infinity) instants.add(end)
       if (one.cycleUnit !== null) for (const at of this.calendar(one, last + 25 * HOUR)) add(at)
       if (one.windowSeconds === null) continue
-      const slot = slotMilliseconds(one.windowSeconds!)
+      const slot = slotMilliseconds(one.windowSeconds)
       for (let at = now - (now % slot); at <= last + slot; at += slot) add(at)
     }
     return [...instants].sort((a, b) => a - b).find((at) => this.accepts(amount, at)) ?? null
@@ -231,7 +232,7 @@ class Model {
       if (state === 'held') last = Math.max(last, expiresAt!)
       for (const { windowSeconds } of this.quotas)
         if (state !== 'over' && windowSeconds !== null)
-          last = Math.max(last, at + windowSeconds! * 1000 + slotMilliseconds(windowSeconds!))
+          last = Math.max(last, at + windowSeconds * 1000 + slotMilliseconds(windowSeconds))
     }
     return last
   }
@@ -243,8 +244,8 @@ class Model {
 
   private sameCount(one: QuotaState, then: Instant, at: Instant): boolean {
     if (one.windowSeconds !== null) {
-      const slot = Math.ceil((one.windowSeconds! * 1000) / 24)
-      const whole = then + one.windowSeconds! * 1000
+      const slot = Math.ceil((one.windowSeconds * 1000) / 24)
+      const whole = then + one.windowSeconds * 1000
       return at < whole + ((slot - (whole % slot)) % slot)
     }
     if (one.cycleUnit === null) return true

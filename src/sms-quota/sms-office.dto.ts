@@ -6,15 +6,22 @@ import {
   RefusalsFields,
   TopRefusalFields,
 } from '../channel-api/office.dto.js'
-import { ChangeFields, PageFields } from '../channel-api/quota.dto.js'
+import { ChangeFields, PageFields, SummaryFields } from '../channel-api/quota.dto.js'
 import { IdField, ResponseId, ResponseObject } from '../http/field.decorator.js'
-import { SmsQuotaDto, SmsSummaryDto } from './sms-quota.dto.js'
+import { SmsQuotaDto } from './sms-quota.dto.js'
+
+/** What a user has in all. */
+export class SmsOwnerDto extends SummaryFields {
+  /** The user. */
+  @ResponseId()
+  user_id!: number
+}
 
 /** A page of users, ids ascending. */
 export class SmsOwnersPageDto extends OwnersPageFields {
   /** Each with what its active quotas add up to. */
-  @ResponseObject(() => SmsSummaryDto, { isArray: true })
-  items!: SmsSummaryDto[]
+  @ResponseObject(() => SmsOwnerDto, { isArray: true })
+  items!: SmsOwnerDto[]
 }
 
 /** Which changes to show. */

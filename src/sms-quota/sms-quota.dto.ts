@@ -1,4 +1,4 @@
-import { PageFields, QuotaFields, QuotaListFields, SummaryFields } from '../channel-api/quota.dto.js'
+import { OwnSummaryFields, PageFields, QuotaFields, QuotaListFields } from '../channel-api/quota.dto.js'
 import { IgnoredRecord, NewSettingsFields, SettingsPatchFields } from '../channel-api/settings.dto.js'
 import { IdField, ResponseId, ResponseInstant, ResponseObject } from '../http/field.decorator.js'
 
@@ -49,7 +49,7 @@ export class SmsQuotaPageDto extends PageFields {
 }
 
 /** What a user has in all. */
-export class SmsSummaryDto extends SummaryFields {
+export class SmsSummaryDto extends OwnSummaryFields {
   /** The user. */
   @ResponseId()
   user_id!: number

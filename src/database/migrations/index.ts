@@ -8,6 +8,7 @@ import { LedgerGate1795800000000 } from './1795800000000-ledger-gate.js'
 import { RefusedAmounts1795810000000 } from './1795810000000-refused-amounts.js'
 import { Instances1795820000000 } from './1795820000000-instances.js'
 import { Caps1795830000000 } from './1795830000000-caps.js'
+import { WriteCaps1795830000001 } from './1795830000001-write-caps.js'
 
 /** Every migration, oldest first. Append only: one that has been released is never edited. */
 export const MIGRATIONS = [
@@ -21,10 +22,11 @@ export const MIGRATIONS = [
   RefusedAmounts1795810000000,
   Instances1795820000000,
   Caps1795830000000,
+  WriteCaps1795830000001,
 ]
 
 /**
  * Those that an instance of the version before could not stand beside it. They run on an empty database, and on any other once its operator says that no
  * such instance is left: `npm run migrate -- --finish`.
  */
-export const FINISHING: readonly { readonly name: string }[] = [WritePlainConsumes1795400000001]
+export const FINISHING: readonly { readonly name: string }[] = [WritePlainConsumes1795400000001, WriteCaps1795830000001]
