@@ -306,8 +306,8 @@ export function summed(postings: readonly Posting[]): UsageTotalRow[] {
 }
 
 /**
- * What refusals add up to by day, in the order of the table; their hours are kept for as long as they are. What caps that
- * only observe would have refused was taken, and is not among them.
+ * What refusals add up to by day, in the order of the table; their hours are kept for as long as they are. What caps
+ * that only observe would have refused was taken, and is not among them.
  */
 export function refusalTotals(rows: readonly RefusalRow[]): UsageTotalRow[] {
   const totals = new Map<string, UsageTotalRow>()

@@ -284,8 +284,8 @@ export class QuotaCheck<Q extends QuotaRow> implements Check {
   }
 
   /**
-   * The same of a rolling cap, slot by slot: what the rows add up to in each that has not left the window. Of what is to
-   * leave it in a moment others' clocks may say that it has.
+   * The same of a rolling cap, slot by slot: what the rows add up to in each that has not left the window. Of what is
+   * to leave it in a moment others' clocks may say that it has.
    */
   private windowOf(quota: KnownQuota, should: ShouldBe, ofRows: RollingWindow, state: LedgerStateRow): Finding[] {
     const { window } = quota

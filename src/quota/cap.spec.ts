@@ -26,7 +26,6 @@ const quota = (given: Partial<QuotaState>): QuotaState => ({
   cycleEndsAt: null,
   cap: null,
   windowSeconds: null,
-  thresholds: null,
   window: null,
   cycleSeq: 0,
   holdDueAt: null,
