@@ -218,7 +218,7 @@ class Book {
         cycle_seq: first['plain_cycle_seq'],
         caps: first['plain_caps'],
       }
-      this.plain(plain as RawRow, -Number(first['plain_amount']), instantOrNull(first['plain_at']))
+      this.plain(plain, -Number(first['plain_amount']), instantOrNull(first['plain_at']))
     }
     if (first['quota_id'] === null) return
     const rows = [...parts].sort((a, b) => Number(a['position']) - Number(b['position']))

@@ -125,7 +125,9 @@ export class QuotaCheck<Q extends QuotaRow> implements Check {
     const now = this.clock.now()
     const quotas = await this.quotas(transaction, sorted)
     const findings = await this.owners(transaction, sorted)
-    const running = new Map(quotas.map((quota) => [quota.id, quota]))
+    const running = new Map(
+      quotas.map((quota) => [quota.id, { cycleSeq: quota.cycleSeq, windowSeconds: windowOf(quota) }]),
+    )
     const sums = await this.sums.of(transaction, sorted, running, now)
     const state = await this.totals.state(transaction)
     const unequal = new Map<number, UnequalDay>()
@@ -140,7 +142,10 @@ export class QuotaCheck<Q extends QuotaRow> implements Check {
       if (sum === undefined) continue
       const known = edits.get(quota.id) ?? { count: 0, created: false }
       const should = await this.shouldBe(transaction, quota, sum, state)
-      const wrong = sum.window === null ? this.counters(quota, should) : this.windowOf(quota, should, sum.window, state)
+      const wrong =
+        quota.quotaType !== ROLLING_QUOTA
+          ? this.counters(quota, should)
+          : this.windowCounters(quota, should, sum.window, state)
       const counted = [...wrong, ...this.holdDue(quota, sum)]
       findings.push(...this.totalsOf(quota, should, state, unequal.get(quota.id)), ...counted)
       findings.push(...settings(quota), ...version(quota, known, oldest))
@@ -287,8 +292,15 @@ export class QuotaCheck<Q extends QuotaRow> implements Check {
    * The same of a rolling cap, slot by slot: what the rows add up to in each that has not left the window. Of what is
    * to leave it in a moment others' clocks may say that it has.
    */
-  private windowOf(quota: KnownQuota, should: ShouldBe, ofRows: RollingWindow, state: LedgerStateRow): Finding[] {
+  private windowCounters(
+    quota: KnownQuota,
+    should: ShouldBe,
+    ofRows: RollingWindow | null,
+    state: LedgerStateRow,
+  ): Finding[] {
     const { window } = quota
+    // Without a length, which its settings tell of, nobody knows what it counts.
+    if (ofRows === null) return []
     const from = this.clock.now() + LEAVING_MS
     const later = withoutPast(ofRows, from)
     const removed = (until: Instant): boolean =>
@@ -476,6 +488,10 @@ function counted(used: number, reserved: number): string {
 
 function owned({ id: quotaId, ownerId, cap }: KnownQuota): OwnedQuota {
   return { quotaId, ownerId, byCap: cap !== null }
+}
+
+function windowOf({ quotaType, windowSeconds }: KnownQuota): number | null {
+  return quotaType === ROLLING_QUOTA ? windowSeconds : null
 }
 
 function readable(text: string | null): RollingWindow | undefined {
