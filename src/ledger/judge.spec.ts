@@ -261,6 +261,8 @@ describe('a consume', () => {
     expect(error!.extra).toEqual({
       requested: 8,
       remaining: 2,
+      payable: 2,
+      caps: [],
       // Even with all that comes back there are no more than 7.
       refills_at: null,
       quotas: [

@@ -180,7 +180,9 @@ export class Judge<Q extends QuotaRow> {
     const hold = command.kind === 'reserve' ? Math.min(workingSet.now + command.ttlSeconds * 1000, MAX_INSTANT) : null
     workingSet.applyAllocations(allocations, hold === null ? { used: 1 } : { reserved: 1 })
     const counted =
-      caps.length === 0 ? NO_CAPS : workingSet.countInCaps(caps, hold === null ? { used: amount } : { reserved: amount })
+      caps.length === 0
+        ? NO_CAPS
+        : workingSet.countInCaps(caps, hold === null ? { used: amount } : { reserved: amount })
     if (hold !== null) {
       workingSet.openHold(request.ownerId, {
         operationId: request.id,

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
+import type { CapCount } from '../quota/cap.js'
 import type { Act } from './act.entity.js'
 import type { OperationEntry } from './working-set.js'
 import type { AnyChannel } from './channel.js'
@@ -19,7 +20,23 @@ interface Paid {
   amount: number
   left: number
   at: number
+  caps?: readonly CapCount[]
+  wouldRefuse?: readonly number[]
 }
+
+const id = fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER })
+
+/** Up to 16 caps, ids ascending, and which of them would have refused. */
+const counted = fc
+  .uniqueArray(fc.tuple(id, fc.oneof(fc.nat(), fc.constant(Number.MAX_SAFE_INTEGER)), fc.boolean()), {
+    selector: ([quotaId]) => quotaId,
+    maxLength: 16,
+  })
+  .map((all) => all.sort(([a], [b]) => a - b))
+  .map((all) => ({
+    caps: all.map(([quotaId, cycleSeq]) => ({ quotaId, cycleSeq })),
+    wouldRefuse: all.flatMap(([quotaId, , refuses]) => (refuses ? [quotaId] : [])),
+  }))
 
 const paid: fc.Arbitrary<Paid> = fc.record({
   owner: fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }),
@@ -31,7 +48,10 @@ const paid: fc.Arbitrary<Paid> = fc.record({
 })
 
 /** A consume as the judge leaves it. */
-function consume({ owner, quotaId, cycleSeq, amount, left, at }: Paid): { act: Act; entry: OperationEntry } {
+function consume({ owner, quotaId, cycleSeq, amount, left, at, caps = [], wouldRefuse = [] }: Paid): {
+  act: Act
+  entry: OperationEntry
+} {
   const entry: OperationEntry = {
     row: {
       id: ID,
@@ -46,6 +66,8 @@ function consume({ owner, quotaId, cycleSeq, amount, left, at }: Paid): { act: A
       createdAt: at,
     },
     allocations: [{ quotaId, cycleSeq, amount }],
+    caps,
+    wouldRefuse,
   }
   const act: Act = {
     id: ID,
@@ -60,7 +82,7 @@ function consume({ owner, quotaId, cycleSeq, amount, left, at }: Paid): { act: A
     requestHash: hashRequest({ kind: 'consume', amount }, owner),
     amount,
     defaultAmount: null,
-    answer: storedJson(operationView(MAIL, entry.row, entry.allocations, at)),
+    answer: storedJson(operationView(MAIL, entry.row, entry.allocations, at, caps, wouldRefuse)),
     requestId: 'request',
     at,
   }
@@ -72,12 +94,14 @@ const SOME: Paid = { owner: 7, quotaId: 12, cycleSeq: 3, amount: 5, left: 95, at
 describe('a plain consume', () => {
   it('comes back from its one row whole: the act with its answer, the operation, the allocation', () => {
     fc.assert(
-      fc.property(paid, (some) => {
-        const { act, entry } = consume(some)
+      fc.property(paid, counted, (some, caps) => {
+        const { act, entry } = consume({ ...some, ...caps })
         const stored = plainRow(act, entry)
+        expect((stored.caps ?? '').length).toBeLessThanOrEqual(600)
         expect(stored).toMatchObject({ answer: '', requestHash: '', operationId: null })
         expect(wholeAct(MAIL, stored)).toMatchObject(act)
-        expect(plainOperation(stored)).toEqual({ ...entry, plain: true })
+        const { wouldRefuse: _, ...operation } = entry
+        expect(plainOperation(stored)).toEqual({ ...operation, plain: true })
       }),
     )
   })
@@ -88,6 +112,15 @@ describe('a plain consume', () => {
     expect(wholeAct(MAIL, plainRow(act, entry)).answer).toBe(
       `{"id":"${ID}","kind":"consume","state":"consumed","account_id":7,"amount":5,"charged":5,"refunded":0,` +
         '"allocations":[{"quota_id":12,"amount":5}],"owner_remaining":95,"expires_at":null,"created_at":"2026-11-21T12:00:00.123Z"}',
+    )
+  })
+
+  it('says which caps counted it in these bytes, and which of them would have refused', () => {
+    const caps = [9, 10, 11].map((quotaId) => ({ quotaId, cycleSeq: quotaId - 9 }))
+    const { act, entry } = consume({ ...SOME, caps, wouldRefuse: [10] })
+    expect(plainRow(act, entry).caps).toBe(' 9:0 10:1! 11:2')
+    expect(act.answer).toContain(
+      '"allocations":[{"quota_id":12,"amount":5}],"caps":[9,10,11],"would_refuse":[10],"owner_',
     )
   })
 

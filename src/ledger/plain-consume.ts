@@ -51,7 +51,16 @@ export function plainRow(
 }
 
 /** What of a plain consume's act says what its operation is. */
-export const PLAIN_PARTS = ['id', 'plainOwnerId', 'plainQuotaId', 'cycleSeq', 'amount', 'ownerRemaining', 'at', 'caps'] as const
+export const PLAIN_PARTS = [
+  'id',
+  'plainOwnerId',
+  'plainQuotaId',
+  'cycleSeq',
+  'amount',
+  'ownerRemaining',
+  'at',
+  'caps',
+] as const
 
 /** A plain consume's operation, as long as it has no rows of its own; undefined for any other act. */
 export function plainOperation(act: Pick<ActRow, (typeof PLAIN_PARTS)[number]>): OperationEntry | undefined {

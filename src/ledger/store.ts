@@ -392,11 +392,7 @@ export class LedgerStore<Q extends QuotaRow> {
       this.operation,
       inRows.map(({ row }) => row),
     )
-    await this.insert(
-      transaction,
-      this.allocation,
-      inRows.flatMap(allocationRows),
-    )
+    await this.insert(transaction, this.allocation, inRows.flatMap(allocationRows))
     await this.insert(transaction, this.hold, holds)
     await this.insert(transaction, this.change, workingSet.changes)
     await this.expire(transaction, [...workingSet.expiredOperations])

@@ -213,6 +213,8 @@ export class UsageModel {
       reserved: sum((quota) => this.reserved(quota)),
       remaining: this.left(),
       quota_count: active.length,
+      available: this.left(),
+      caps: [],
     }
   }
 
@@ -232,6 +234,9 @@ export class UsageModel {
       cycle_anchor_at: iso(quota.anchor),
       cycle_time_zone: quota.zone,
       label: quota.label,
+      cap: null,
+      window_seconds: null,
+      thresholds: [],
       version: quota.version,
       created_at: iso(quota.createdAt),
       updated_at: iso(quota.updatedAt),
@@ -343,7 +348,11 @@ export class UsageModel {
         const remaining = this.left()
         const allowed = ask.amount <= remaining
         const refills_at = allowed ? null : this.refillsAt(ask.amount)
-        return { status: 200, body: { allowed, requested: ask.amount, remaining, refills_at }, replayed: false }
+        return {
+          status: 200,
+          body: { allowed, requested: ask.amount, remaining, payable: remaining, refills_at, caps: [] },
+          replayed: false,
+        }
       }
       case 'get': {
         const operation = this.find(ask.operation)
@@ -493,7 +502,9 @@ export class UsageModel {
       return refusal(409, 'quota_exceeded', {
         requested: amount,
         remaining,
+        payable: remaining,
         refills_at: this.refillsAt(amount),
+        caps: [],
         quotas: quotas.slice(0, 20).map((quota) => ({
           id: quota.id,
           total: quota.total,

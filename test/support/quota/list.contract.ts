@@ -40,10 +40,10 @@ export function listContract(suite: QuotaSuite): void {
       await consumed(owner, 60)
       const held = { [api.owner]: owner, amount: 5, ttl_seconds: 60 }
       bodyOf(201, await app().post(api.reserve, held, { key: `hold-${owner}` }))
-      const sum = { [api.owner]: owner, total: 1050, used: 60, reserved: 5, remaining: 985, quota_count: 2 }
-      expect(await summary(owner)).toEqual(sum)
+      const sum = { [api.owner]: owner, total: 1050, used: 60, reserved: 5, remaining: 985, quota_count: 2, caps: [] }
+      expect(await summary(owner)).toEqual({ ...sum, available: 985 })
       app().clock.pass(60)
-      expect(await summary(owner)).toEqual({ ...sum, reserved: 0, remaining: 990 })
+      expect(await summary(owner)).toEqual({ ...sum, reserved: 0, remaining: 990, available: 990 })
       app().clock.set('2026-11-22T00:00:00Z')
       expect((await read(second.id)).status).toBe('expired')
       expect(await summary(owner)).toEqual({
@@ -53,6 +53,8 @@ export function listContract(suite: QuotaSuite): void {
         reserved: 0,
         remaining: 990,
         quota_count: 1,
+        available: 990,
+        caps: [],
       })
     })
 
@@ -69,12 +71,15 @@ export function listContract(suite: QuotaSuite): void {
         reserved: 0,
         remaining: 100,
         quota_count: 2,
+        available: 100,
+        caps: [],
       })
     })
 
     it('of nobody is zeros', async () => {
       const owner = fresh()
-      const zeros = { [api.owner]: owner, total: 0, used: 0, reserved: 0, remaining: 0, quota_count: 0 }
+      const sums = { total: 0, used: 0, reserved: 0, remaining: 0, quota_count: 0, available: 0 }
+      const zeros = { [api.owner]: owner, ...sums, caps: [] }
       expect(await summary(owner)).toEqual(zeros)
     })
 

@@ -203,7 +203,14 @@ export function consumeContract(suite: UsageSuite): void {
         { status: 409, problem: expect.objectContaining({ code: 'no_active_quota', status: 409 }) },
       ])
       const checked = await check(1)
-      expect(checked.body).toEqual({ allowed: false, requested: 1, remaining: 0, refills_at: null })
+      expect(checked.body).toEqual({
+        allowed: false,
+        requested: 1,
+        remaining: 0,
+        payable: 0,
+        refills_at: null,
+        caps: [],
+      })
     }
 
     it('never had one', expectNone)
@@ -263,6 +270,8 @@ export function consumeContract(suite: UsageSuite): void {
         reserved: 0,
         remaining: 7,
         quota_count: 2,
+        available: 7,
+        caps: [],
       })
     })
   })

@@ -100,12 +100,21 @@ export function readContract(suite: UsageSuite): void {
       await consume(2)
       await reserve(3)
       expect((await check(5)).status).toBe(200)
-      expect((await check(5)).body).toEqual({ allowed: true, requested: 5, remaining: 5, refills_at: null })
+      expect((await check(5)).body).toEqual({
+        allowed: true,
+        requested: 5,
+        remaining: 5,
+        payable: 5,
+        refills_at: null,
+        caps: [],
+      })
       expect((await check(6)).body).toEqual({
         allowed: false,
         requested: 6,
         remaining: 5,
+        payable: 5,
         refills_at: inSeconds(DAY),
+        caps: [],
       })
       expect(await counters(id)).toEqual([2, 3, 5])
     })

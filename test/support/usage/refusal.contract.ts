@@ -25,7 +25,9 @@ export function refusalContract(suite: UsageSuite): void {
         request_id: 'request-1',
         requested: 20,
         remaining: 8,
+        payable: 8,
         refills_at: null,
+        caps: [],
         quotas: [
           { id: daily, total: 10, used: 4, reserved: 3, remaining: 3, refills_at: inSeconds(DAY) },
           { id: ending, total: 5, used: 0, reserved: 0, remaining: 5, refills_at: null },
@@ -75,7 +77,9 @@ export function refusalContract(suite: UsageSuite): void {
           allowed: false,
           requested: amount,
           remaining: answer.body.remaining,
+          payable: answer.body.remaining,
           refills_at: refill,
+          caps: [],
         })
       }
 
