@@ -2,21 +2,34 @@ import { TimeSlice } from '../clock/time-slice.js'
 import { instantFromStore } from '../database/column.js'
 import type { Dialect, RawRow, Scalar } from '../database/row-codec.js'
 import type { Transaction } from '../database/unit-of-work.js'
+import type { CapCount } from '../quota/cap.js'
 import { type Allocation, cut } from '../quota/draw-down.js'
-import type { Instant } from '../quota/instant.js'
+import { type Instant, MAX_INSTANT } from '../quota/instant.js'
+import { added, countsUntil, EMPTY_WINDOW, type Move, type RollingWindow } from '../quota/rolling-window.js'
 import { instantOfId } from './act-age.js'
+import { capsOf } from './counted-caps.js'
 import { grouped } from './grouped.js'
 import type { QuotaRow } from './quota.entity.js'
 import type { LedgerStore } from './store.js'
 import { TotalsStore } from './totals-store.js'
 
-/** What the ledger says of a quota's running cycle. */
+/** A quota that is asked for. */
+export interface Running {
+  /** The count that runs. */
+  readonly cycleSeq: number
+  /** Of a rolling cap; null of any other quota. */
+  readonly windowSeconds: number | null
+}
+
+/** What the ledger says of a quota's running count. */
 export interface LedgerSum {
   /** What the rows that are there add up to; what was removed is not in it. */
   used: number
   reserved: number
-  /** When the first of its open holds ends; null where there is none. */
+  /** When the first of its open holds ends that still count; null where there is none. */
   firstHoldAt: Instant | null
+  /** Of a rolling cap, what of that counts in its window at the time asked for; null of any other quota. */
+  window: RollingWindow | null
   /** What the totals and the acts after them say was used; undefined where they are too far behind to tell. */
   totalled: number | undefined
 }
@@ -55,24 +68,33 @@ export class LedgerSums<Q extends QuotaRow> {
    * The sums of quotas, each for its running cycle.
    * @param transaction sees one moment
    * @param ownerIds whose they are, in order
-   * @param running the running `cycle_seq` of each quota that is asked for
+   * @param running each quota that is asked for
+   * @param now what counts in windows later than this is told
    */
   async of(
     transaction: Transaction,
     ownerIds: readonly number[],
-    running: ReadonlyMap<number, number>,
+    running: ReadonlyMap<number, Running>,
+    now: Instant,
   ): Promise<Map<number, LedgerSum>> {
     const sums = new Map<number, LedgerSum>()
-    for (const quotaId of running.keys())
-      sums.set(quotaId, { used: 0, reserved: 0, firstHoldAt: null, totalled: undefined })
+    let longest = 0
+    for (const [quotaId, { windowSeconds }] of running) {
+      const window = windowSeconds === null ? null : EMPTY_WINDOW
+      sums.set(quotaId, { used: 0, reserved: 0, firstHoldAt: null, window, totalled: undefined })
+      longest = Math.max(longest, windowSeconds ?? 0)
+    }
     const [first] = ownerIds
     const last = ownerIds.at(-1)
     if (first === undefined || last === undefined) return sums
     const stretch = { after: first - 1, last }
     const sumOf = (quotaId: number, cycleSeq: number): LedgerSum | undefined =>
-      running.get(quotaId) === cycleSeq ? sums.get(quotaId) : undefined
-    await this.addPlainConsumes(transaction, stretch, sumOf)
-    await this.addOperations(transaction, stretch, sumOf)
+      running.get(quotaId)?.cycleSeq === cycleSeq ? sums.get(quotaId) : undefined
+    const book = new Book(sumOf, running, now)
+    // Of what is older no window counts anything any more.
+    const since = longest === 0 ? MAX_INSTANT : now - 2 * longest * 1000
+    await this.addPlainConsumes(transaction, stretch, book, since)
+    await this.addOperations(transaction, stretch, book)
     await this.addTotals(transaction, ownerIds, sums, sumOf)
     return sums
   }
@@ -106,31 +128,38 @@ export class LedgerSums<Q extends QuotaRow> {
   }
 
   /** Plain consumes; those that have rows of their own by now are taken away again with them. */
-  private async addPlainConsumes(transaction: Transaction, stretch: Stretch, sumOf: SumOf): Promise<void> {
+  private async addPlainConsumes(
+    transaction: Transaction,
+    stretch: Stretch,
+    book: Book,
+    since: Instant,
+  ): Promise<void> {
     const { act } = this.store
     const [id, ownerId] = [act.column('id'), act.column('plainOwnerId')]
+    const [caps, at] = [act.column('caps'), act.column('at')]
+    // Windows count each from when it was made; the others may come in one sum.
+    const when = `CASE WHEN ${caps} IS NULL OR ${at} < ? THEN NULL ELSE ${at} END`
     const from = act.readBy(transaction.dialect, ['plainOwnerId', 'id'])
     const size = ACTS[transaction.dialect]
     await everyPage(stretch, size, async (range, values) => {
       const rows = await transaction.rows(
-        `SELECT p.owner_id, p.quota_id, p.cycle_seq, SUM(p.amount) AS amount, COUNT(*) AS n, MAX(p.id) AS id FROM (SELECT ${id} AS id, ${ownerId} AS owner_id, ${act.column('plainQuotaId')} AS quota_id, ` +
-          `${act.column('cycleSeq')} AS cycle_seq, ${act.column('amount')} AS amount FROM ${from} ` +
+        `SELECT p.owner_id, p.quota_id, p.cycle_seq, p.caps, p.at, SUM(p.amount) AS amount, COUNT(*) AS n, MAX(p.id) AS id FROM (SELECT ${id} AS id, ${ownerId} AS owner_id, ${act.column('plainQuotaId')} AS quota_id, ` +
+          `${act.column('cycleSeq')} AS cycle_seq, ${caps} AS caps, ${when} AS at, ${act.column('amount')} AS amount FROM ${from} ` +
           `WHERE ${range(ownerId, id)} ORDER BY ${ownerId}, ${id} LIMIT ${size}) p ` +
-          'GROUP BY p.owner_id, p.quota_id, p.cycle_seq',
-        values,
+          'GROUP BY p.owner_id, p.quota_id, p.cycle_seq, p.caps, p.at',
+        [act.bind('at', since), ...values],
       )
       let read = 0
       for (const row of rows) {
         read += Number(row['n'])
-        const sum = sumOf(Number(row['quota_id']), Number(row['cycle_seq'] ?? NaN))
-        if (sum !== undefined) sum.used += Number(row['amount'])
+        book.plain(row, Number(row['amount']), instantOrNull(row['at']))
       }
       return { read, end: lastOf(rows) }
     })
   }
 
   /** Operations with rows of their own: what they keep is a prefix of their allocations. */
-  private async addOperations(transaction: Transaction, stretch: Stretch, sumOf: SumOf): Promise<void> {
+  private async addOperations(transaction: Transaction, stretch: Stretch, book: Book): Promise<void> {
     const { operation, allocation, act } = this.store
     const { dialect } = transaction
     const [id, ownerId] = [operation.column('id'), operation.column('ownerId')]
@@ -140,8 +169,9 @@ export class LedgerSums<Q extends QuotaRow> {
     await everyPage(stretch, size, async (range, values) => {
       const rows = await transaction.rows(
         `SELECT o.id, o.owner_id, o.state, o.kept, o.expires_at, a.${allocation.column('position')} AS position, ` +
-          `a.${allocation.column('quotaId')} AS quota_id, a.${allocation.column('cycleSeq')} AS cycle_seq, a.${allocation.column('amount')} AS amount, ` +
-          `p.${act.column('plainQuotaId')} AS plain_quota_id, p.${act.column('cycleSeq')} AS plain_cycle_seq, p.${act.column('amount')} AS plain_amount ` +
+          `a.${allocation.column('quotaId')} AS quota_id, a.${allocation.column('cycleSeq')} AS cycle_seq, a.${allocation.column('amount')} AS amount, a.${allocation.column('countedAt')} AS counted_at, ` +
+          `p.${act.column('plainQuotaId')} AS plain_quota_id, p.${act.column('cycleSeq')} AS plain_cycle_seq, p.${act.column('amount')} AS plain_amount, ` +
+          `p.${act.column('caps')} AS plain_caps, p.${act.column('at')} AS plain_at ` +
           `FROM (SELECT ${id} AS id, ${ownerId} AS owner_id, ${operation.column('kind')} AS kind, ${operation.column('state')} AS state, ` +
           `${operation.column('charged')} - ${operation.column('refunded')} AS kept, ${operation.column('expiresAt')} AS expires_at FROM ${from} ` +
           `WHERE ${range(ownerId, id)} ORDER BY ${ownerId}, ${id} LIMIT ${size}) o ` +
@@ -152,7 +182,7 @@ export class LedgerSums<Q extends QuotaRow> {
       const byId = grouped(rows, (row) => row['id'])
       for (const parts of byId.values()) {
         if (slice.spent) await slice.next()
-        addOperation(parts, sumOf)
+        book.operation(parts)
       }
       return { read: byId.size, end: lastOf(rows) }
     })
@@ -161,33 +191,81 @@ export class LedgerSums<Q extends QuotaRow> {
 
 type SumOf = (quotaId: number, cycleSeq: number) => LedgerSum | undefined
 
-function addOperation(parts: readonly RawRow[], sumOf: SumOf): void {
-  const [first] = parts
-  if (first === undefined) return
-  if (first['plain_quota_id'] !== null) {
-    const sum = sumOf(Number(first['plain_quota_id']), Number(first['plain_cycle_seq'] ?? NaN))
-    if (sum !== undefined) sum.used -= Number(first['plain_amount'])
+/** What is added up, row by row. */
+class Book {
+  constructor(
+    private readonly sumOf: SumOf,
+    private readonly running: ReadonlyMap<number, Running>,
+    private readonly now: Instant,
+  ) {}
+
+  /**
+   * Adds plain consumes, or takes them away again.
+   * @param at when they were made; null: too long ago for any window
+   */
+  plain(row: RawRow, units: number, at: Instant | null): void {
+    this.use({ quotaId: Number(row['quota_id']), cycleSeq: Number(row['cycle_seq'] ?? NaN) }, units)
+    for (const count of capsOf(row['caps'] as string | null)) this.use(count, units, at)
   }
-  if (first['quota_id'] === null) return
-  const allocations: Allocation[] = [...parts]
-    .sort((a, b) => Number(a['position']) - Number(b['position']))
-    .map((row) => ({
-      quotaId: Number(row['quota_id']),
-      cycleSeq: Number(row['cycle_seq']),
-      amount: Number(row['amount']),
-    }))
-  for (const { quotaId, cycleSeq, amount } of cut(allocations, 0, Number(first['kept']))) {
-    const sum = sumOf(quotaId, cycleSeq)
-    if (sum !== undefined) sum.used += amount
+
+  /** Adds an operation that has rows of its own, in place of the plain consume that it was. */
+  operation(parts: readonly RawRow[]): void {
+    const [first] = parts
+    if (first === undefined) return
+    if (first['plain_quota_id'] !== null) {
+      const plain = {
+        quota_id: first['plain_quota_id'],
+        cycle_seq: first['plain_cycle_seq'],
+        caps: first['plain_caps'],
+      }
+      this.plain(plain, -Number(first['plain_amount']), instantOrNull(first['plain_at']))
+    }
+    if (first['quota_id'] === null) return
+    const rows = [...parts].sort((a, b) => Number(a['position']) - Number(b['position']))
+    const paid = rows.filter((row) => row['counted_at'] === null).map(allocationOf)
+    const counted = rows.filter((row) => row['counted_at'] !== null)
+    const kept = Number(first['kept'])
+    for (const part of cut(paid, 0, kept)) this.use(part, part.amount)
+    for (const row of counted) this.use(allocationOf(row), kept, instantOrNull(row['counted_at']))
+    if (first['state'] !== 'reserved') return
+    const expiresAt = instantOrNull(first['expires_at'])
+    for (const part of paid) this.hold(part, expiresAt)
+    for (const row of counted) this.hold(allocationOf(row), expiresAt, instantOrNull(row['counted_at']))
   }
-  if (first['state'] !== 'reserved') return
-  const expiresAt = first['expires_at'] === null ? null : instantFromStore(first['expires_at'] as string)
-  for (const { quotaId, cycleSeq, amount } of allocations) {
-    const sum = sumOf(quotaId, cycleSeq)
-    if (sum === undefined) continue
-    sum.reserved += amount
-    if (expiresAt !== null) sum.firstHoldAt = Math.min(sum.firstHoldAt ?? expiresAt, expiresAt)
+
+  private use(count: CapCount, units: number, at: Instant | null = null): void {
+    const sum = this.sumOf(count.quotaId, count.cycleSeq)
+    if (sum === undefined) return
+    sum.used += units
+    this.count(sum, count, at, { used: units })
   }
+
+  private hold(count: Allocation, expiresAt: Instant | null, at: Instant | null = null): void {
+    const sum = this.sumOf(count.quotaId, count.cycleSeq)
+    if (sum === undefined) return
+    sum.reserved += count.amount
+    if (!this.count(sum, count, at, { reserved: count.amount }) || expiresAt === null) return
+    sum.firstHoldAt = Math.min(sum.firstHoldAt ?? expiresAt, expiresAt)
+  }
+
+  /** Counts in a window, where it is one. @returns does the quota still count it? */
+  private count(sum: LedgerSum, { quotaId }: CapCount, at: Instant | null, move: Move): boolean {
+    const seconds = this.running.get(quotaId)?.windowSeconds ?? null
+    if (sum.window === null || seconds === null) return true
+    if (at === null) return false
+    const until = countsUntil(seconds, at)
+    if (until <= this.now) return false
+    sum.window = added(sum.window, until, move)
+    return true
+  }
+}
+
+function allocationOf(row: RawRow): Allocation {
+  return { quotaId: Number(row['quota_id']), cycleSeq: Number(row['cycle_seq']), amount: Number(row['amount']) }
+}
+
+function instantOrNull(value: unknown): Instant | null {
+  return value == null ? null : instantFromStore(value as string)
 }
 
 /** Where the rows of a page end, in order of owner and id. */

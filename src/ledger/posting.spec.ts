@@ -10,7 +10,7 @@ const ALLOCATIONS = fc.array(
 )
 
 function act(id: string, kind: UsageAct['kind'], amount: number | null): UsageAct {
-  return { id, kind, ownerId: 7, operationId: 'o', amount, at: 5, plainQuotaId: null, cycleSeq: null }
+  return { id, kind, ownerId: 7, operationId: 'o', amount, at: 5, plainQuotaId: null, cycleSeq: null, caps: null }
 }
 
 function net(postings: readonly Posting[]): Record<string, number> {
@@ -39,7 +39,7 @@ describe('what acts did', () => {
             left -= back
             refunds.push(act(`r${refunds.length}`, 'refund', back))
           }
-          const operation: PaidOperation = { allocations, charged, refunds }
+          const operation: PaidOperation = { allocations, caps: [{ quotaId: 8, cycleSeq: 1 }], charged, refunds }
           const postings = [act('c', 'commit', charged), ...refunds].flatMap((one) => postingsOf(one, operation))
           const kept = cut(allocations, 0, left).map((part) => ({
             ...part,
@@ -47,8 +47,11 @@ describe('what acts did', () => {
             at: 5,
             charged: part.amount,
             refunded: 0,
+            byCap: false,
           }))
-          expect(net(postings)).toEqual(net(kept))
+          expect(net(postings.filter(({ byCap }) => !byCap))).toEqual(net(kept))
+          // A cap counts all of it, whoever paid.
+          expect(net(postings.filter(({ byCap }) => byCap))).toEqual(left === 0 ? {} : { '8 1': left })
         },
       ),
     )
@@ -61,15 +64,21 @@ describe('what acts did', () => {
     ]
     const [first, second] = [act('a', 'refund', 2), act('b', 'refund', 2)]
     const told = (refunds: UsageAct[], one: UsageAct): Posting[] =>
-      postingsOf(one, { allocations, charged: 6, refunds })
+      postingsOf(one, { allocations, caps: [], charged: 6, refunds })
     expect(told([first, second], first)).toEqual(told([first], first))
     expect(net([...told([first, second], first), ...told([first, second], second)])).toEqual({ '1 0': -1, '2 4': -3 })
   })
 
   it('knows a plain consume by its own columns, and acts that move nothing', () => {
     const plain = { ...act('p', 'consume', 4), operationId: null, plainQuotaId: 9, cycleSeq: 2 }
-    expect(postingsOf(plain)).toEqual([{ ownerId: 7, quotaId: 9, cycleSeq: 2, at: 5, charged: 4, refunded: 0 }])
-    const operation = { allocations: [{ quotaId: 1, cycleSeq: 0, amount: 3 }], charged: 0, refunds: [] }
+    const posting = { ownerId: 7, quotaId: 9, cycleSeq: 2, at: 5, charged: 4, refunded: 0, byCap: false }
+    expect(postingsOf(plain)).toEqual([posting])
+    expect(postingsOf({ ...plain, caps: ' 3:0 12:7!' })).toEqual([
+      posting,
+      { ...posting, quotaId: 3, cycleSeq: 0, byCap: true },
+      { ...posting, quotaId: 12, cycleSeq: 7, byCap: true },
+    ])
+    const operation = { allocations: [{ quotaId: 1, cycleSeq: 0, amount: 3 }], caps: [], charged: 0, refunds: [] }
     for (const kind of ['reserve', 'release'] as const) expect(postingsOf(act('x', kind, 3), operation)).toEqual([])
     expect(postingsOf(act('x', 'create', null))).toEqual([])
   })

@@ -1,8 +1,10 @@
+import type { CapCount } from '../quota/cap.js'
 import { type Allocation, cut } from '../quota/draw-down.js'
 import type { Instant } from '../quota/instant.js'
 import type { Act, ActRow } from './act.entity.js'
+import { capsOf } from './counted-caps.js'
 
-/** What an act charged one quota with, or gave back to it, in the cycle that paid. */
+/** What an act charged one quota with, or gave back to it, in the cycle that paid; or what a cap counted of it. */
 export interface Posting {
   readonly ownerId: number
   readonly quotaId: number
@@ -10,18 +12,22 @@ export interface Posting {
   readonly at: Instant
   readonly charged: number
   readonly refunded: number
+  /** Is it what a cap counted? Then others paid it. */
+  readonly byCap: boolean
 }
 
 /** Of an act, what says which units it moved. */
 export type UsageAct = Pick<
   ActRow,
-  'id' | 'kind' | 'ownerId' | 'operationId' | 'amount' | 'at' | 'plainQuotaId' | 'cycleSeq'
+  'id' | 'kind' | 'ownerId' | 'operationId' | 'amount' | 'at' | 'plainQuotaId' | 'cycleSeq' | 'caps'
 >
 
 /** Of an operation, what says whose units its acts moved. */
 export interface PaidOperation {
   /** In draw-down order. */
   readonly allocations: readonly Allocation[]
+  /** In which counts of caps it was counted. */
+  readonly caps: readonly CapCount[]
   /** Units charged in all, gross. */
   readonly charged: number
   /** Every refund of it. */
@@ -32,7 +38,8 @@ export interface PaidOperation {
 export const USAGE_KINDS = ['consume', 'commit', 'refund'] as const
 
 /**
- * What an act did to the counters `used`: a fact of the past, the same whenever it is asked.
+ * What an act did to the counters `used`, of what paid and of the caps that counted it with all of its units: a fact of
+ * the past, the same whenever it is asked.
  *
  * Refunds give back from the end of what was charged. Which part one of several gave back is decided by the order of
  * their ids, whatever the order in which they were committed: all together give back the same, and an act's part does
@@ -42,22 +49,25 @@ export const USAGE_KINDS = ['consume', 'commit', 'refund'] as const
 export function postingsOf(act: UsageAct, operation?: PaidOperation): Posting[] {
   const { kind, ownerId, at, amount } = act
   if (amount === null) return []
-  const posted = (parts: readonly Allocation[], charged: boolean): Posting[] =>
-    parts.map(({ quotaId, cycleSeq, amount: units }) => ({
+  const posted = (paid: readonly Allocation[], caps: readonly CapCount[], charged: boolean): Posting[] => {
+    const posting = ({ quotaId, cycleSeq }: CapCount, units: number, byCap: boolean): Posting => ({
       ownerId,
       quotaId,
       cycleSeq,
       at,
       charged: charged ? units : 0,
       refunded: charged ? 0 : units,
-    }))
+      byCap,
+    })
+    return [...paid.map((part) => posting(part, part.amount, false)), ...caps.map((cap) => posting(cap, amount, true))]
+  }
   if (kind === 'consume' && act.plainQuotaId !== null && act.cycleSeq !== null) {
-    return posted([{ quotaId: act.plainQuotaId, cycleSeq: act.cycleSeq, amount }], true)
+    return posted([{ quotaId: act.plainQuotaId, cycleSeq: act.cycleSeq, amount }], capsOf(act.caps), true)
   }
   if (operation === undefined) return []
-  const { allocations, charged, refunds } = operation
-  if (kind === 'consume' || kind === 'commit') return posted(cut(allocations, 0, amount), true)
+  const { allocations, caps, charged, refunds } = operation
+  if (kind === 'consume' || kind === 'commit') return posted(cut(allocations, 0, amount), caps, true)
   if (kind !== 'refund') return []
   const before = refunds.reduce((sum, other) => (other.id < act.id ? sum + (other.amount ?? 0) : sum), 0)
-  return posted(cut(allocations, charged - before - amount, charged - before), false)
+  return posted(cut(allocations, charged - before - amount, charged - before), caps, false)
 }

@@ -136,7 +136,7 @@ export class SeriesReader<Q extends QuotaRow> {
         const { foldedTo: now } = await this.totals.rows.state(transaction)
         if (now !== foldedTo) return undefined
         const since = rest
-          .filter((posting) => quotaId === undefined || posting.quotaId === quotaId)
+          .filter((posting) => (quotaId === undefined ? !posting.byCap : posting.quotaId === quotaId))
           .map(({ at, charged, refunded }): [Instant, Sums] => [
             beginningOf(step, at),
             { charged, refunded, refused: 0, refusals: 0 },
@@ -153,14 +153,18 @@ export class SeriesReader<Q extends QuotaRow> {
     transaction: Transaction,
     { ownerId, quotaId, step, from, end }: Question,
   ): Promise<[Instant, Sums][]> {
-    const { usageTotal, refusal } = this.store
+    const { usageTotal, refusal, quota } = this.store
     const column = (property: 'ownerId' | 'step' | 'beganAt' | 'quotaId' | keyof Sums): string =>
       usageTotal.column(property)
+    // What an owner took counts once, whatever caps counted of it.
+    const paid =
+      `${column('quotaId')} NOT IN (SELECT ${quota.column('id')} FROM ${quota.table} ` +
+      `WHERE ${quota.column('ownerId')} = ? AND ${quota.column('cap')} IS NOT NULL)`
     const totals =
       `SELECT ${column('beganAt')} AS began_at, SUM(${column('charged')}) AS charged, SUM(${column('refunded')}) AS refunded, ` +
       `SUM(${column('refused')}) AS refused, SUM(${column('refusals')}) AS refusals FROM ${usageTotal.readByKey(transaction.dialect)} ` +
-      `WHERE ${column('ownerId')} = ? AND ${column('step')} = ? AND ${column('beganAt')} >= ? AND ${column('beganAt')} < ?` +
-      `${quotaId === undefined ? '' : ` AND ${column('quotaId')} = ?`} GROUP BY ${column('beganAt')}`
+      `WHERE ${column('ownerId')} = ? AND ${column('step')} = ? AND ${column('beganAt')} >= ? AND ${column('beganAt')} < ? ` +
+      `AND ${quotaId === undefined ? paid : `${column('quotaId')} = ?`} GROUP BY ${column('beganAt')}`
     const bounds = [usageTotal.bind('beganAt', from), usageTotal.bind('beganAt', end)]
     if (quotaId !== undefined) {
       const rows = await transaction.rows(totals, [ownerId, step, ...bounds, quotaId])
@@ -175,6 +179,7 @@ export class SeriesReader<Q extends QuotaRow> {
       ownerId,
       step,
       ...bounds,
+      ownerId,
       ownerId,
       refusal.bind('hour', from),
       refusal.bind('hour', end),

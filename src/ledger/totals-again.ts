@@ -1,7 +1,8 @@
 import { instantFromStore } from '../database/column.js'
-import { placeholders } from '../database/row-codec.js'
+import { placeholders, type RawRow } from '../database/row-codec.js'
 import type { Transaction } from '../database/unit-of-work.js'
 import { formatInstant, type Instant } from '../quota/instant.js'
+import { capsOf } from './counted-caps.js'
 import type { LedgerStateRow } from './ledger-state.entity.js'
 import { type Posting, USAGE_KINDS } from './posting.js'
 import type { QuotaRow } from './quota.entity.js'
@@ -19,10 +20,14 @@ const OPERATIONS = 500
 export interface OwnedQuota {
   readonly quotaId: number
   readonly ownerId: number
+  /** Is it a cap, which counts all of what its owner takes? */
+  readonly byCap: boolean
 }
 
 /** A day on which hours and the day itself say different things of one quota and cycle. */
-export interface UnequalDay extends OwnedQuota {
+export interface UnequalDay {
+  readonly quotaId: number
+  readonly ownerId: number
   readonly day: Instant
   readonly ofHours: string
   readonly ofDay: string
@@ -46,13 +51,13 @@ export class TotalsAgain<Q extends QuotaRow> {
    */
   async postings(
     transaction: Transaction,
-    { quotaId }: OwnedQuota,
+    quota: OwnedQuota,
     from: Instant,
     last = AFTER_EVERY_ID,
   ): Promise<Posting[]> {
     const found = [
-      ...(await this.plainConsumes(transaction, quotaId, last)),
-      ...(await this.others(transaction, quotaId, last)),
+      ...(await this.plainConsumes(transaction, quota, last)),
+      ...(await this.others(transaction, quota.quotaId, last)),
     ]
     return found.filter(({ at }) => at >= from)
   }
@@ -128,28 +133,43 @@ export class TotalsAgain<Q extends QuotaRow> {
     }))
   }
 
-  private async plainConsumes(transaction: Transaction, quotaId: number, last: string): Promise<Posting[]> {
+  private async plainConsumes(
+    transaction: Transaction,
+    { quotaId, ownerId, byCap }: OwnedQuota,
+    last: string,
+  ): Promise<Posting[]> {
     const { act } = this.store
+    // What a cap counted lies among all of its owner's.
+    const [by, value] = byCap ? (['plainOwnerId', ownerId] as const) : (['plainQuotaId', quotaId] as const)
+    const countOf = (row: RawRow): number | undefined =>
+      byCap
+        ? capsOf(row['caps'] as string | null).find((count) => count.quotaId === quotaId)?.cycleSeq
+        : row['cycle_seq'] === null
+          ? undefined
+          : Number(row['cycle_seq'])
     const [id, cycleSeq, at] = [act.column('id'), act.column('cycleSeq'), act.column('at')]
     const postings: Posting[] = []
     for (let after = '', read = ACTS; read === ACTS;) {
       const rows = await transaction.rows(
-        `SELECT p.owner_id, p.cycle_seq, p.hour, SUM(p.amount) AS charged, COUNT(*) AS n, MAX(p.id) AS id FROM (` +
+        `SELECT p.owner_id, p.cycle_seq, p.caps, p.hour, SUM(p.amount) AS charged, COUNT(*) AS n, MAX(p.id) AS id FROM (` +
           `SELECT ${id} AS id, ${act.column('plainOwnerId')} AS owner_id, ${cycleSeq} AS cycle_seq, SUBSTR(${at}, 1, 13) AS hour, ` +
-          `${act.column('amount')} AS amount FROM ${act.readBy(transaction.dialect, ['plainQuotaId', 'id'])} ` +
-          `WHERE ${act.column('plainQuotaId')} = ? AND ${id} > ? AND ${id} <= ? ORDER BY ${id} LIMIT ${ACTS}) p ` +
-          'GROUP BY p.owner_id, p.cycle_seq, p.hour',
-        [quotaId, after, last],
+          `${byCap ? act.column('caps') : 'NULL'} AS caps, ` +
+          `${act.column('amount')} AS amount FROM ${act.readBy(transaction.dialect, [by, 'id'])} ` +
+          `WHERE ${act.column(by)} = ? AND ${id} > ? AND ${id} <= ? ORDER BY ${id} LIMIT ${ACTS}) p ` +
+          'GROUP BY p.owner_id, p.cycle_seq, p.caps, p.hour',
+        [value, after, last],
       )
       read = 0
       for (const row of rows) {
         read += Number(row['n'])
         if (String(row['id']) > after) after = String(row['id'])
-        if (row['owner_id'] === null || row['cycle_seq'] === null) continue
+        const count = countOf(row)
+        if (row['owner_id'] === null || count === undefined) continue
         postings.push({
           ownerId: Number(row['owner_id']),
           quotaId,
-          cycleSeq: Number(row['cycle_seq']),
+          cycleSeq: count,
+          byCap,
           at: instantFromStore(`${String(row['hour'])}:00`),
           charged: Number(row['charged']),
           refunded: 0,

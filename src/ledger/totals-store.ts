@@ -1,14 +1,16 @@
 import { TimeSlice } from '../clock/time-slice.js'
 import { instantFromStore } from '../database/column.js'
-import { type Dialect, placeholders } from '../database/row-codec.js'
+import { type Dialect, placeholders, type RawRow } from '../database/row-codec.js'
 import type { Transaction } from '../database/unit-of-work.js'
+import type { CapCount } from '../quota/cap.js'
 import type { Allocation } from '../quota/draw-down.js'
 import type { Instant } from '../quota/instant.js'
+import { capsOf, NO_CAPS } from './counted-caps.js'
 import { grouped } from './grouped.js'
 import type { LedgerStateRow } from './ledger-state.entity.js'
 import { type PaidOperation, type Posting, postingsOf, USAGE_KINDS, type UsageAct } from './posting.js'
 import type { QuotaRow } from './quota.entity.js'
-import type { RefusalRow } from './refusal.entity.js'
+import { OBSERVED, type RefusalRow } from './refusal.entity.js'
 import type { LedgerStore } from './store.js'
 import { SERIES_STEPS, type UsageTotalRow } from './usage-total.entity.js'
 import { beginningOf } from './utc-step.js'
@@ -28,6 +30,9 @@ const TOTAL_COLUMNS = [
   'refusals',
   'refused',
 ] as const satisfies readonly (keyof UsageTotalRow)[]
+
+/** Sums of plain consumes of which what caps counted is added to the totals at a time. */
+const CAPS_AT_ONCE = 2_000
 
 /** Nothing is done yet. */
 function firstState(): LedgerStateRow {
@@ -96,12 +101,13 @@ export class TotalsStore<Q extends QuotaRow> {
    */
   async rest(transaction: Transaction, foldedTo: string, ownerIds: readonly number[]): Promise<Posting[]> {
     const { act } = this.store
-    const column = (property: 'id' | 'kind' | 'ownerId' | 'amount' | 'at' | (typeof OF_PLAIN)[number]): string =>
-      act.column(property)
-    const group = `${OF_PLAIN.map(column).join(', ')}, SUBSTR(${column('at')}, 1, 13)`
+    const column = (
+      property: 'id' | 'kind' | 'ownerId' | 'amount' | 'at' | 'caps' | (typeof OF_PLAIN)[number],
+    ): string => act.column(property)
+    const group = `${OF_PLAIN.map(column).join(', ')}, ${column('caps')}, SUBSTR(${column('at')}, 1, 13)`
     const sums = await transaction.rows(
       `SELECT ${column('plainOwnerId')} AS owner_id, ${column('plainQuotaId')} AS quota_id, ${column('cycleSeq')} AS cycle_seq, ` +
-        `SUBSTR(${column('at')}, 1, 13) AS hour, SUM(${column('amount')}) AS charged ` +
+        `${column('caps')} AS caps, SUBSTR(${column('at')}, 1, 13) AS hour, SUM(${column('amount')}) AS charged ` +
         `FROM ${act.readBy(transaction.dialect, ['plainOwnerId', 'id'])} WHERE ${column('plainOwnerId')} IN (${placeholders(ownerIds)}) ` +
         `AND ${column('id')} > ? GROUP BY ${group}`,
       [...ownerIds, foldedTo],
@@ -112,14 +118,10 @@ export class TotalsStore<Q extends QuotaRow> {
       [foldedTo, ...ownerIds, ...USAGE_KINDS],
     )
     return [
-      ...sums.map((row) => ({
-        ownerId: Number(row['owner_id']),
-        quotaId: Number(row['quota_id']),
-        cycleSeq: Number(row['cycle_seq']),
-        at: instantFromStore(`${String(row['hour'])}:00`),
-        charged: Number(row['charged']),
-        refunded: 0,
-      })),
+      ...sums.flatMap((row) => [
+        posted(row, { quotaId: Number(row['quota_id']), cycleSeq: Number(row['cycle_seq']) }, false),
+        ...postedByCaps(row),
+      ]),
       ...(await this.postings(
         transaction,
         others.map((row) => act.decode(row)),
@@ -172,6 +174,26 @@ export class TotalsStore<Q extends QuotaRow> {
           `GROUP BY ${whose.join(', ')}, ${beganAt} ${conflict}`,
         [after, last, act.bind('at', from)],
       )
+    }
+    await this.addCaps(transaction, after, last, from)
+  }
+
+  /** The same for the caps that counted them: these stand in a text, which no store takes apart. */
+  private async addCaps(transaction: Transaction, after: string, last: string, from: Instant): Promise<void> {
+    const { act } = this.store
+    const [id, at, ownerId] = [act.column('id'), act.column('at'), act.column('plainOwnerId')]
+    const caps = act.column('caps')
+    const hour = `SUBSTR(${at}, 1, 13)`
+    const rows = await transaction.rows(
+      `SELECT ${ownerId} AS owner_id, ${caps} AS caps, ${hour} AS hour, SUM(${act.column('amount')}) AS charged ` +
+        `FROM ${act.readByKey(transaction.dialect)} WHERE ${id} > ? AND ${id} <= ? AND ${caps} IS NOT NULL AND ${at} >= ? ` +
+        `GROUP BY ${ownerId}, ${caps}, ${hour}`,
+      [after, last, act.bind('at', from)],
+    )
+    const slice = new TimeSlice()
+    for (let start = 0; start < rows.length; start += CAPS_AT_ONCE) {
+      if (slice.spent) await slice.next()
+      await this.add(transaction, summed(rows.slice(start, start + CAPS_AT_ONCE).flatMap(postedByCaps)))
     }
   }
 
@@ -231,12 +253,30 @@ export class TotalsStore<Q extends QuotaRow> {
     const entries = await this.store.operationsById(transaction, [...ids])
     const refunds = grouped(await this.store.refundsOf(transaction, [...refunded]), ({ operationId }) => operationId)
     return new Map(
-      entries.map(({ row, allocations }) => [
+      entries.map(({ row, allocations, caps = NO_CAPS }) => [
         row.id,
-        { allocations, charged: row.charged, refunds: refunds.get(row.id) ?? [] },
+        { allocations, caps, charged: row.charged, refunds: refunds.get(row.id) ?? [] },
       ]),
     )
   }
+}
+
+/** What plain consumes of an hour add up to, as a posting to one quota. */
+function posted(row: RawRow, { quotaId, cycleSeq }: CapCount, byCap: boolean): Posting {
+  return {
+    ownerId: Number(row['owner_id']),
+    quotaId,
+    cycleSeq,
+    at: instantFromStore(`${String(row['hour'])}:00`),
+    charged: Number(row['charged']),
+    refunded: 0,
+    byCap,
+  }
+}
+
+/** The same, to each of the caps that counted them. */
+function postedByCaps(row: RawRow): Posting[] {
+  return capsOf(row['caps'] as string | null).map((count) => posted(row, count, true))
 }
 
 /** What postings add up to, by hour and by day, in the order of the table. */
@@ -265,10 +305,14 @@ export function summed(postings: readonly Posting[]): UsageTotalRow[] {
   )
 }
 
-/** What refusals add up to by day, in the order of the table; their hours are kept for as long as they are. */
+/**
+ * What refusals add up to by day, in the order of the table; their hours are kept for as long as they are. What caps
+ * that only observe would have refused was taken, and is not among them.
+ */
 export function refusalTotals(rows: readonly RefusalRow[]): UsageTotalRow[] {
   const totals = new Map<string, UsageTotalRow>()
-  for (const { ownerId, hour, count, requested } of rows) {
+  for (const { ownerId, hour, code, count, requested } of rows) {
+    if (code === OBSERVED) continue
     const beganAt = beginningOf('day', hour)
     const name = `${ownerId} ${beganAt}`
     const known = totals.get(name)

@@ -1,6 +1,7 @@
-import { type Dialect, type Scalar } from '../database/row-codec.js'
+import { type Dialect, type RawRow, type Scalar } from '../database/row-codec.js'
 import type { Transaction } from '../database/unit-of-work.js'
 import { ACT_KINDS, type ActRow, OPERATION_ACTS } from './act.entity.js'
+import { capsOf, capsText, refusingIn } from './counted-caps.js'
 import { deduplicationKeyFor, deduplicationKeyForSettling } from './command.js'
 import type { QuotaRow } from './quota.entity.js'
 import type { LedgerStore } from './store.js'
@@ -10,6 +11,7 @@ import {
   type Finding,
   idsAfter,
   type KnownQuota,
+  quotasById,
   rowsBy,
   type Stretch,
   type Subject,
@@ -30,6 +32,7 @@ const PARTS = [
   'plainQuotaId',
   'cycleSeq',
   'ownerRemaining',
+  'caps',
 ] as const
 type KnownAct = Pick<ActRow, (typeof PARTS)[number]>
 
@@ -73,11 +76,37 @@ export class ActCheck<Q extends QuotaRow> implements Check {
     const range = (column: string): string => `${column} > ?${last === undefined ? '' : ` AND ${column} <= ?`}`
     const values: Scalar[] = [after ?? '', ...(last === undefined ? [] : [last])]
     const suspects = await transaction.rows(this.suspects(range), values)
+    suspects.push(...(await this.withBrokenCaps(transaction, range, values)))
     const [counted] =
       last === undefined
         ? await transaction.rows(`SELECT COUNT(*) AS n FROM ${from} WHERE ${range(id)}`, values)
         : [{ n: PAGE }]
-    return { count: Number(counted?.['n']), last, suspects: suspects.map((row) => row['id'] as string) }
+    const ids = new Set(suspects.map((row) => row['id'] as string))
+    return { count: Number(counted?.['n']), last, suspects: [...ids].sort() }
+  }
+
+  /** Acts that name caps which cannot have counted them. An owner's acts have few different texts. */
+  private async withBrokenCaps(
+    transaction: Transaction,
+    range: (column: string) => string,
+    values: readonly Scalar[],
+  ): Promise<RawRow[]> {
+    const { act, quota } = this.store
+    const [id, ownerId, caps] = [act.column('id'), act.column('ownerId'), act.column('caps')]
+    const from = act.readByKey('mysql')
+    const texts = await transaction.rows(
+      `SELECT ${ownerId} AS owner_id, ${caps} AS caps FROM ${from} WHERE ${range(id)} AND ${caps} IS NOT NULL GROUP BY ${ownerId}, ${caps}`,
+      values,
+    )
+    const named = new Set(texts.flatMap((row) => capsOf(row['caps'] as string).map(({ quotaId }) => quotaId)))
+    const quotas = await quotasById(transaction, quota, [...named])
+    const broken = texts.filter((row) => !capsFit(row['caps'] as string, Number(row['owner_id']), quotas))
+    const found: RawRow[] = []
+    for (const row of broken) {
+      const sql = `SELECT ${id} AS id FROM ${from} WHERE ${range(id)} AND ${ownerId} = ? AND ${caps} = ?`
+      found.push(...(await transaction.rows(sql, [...values, Number(row['owner_id']), row['caps'] as string])))
+    }
+    return found
   }
 
   /** What `examine` would find nothing wrong with, in the words of a server: the others, and those it cannot tell. */
@@ -94,10 +123,10 @@ export class ActCheck<Q extends QuotaRow> implements Check {
       `ELSE ${a('deduplicationKey')} = ${hash(`'"key"'`, `JSON_QUOTE(${a('caller')})`, `JSON_QUOTE(${a('idempotencyKey')})`)} END`
     const plain =
       `${a('kind')} = 'consume' AND ${a('plainOwnerId')} = ${a('ownerId')} AND ${all(['operationId'], 'NULL')} ` +
-      `AND ${all(['ownerRemaining'], 'NOT NULL')} AND q.${quota.column('ownerId')} = ${a('ownerId')} AND ${a('cycleSeq')} <= q.${quota.column('cycleSeq')}`
+      `AND ${all(['ownerRemaining'], 'NOT NULL')} AND q.${quota.column('ownerId')} = ${a('ownerId')} AND q.${quota.column('cap')} IS NULL AND ${a('cycleSeq')} <= q.${quota.column('cycleSeq')}`
     const other =
       `${a('kind')} IN (${OPERATION_ACTS.map((kind) => `'${kind}'`).join(', ')}) AND ${all(['operationId'], 'NOT NULL')} ` +
-      `AND ${all(['plainOwnerId', 'plainQuotaId', 'cycleSeq', 'ownerRemaining'], 'NULL')} ` +
+      `AND ${all(['plainOwnerId', 'plainQuotaId', 'cycleSeq', 'ownerRemaining', 'caps'], 'NULL')} ` +
       `AND (o.${operation.column('id')} IS NULL OR o.${operation.column('ownerId')} = ${a('ownerId')})`
     return (
       `SELECT ${a('id')} AS id FROM ${act.readByKey('mysql', 'a')} ` +
@@ -111,15 +140,21 @@ export class ActCheck<Q extends QuotaRow> implements Check {
   async examine(transaction: Transaction, ids: readonly Subject[]): Promise<Finding[]> {
     const { act, quota, operation } = this.store
     const acts = await rowsBy(transaction, act, PARTS, 'id', ids)
-    const quotaIds = defined(acts.flatMap(({ quotaId, plainQuotaId }) => [quotaId, plainQuotaId]))
+    const quotaIds = defined(
+      acts.flatMap(({ quotaId, plainQuotaId, caps }) => [
+        quotaId,
+        plainQuotaId,
+        ...capsOf(caps).map((count) => count.quotaId),
+      ]),
+    )
     const operationIds = defined(acts.map(({ operationId }) => operationId))
-    const quotas = await rowsBy(transaction, quota, ['id', 'ownerId', 'cycleSeq'], 'id', quotaIds)
+    const quotas = await quotasById(transaction, quota, quotaIds)
     const operations = await rowsBy(transaction, operation, ['id', 'ownerId'], 'id', operationIds)
     // Hardly ever any.
     const wanted = defined(acts.map((one) => (keyOf(one) === one.deduplicationKey ? null : keyOf(one))))
     const holders = await rowsBy(transaction, act, ['id', 'deduplicationKey'], 'deduplicationKey', wanted)
     const around = {
-      quotas: new Map(quotas.map((one) => [one.id, one])),
+      quotas,
       operations: new Map(operations.map(({ id, ownerId }) => [id, ownerId])),
       holders: new Map(holders.map(({ id, deduplicationKey }) => [deduplicationKey ?? '', id])),
     }
@@ -220,21 +255,42 @@ function subjectOf(act: KnownAct, { quotas, operations }: Around): Finding[] {
 
 /** Does the one row of a plain consume say all that it must? */
 function plainOf(act: KnownAct, { quotas }: Around): Finding[] {
-  const { kind, ownerId, plainOwnerId, plainQuotaId, cycleSeq, ownerRemaining } = act
+  const { kind, ownerId, plainOwnerId, plainQuotaId, cycleSeq, ownerRemaining, caps } = act
   const parts = [plainOwnerId, plainQuotaId, cycleSeq, ownerRemaining]
   const there = parts.filter((part) => part !== null).length
-  if (there === 0) return []
+  if (there === 0) return caps === null ? [] : [told(act, 'plain_consume', 'no caps', capsShown(caps))]
   if (there < parts.length || kind !== 'consume' || plainOwnerId !== ownerId) {
     const found = `${kind}, owner ${String(plainOwnerId)}, quota ${String(plainQuotaId)}, cycle ${String(cycleSeq)}, left ${String(ownerRemaining)}`
     return [told(act, 'plain_consume', `all four columns of a consume by owner ${ownerId}, or none`, found)]
   }
   const quota = quotas.get(plainQuotaId ?? 0)
-  if (quota?.ownerId === ownerId && (cycleSeq ?? 0) <= quota.cycleSeq) return []
+  const findings: Finding[] = []
+  if (caps !== null && !capsFit(caps, ownerId, quotas))
+    findings.push(
+      told(act, 'plain_consume', `caps of owner ${ownerId}, in counts that they have had, in order`, capsShown(caps)),
+    )
+  if (quota?.ownerId === ownerId && !quota.isCap && (cycleSeq ?? 0) <= quota.cycleSeq) return findings
   const found =
     quota === undefined
       ? `quota ${String(plainQuotaId)}, which is not there`
-      : `quota ${String(plainQuotaId)} of owner ${quota.ownerId}, cycle ${String(cycleSeq)} of ${quota.cycleSeq}`
-  return [told(act, 'plain_consume', `a quota of owner ${ownerId}, in a cycle that it has had`, found)]
+      : `${quota.isCap ? 'cap' : 'quota'} ${String(plainQuotaId)} of owner ${quota.ownerId}, cycle ${String(cycleSeq)} of ${quota.cycleSeq}`
+  findings.push(told(act, 'plain_consume', `a quota of owner ${ownerId} that pays, in a cycle that it has had`, found))
+  return findings
+}
+
+/** Does the text name caps of the owner alone, in counts that they have had, as it is written? */
+function capsFit(text: string, ownerId: number, quotas: ReadonlyMap<number, KnownQuota>): boolean {
+  const counts = capsOf(text)
+  const inOrder = counts.every(({ quotaId }, n) => n === 0 || quotaId > (counts[n - 1]?.quotaId ?? 0))
+  const known = counts.every(({ quotaId, cycleSeq }) => {
+    const quota = quotas.get(quotaId)
+    return quota?.ownerId === ownerId && quota.isCap && cycleSeq >= 0 && cycleSeq <= quota.cycleSeq
+  })
+  return inOrder && known && capsText(counts, refusingIn(text)) === text
+}
+
+function capsShown(text: string): string {
+  return `caps "${text}"`
 }
 
 function told(act: KnownAct, rule: Finding['rule'], expected: string, found: string): Finding {

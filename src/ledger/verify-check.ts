@@ -1,6 +1,7 @@
 import type { RowCodec, Scalar } from '../database/row-codec.js'
 import { placeholders } from '../database/row-codec.js'
 import type { Transaction } from '../database/unit-of-work.js'
+import type { QuotaRow } from './quota.entity.js'
 
 /** What may be wrong with rows, as docs/operations.md tells it. */
 export const RULES = [
@@ -133,4 +134,22 @@ export async function insert<T extends object>(
 export interface KnownQuota {
   readonly ownerId: number
   readonly cycleSeq: number
+  readonly isCap: boolean
+}
+
+/** Quotas as others refer to them. */
+export async function quotasById<Q extends QuotaRow>(
+  transaction: Transaction,
+  codec: RowCodec<Q>,
+  ids: readonly number[],
+): Promise<ReadonlyMap<number, KnownQuota>> {
+  const rows = await rowsBy<QuotaRow, 'id' | 'ownerId' | 'cycleSeq' | 'cap'>(
+    transaction,
+    codec as unknown as RowCodec<QuotaRow>,
+    ['id', 'ownerId', 'cycleSeq', 'cap'],
+    'id',
+    // Damaged rows may name anything.
+    ids.filter(Number.isSafeInteger),
+  )
+  return new Map(rows.map(({ id, ownerId, cycleSeq, cap }) => [id, { ownerId, cycleSeq, isCap: cap !== null }]))
 }

@@ -17,6 +17,7 @@ import {
   type KnownQuota,
   type Mend,
   type Mended,
+  quotasById,
   rowsBy,
   type Stretch,
   type Subject,
@@ -107,8 +108,13 @@ export class OperationCheck<Q extends QuotaRow> implements Check {
       `${number(`${kind} = 'commit'`, units)} AS charged, ${number(`${kind} = 'refund'`, units)} AS refunded ` +
       `FROM ${act.readBy(dialect, ['operationId'])} WHERE ${ofAct} > ? AND ${ofAct} <= ? GROUP BY ${ofAct}`
     const position = `a.${allocation.column('position')}`
+    // A cap's row has the time at which it counted, and the whole amount.
+    const [countedAt, capUnits] = [`a.${allocation.column('countedAt')}`, `a.${allocation.column('amount')}`]
+    const ofCap = (value: string): string => `CASE WHEN ${countedAt} IS NOT NULL THEN ${value} END`
     const paid =
-      `SELECT ${ofAllocation} AS id, COUNT(*) AS n, SUM(a.${allocation.column('amount')}) AS units, MIN(a.${allocation.column('amount')}) AS least, ` +
+      `SELECT ${ofAllocation} AS id, COUNT(*) AS n, ${number(`${countedAt} IS NULL`)} AS payers, ${number(`${countedAt} IS NULL`, capUnits)} AS units, ` +
+      `MIN(${ofCap(capUnits)}) AS least_counted, MAX(${ofCap(capUnits)}) AS most_counted, MIN(${countedAt}) AS first_counted, MAX(${countedAt}) AS last_counted, ` +
+      `MIN(${ofCap(position)}) AS first_cap, ${number(`(${countedAt} IS NULL) = (q.${quota.column('cap')} IS NULL)`)} AS fitting, MIN(a.${allocation.column('amount')}) AS least, ` +
       `MIN(${position}) AS lowest, MAX(${position}) AS highest, MIN(a.${allocation.column('quotaId')}) AS quota_id, MIN(a.${allocation.column('cycleSeq')}) AS cycle_seq, ` +
       `MIN(q.${quota.column('ownerId')}) AS one_owner, MAX(q.${quota.column('ownerId')}) AS other_owner, ` +
       `${number(`a.${allocation.column('cycleSeq')} <= q.${quota.column('cycleSeq')}`)} AS known ` +
@@ -123,9 +129,11 @@ export class OperationCheck<Q extends QuotaRow> implements Check {
         `(${o('kind')} = 'reserve' AND ${settled} <= 1 AND ${o('charged')} = COALESCE(l.charged, 0) AND ${o('expiresAt')} IS NOT NULL AND ` +
         `CASE WHEN l.commits = 1 THEN ${o('state')} = 'committed' WHEN l.releases = 1 THEN ${o('state')} = 'released' ELSE ${o('state')} IN ('reserved', 'expired') END))`,
       `CASE WHEN ${o('state')} = 'reserved' THEN ${h('ownerId')} = ${o('ownerId')} AND ${h('expiresAt')} = ${o('expiresAt')} ELSE ${h('operationId')} IS NULL END`,
-      `p.units = ${o('amount')} AND p.least > 0 AND p.lowest = 0 AND p.highest = p.n - 1 AND p.known = p.n`,
+      `p.units = ${o('amount')} AND p.least > 0 AND p.lowest = 0 AND p.highest = p.n - 1 AND p.known = p.n AND p.fitting = p.n`,
+      `(p.payers = p.n OR (p.first_cap = p.payers AND p.least_counted = ${o('amount')} AND p.most_counted = ${o('amount')} ` +
+        `AND p.first_counted = ${o('createdAt')} AND p.last_counted = ${o('createdAt')}))`,
       `p.one_owner = ${o('ownerId')} AND p.other_owner = ${o('ownerId')}`,
-      `(${f('plainQuotaId')} IS NULL OR (p.n = 1 AND p.quota_id = ${f('plainQuotaId')} AND p.cycle_seq = ${f('cycleSeq')}))`,
+      `(${f('plainQuotaId')} IS NULL OR (${f('caps')} IS NULL AND p.n = 1 AND p.quota_id = ${f('plainQuotaId')} AND p.cycle_seq = ${f('cycleSeq')}))`,
     ]
     const wrong =
       `SELECT ${o('id')} AS id FROM ${operation.readByKey(dialect, 'o')} LEFT JOIN ${act.table} f ON ${f('id')} = ${o('id')} ` +
@@ -156,8 +164,7 @@ export class OperationCheck<Q extends QuotaRow> implements Check {
     const others = await rowsBy(transaction, act, ACT_PARTS, 'operationId', ids)
     const acts = new Map([...own, ...others].map((one) => [one.id, one]))
     const quotaIds = [...new Set(allocations.map(({ quotaId }) => quotaId))]
-    const quotas = await rowsBy(transaction, quota, ['id', 'ownerId', 'cycleSeq'], 'id', quotaIds)
-    const quotaOf = new Map(quotas.map((one) => [one.id, one]))
+    const quotaOf = await quotasById(transaction, quota, quotaIds)
     const rowOf = new Map(rows.map((row) => [row.id, row]))
     const holdOf = new Map(holds.map((row) => [row.operationId, row]))
     const paid = grouped(allocations, ({ operationId }) => operationId)
@@ -293,16 +300,26 @@ export class OperationCheck<Q extends QuotaRow> implements Check {
         }),
       )
     }
-    for (const { quotaId, cycleSeq } of allocations) {
+    for (const { quotaId, cycleSeq, countedAt } of allocations) {
       const quota = quotas.get(quotaId)
-      if (quota?.ownerId === row.ownerId && cycleSeq <= quota.cycleSeq) continue
+      const counted = countedAt !== null
+      if (quota?.ownerId === row.ownerId && quota.isCap === counted && cycleSeq <= quota.cycleSeq) continue
       findings.push(
         finding(known, 'allocations', {
-          expected: `a quota of owner ${row.ownerId}, in a cycle that it has had`,
+          expected: `a ${counted ? 'cap' : 'quota that pays'} of owner ${row.ownerId}, in a count that it has had`,
           found:
             quota === undefined
               ? `quota ${quotaId}, which is not there`
-              : `quota ${quotaId} of owner ${quota.ownerId}, cycle ${cycleSeq} of ${quota.cycleSeq}`,
+              : `${quota.isCap ? 'cap' : 'quota'} ${quotaId} of owner ${quota.ownerId}, cycle ${cycleSeq} of ${quota.cycleSeq}`,
+        }),
+      )
+    }
+    const counted = allocations.slice(paid.length)
+    if (counted.some(({ amount, countedAt }) => amount !== row.amount || countedAt !== row.createdAt)) {
+      findings.push(
+        finding(known, 'allocations', {
+          expected: `each cap after what paid, with all ${row.amount}, from ${formatInstant(row.createdAt)} on`,
+          found: paidBy(allocations),
         }),
       )
     }
@@ -460,7 +477,11 @@ function madeText({ state, charged, refunded }: Made): string {
 function paidBy(allocations: readonly AllocationRow[]): string {
   if (allocations.length === 0) return 'no allocation'
   return allocations
-    .map(({ quotaId, cycleSeq, amount }) => `${amount} of quota ${quotaId} in cycle ${cycleSeq}`)
+    .map(({ quotaId, cycleSeq, amount, countedAt }) =>
+      countedAt === null
+        ? `${amount} of quota ${quotaId} in cycle ${cycleSeq}`
+        : `${amount} counted by cap ${quotaId} in count ${cycleSeq} from ${formatInstant(countedAt)}`,
+    )
     .join(' and ')
 }
 

@@ -4,13 +4,24 @@ import { instantFromStore } from '../database/column.js'
 import { placeholders } from '../database/row-codec.js'
 import type { Transaction } from '../database/unit-of-work.js'
 import { formatInstant, type Instant } from '../quota/instant.js'
-import { CYCLE_QUOTA, MAX_AMOUNT, ROLLING_QUOTA, STATUSES, TOTAL_QUOTA } from '../quota/quota.js'
+import { CAP_MODES, CYCLE_QUOTA, MAX_AMOUNT, ROLLING_QUOTA, STATUSES, TOTAL_QUOTA } from '../quota/quota.js'
+import {
+  EMPTY_WINDOW,
+  formatWindow,
+  MAX_WINDOW_SECONDS,
+  MIN_WINDOW_SECONDS,
+  parseWindow,
+  type RollingWindow,
+  sumOf,
+  withoutPast,
+} from '../quota/rolling-window.js'
 import { LedgerSums, type LedgerSum } from './ledger-sums.js'
 import type { LedgerStateRow } from './ledger-state.entity.js'
 import type { QuotaRow } from './quota.entity.js'
 import { LIVE_OF_OWNER, type LedgerStore } from './store.js'
-import { dayText, TotalsAgain, type UnequalDay, wholeFrom } from './totals-again.js'
+import { dayText, type OwnedQuota, TotalsAgain, type UnequalDay, wholeFrom } from './totals-again.js'
 import { TotalsStore } from './totals-store.js'
+import { windowDifference } from './verify-windows.js'
 import {
   type Check,
   examined,
@@ -39,8 +50,13 @@ const PARTS = [
   'holdDueAt',
   'version',
   'createdAt',
+  'cap',
+  'windowSeconds',
 ] as const satisfies readonly (keyof QuotaRow)[]
-type KnownQuota = Pick<QuotaRow, (typeof PARTS)[number]>
+type KnownQuota = Pick<QuotaRow, (typeof PARTS)[number]> & {
+  /** Of a rolling cap, as it is stored; what cannot be read is undefined. Null of any other quota. */
+  readonly window: RollingWindow | null | undefined
+}
 
 /** Ids of quotas that one statement names. */
 const QUOTAS = 1_000
@@ -49,6 +65,9 @@ const CHANGES = 500
 
 /** Changes were taken down by several clocks; of one near the oldest that is left nobody knows what came before it. */
 const MAX_SKEW_MS = 10 * 60_000
+
+/** Slots that leave a window within this time are not looked at. */
+const LEAVING_MS = 5_000
 
 /** The name under which repairs stand in the changes. */
 export const VERIFY = 'verify'
@@ -103,13 +122,16 @@ export class QuotaCheck<Q extends QuotaRow> implements Check {
 
   async examine(transaction: Transaction, ownerIds: readonly Subject[]): Promise<Finding[]> {
     const sorted = ownerIds.map(Number).sort((a, b) => a - b)
-    const quotas: KnownQuota[] = await rowsBy(transaction, this.store.quota, PARTS, 'ownerId', sorted)
+    const now = this.clock.now()
+    const quotas = await this.quotas(transaction, sorted)
     const findings = await this.owners(transaction, sorted)
-    const running = new Map(quotas.map(({ id, cycleSeq }) => [id, cycleSeq]))
-    const sums = await this.sums.of(transaction, sorted, running)
+    const running = new Map(
+      quotas.map((quota) => [quota.id, { cycleSeq: quota.cycleSeq, windowSeconds: windowOf(quota) }]),
+    )
+    const sums = await this.sums.of(transaction, sorted, running, now)
     const state = await this.totals.state(transaction)
     const unequal = new Map<number, UnequalDay>()
-    for (const day of await this.again.unequalDays(transaction, sorted, this.clock.now()))
+    for (const day of await this.again.unequalDays(transaction, sorted, now))
       if (!unequal.has(day.quotaId)) unequal.set(day.quotaId, day)
     const edits = await this.edits(transaction, quotas)
     const oldest = await this.oldestChange(transaction)
@@ -120,13 +142,42 @@ export class QuotaCheck<Q extends QuotaRow> implements Check {
       if (sum === undefined) continue
       const known = edits.get(quota.id) ?? { count: 0, created: false }
       const should = await this.shouldBe(transaction, quota, sum, state)
-      const counted = [...this.counters(quota, should), ...this.holdDue(quota, sum)]
+      const wrong =
+        quota.quotaType !== ROLLING_QUOTA
+          ? this.counters(quota, should)
+          : this.windowCounters(quota, should, sum.window, state)
+      const counted = [...wrong, ...this.holdDue(quota, sum)]
       findings.push(...this.totalsOf(quota, should, state, unequal.get(quota.id)), ...counted)
       findings.push(...settings(quota), ...version(quota, known, oldest))
-      if (counted.length === 0 && quota.used + quota.reserved > quota.total)
+      if (counted.length === 0 && this.takesMore(quota))
         findings.push(await this.overdrawn(transaction, quota, known.created))
     }
     return findings
+  }
+
+  private async quotas(transaction: Transaction, ownerIds: readonly number[]): Promise<KnownQuota[]> {
+    const { quota } = this.store
+    const rows = await rowsBy(transaction, quota, PARTS, 'ownerId', ownerIds)
+    const rolling = rows.filter(({ quotaType }) => quotaType === ROLLING_QUOTA).map(({ id }) => id)
+    const windows = new Map<number, RollingWindow | undefined>()
+    for (let start = 0; start < rolling.length; start += QUOTAS) {
+      const ids = rolling.slice(start, start + QUOTAS)
+      // As text, since one that cannot be read is to be told of.
+      const texts = await transaction.rows(
+        `SELECT ${quota.column('id')} AS id, ${quota.column('window')} AS counts FROM ${quota.table} ` +
+          `WHERE ${quota.column('id')} IN (${placeholders(ids)})`,
+        ids,
+      )
+      for (const { id, counts } of texts) windows.set(Number(id), readable(counts as string | null))
+    }
+    return rows.map((row) => ({ ...row, window: row.quotaType === ROLLING_QUOTA ? windows.get(row.id) : null }))
+  }
+
+  /** Does it count more than its total, now? A cap that only observes may. */
+  private takesMore({ cap, total, used, reserved, window }: KnownQuota): boolean {
+    if (cap === 'observe') return false
+    const now = window == null ? { used, reserved } : sumOf(withoutPast(window, this.clock.now()))
+    return now.used + now.reserved > total
   }
 
   /** Owners without the row that is their lock. It is made before anything is written under it. */
@@ -163,9 +214,11 @@ export class QuotaCheck<Q extends QuotaRow> implements Check {
     const whole = beginsAt === null || quota.createdAt >= beginsAt + MAX_SKEW_MS
     const sums = { ofRows, reserved, totalled, whole }
     if (whole) return { ...sums, used: ofRows }
+    // A window is not what its count adds up to, so nothing confirms these totals.
+    if (quota.window !== null) return { ...sums, used: Math.max(ofRows, totalled ?? 0) }
     // The counter and the totals say the same, and no less than the rows: what takes longer to find out is the same.
     if (totalled === quota.used && totalled >= ofRows) return { ...sums, used: totalled }
-    const of = { quotaId: quota.id, ownerId: quota.ownerId }
+    const of = owned(quota)
     const from = wholeFrom(state)
     const since = (await this.again.postings(transaction, of, from)).reduce(
       (sum, { cycleSeq, charged, refunded }) => sum + (cycleSeq === quota.cycleSeq ? charged - refunded : 0),
@@ -184,7 +237,7 @@ export class QuotaCheck<Q extends QuotaRow> implements Check {
     const { used, ofRows, totalled } = should
     const again: Mend = async (transaction) => {
       const locked = await this.totals.lockState(transaction)
-      await this.again.make(transaction, { quotaId: quota.id, ownerId: quota.ownerId }, locked, this.clock.now())
+      await this.again.make(transaction, owned(quota), locked, this.clock.now())
       const told = (text: string): { mended: string } => ({ mended: `totals: ${text}` })
       return [
         {
@@ -235,6 +288,55 @@ export class QuotaCheck<Q extends QuotaRow> implements Check {
     ]
   }
 
+  /**
+   * The same of a rolling cap, slot by slot: what the rows add up to in each that has not left the window. Of what is
+   * to leave it in a moment others' clocks may say that it has.
+   */
+  private windowCounters(
+    quota: KnownQuota,
+    should: ShouldBe,
+    ofRows: RollingWindow | null,
+    state: LedgerStateRow,
+  ): Finding[] {
+    const { window } = quota
+    // Without a length, which its settings tell of, nobody knows what it counts.
+    if (ofRows === null) return []
+    const from = this.clock.now() + LEAVING_MS
+    const later = withoutPast(ofRows, from)
+    const removed = (until: Instant): boolean =>
+      state.beginsAt !== null && until - 2 * (quota.windowSeconds ?? 0) * 1000 < state.beginsAt + MAX_SKEW_MS
+    if (window === undefined) {
+      const found = told(quota, 'counters', windowText(later), 'window_counts that cannot be read')
+      return [{ ...found, mend: this.setWindow(quota, ofRows) }]
+    }
+    const stored = window ?? EMPTY_WINDOW
+    const difference = windowDifference(withoutPast(stored, from), later, removed)
+    const sums = sumOf(stored)
+    if (!difference.differs && sums.used === quota.used && sums.reserved === quota.reserved) return []
+    const kept = stored.filter(({ until }) => until <= from)
+    const found = told(
+      quota,
+      'counters',
+      windowText(difference.should),
+      `${windowText(withoutPast(stored, from))}; ${counted(quota.used, quota.reserved)}`,
+    )
+    const acts = (should.totalled ?? 0) <= should.ofRows
+    const sure = difference.certain && (acts || !difference.lowers)
+    return [
+      {
+        ...found,
+        ...(sure ? { mend: this.setWindow(quota, [...kept, ...difference.should]) } : {}),
+        raise: difference.raises ? this.setWindow(quota, [...kept, ...difference.raised]) : undefined,
+      },
+    ]
+  }
+
+  private setWindow(quota: KnownQuota, window: RollingWindow): Mend {
+    const { used, reserved } = quota
+    const sums = sumOf(window)
+    return this.setTo(quota, { ...sums, window }, { before: { used, reserved }, after: sums })
+  }
+
   private holdDue(quota: KnownQuota, { firstHoldAt }: LedgerSum): Finding[] {
     if (firstHoldAt === null || (quota.holdDueAt !== null && quota.holdDueAt <= firstHoldAt)) return []
     const was = quota.holdDueAt === null ? null : formatInstant(quota.holdDueAt)
@@ -253,7 +355,7 @@ export class QuotaCheck<Q extends QuotaRow> implements Check {
 
   private setTo(
     { id: quotaId, ownerId }: KnownQuota,
-    values: Partial<Pick<QuotaRow, 'used' | 'reserved' | 'holdDueAt'>>,
+    values: Partial<Pick<QuotaRow, 'used' | 'reserved' | 'holdDueAt' | 'window'>>,
     change: Pick<Awaited<ReturnType<Mend>>[number], 'before' | 'after'>,
   ): Mend {
     const { quota } = this.store
@@ -287,7 +389,7 @@ export class QuotaCheck<Q extends QuotaRow> implements Check {
       for (const row of rows) {
         const { id, action, actor, before, after: became } = part.decode(row)
         after = id
-        if (action === 'update' && fell(before, became, 'total')) return true
+        if (action === 'update' && (fell(before, became, 'total') || enforced(before, became))) return true
         // A repair may find that more was spent than was counted.
         if (
           action === 'reset' &&
@@ -341,12 +443,23 @@ function version(quota: KnownQuota, { count, created }: Edits, oldest: Instant |
 /** Settings that no request could have made. */
 function settings(quota: KnownQuota): Finding[] {
   const { quotaType, total, state, expireAt, cycleUnit, cycleTimeZone, cycleAnchorAt, cycleEndsAt, cycleSeq } = quota
+  const { cap, windowSeconds } = quota
   const cycle = [cycleUnit, cycleTimeZone, cycleAnchorAt, cycleEndsAt]
   const wrong: [expected: string, found: string][] = []
   if (!STATUSES.includes(state)) wrong.push([`one of ${STATUSES.join(', ')}`, state])
   if (state === 'expired' && expireAt === null) wrong.push(['an end, being expired', 'none'])
   if (total < 0 || total > MAX_AMOUNT) wrong.push([`a total from 0 to ${MAX_AMOUNT}`, String(total)])
   if (cycleSeq < 0) wrong.push(['a count of cycles', String(cycleSeq)])
+  if (cap !== null && !CAP_MODES.includes(cap)) wrong.push([`no cap, or one of ${CAP_MODES.join(', ')}`, cap])
+  const rolling = (quotaType as number) === ROLLING_QUOTA
+  if (rolling && cap === null) wrong.push(['a cap, being of type 3', 'none'])
+  if (rolling !== inWindow(windowSeconds) || (!rolling && windowSeconds !== null))
+    wrong.push([
+      rolling
+        ? `a window of ${MIN_WINDOW_SECONDS} to ${MAX_WINDOW_SECONDS} seconds, being of type 3`
+        : `no window, being of type ${quotaType}`,
+      String(windowSeconds),
+    ])
   if (quotaType === TOTAL_QUOTA || quotaType === ROLLING_QUOTA) {
     if (quotaType === TOTAL_QUOTA && expireAt === null) wrong.push(['an end, being of type 1', 'none'])
     if (cycle.some((part) => part !== null))
@@ -371,6 +484,35 @@ function bothMore({ used: counter }: KnownQuota, { used, totalled }: ShouldBe): 
 
 function counted(used: number, reserved: number): string {
   return `used ${used}, reserved ${reserved}`
+}
+
+function owned({ id: quotaId, ownerId, cap }: KnownQuota): OwnedQuota {
+  return { quotaId, ownerId, byCap: cap !== null }
+}
+
+function windowOf({ quotaType, windowSeconds }: KnownQuota): number | null {
+  return quotaType === ROLLING_QUOTA ? windowSeconds : null
+}
+
+function readable(text: string | null): RollingWindow | undefined {
+  try {
+    return text === null ? undefined : parseWindow(text)
+  } catch {
+    return undefined
+  }
+}
+
+function inWindow(seconds: number | null): boolean {
+  return seconds !== null && seconds >= MIN_WINDOW_SECONDS && seconds <= MAX_WINDOW_SECONDS
+}
+
+function windowText(window: RollingWindow): string {
+  return `window ${formatWindow(window) || 'empty'}`
+}
+
+/** Was a cap that observed made one that enforces? What it had counted may be more than its total. */
+function enforced(before: string, after: string): boolean {
+  return before.includes('"cap":"observe"') && after.includes('"cap":"enforce"')
 }
 
 /** Is a member smaller in the second text than in the first? */
