@@ -36,6 +36,7 @@ const TAGS: readonly (readonly [name: string, description: string])[] = [
   ['Mail usage', `What mail accounts use. ${forRoles('usage')}`],
   ['SMS quotas', `The SMS quotas of users. ${forRoles('admin')}`],
   ['SMS usage', `What users spend on SMS. ${forRoles('usage')}`],
+  ['Webhooks', `The endpoints that events are sent to. ${forRoles('admin')}`],
   ['Operations', 'What runs and watches the service.'],
   ['Documentation', `This document. ${forRoles('docs')} Where DOCS_PUBLIC is set, for everybody.`],
 ]

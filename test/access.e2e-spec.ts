@@ -97,7 +97,10 @@ const ROUTES: Record<string, keyof typeof MAY> = {
  */
 function isLeft(scopes: readonly Scope[], route: string, rule: keyof typeof MAY): boolean {
   const channel = route.includes(' /api/v1/quotas') ? 'mail' : route.includes(' /api/sms/') ? 'sms' : undefined
-  const others = scopes.some((scope) => scope !== 'own' && channel !== undefined && scope !== channel)
+  const others = scopes.some(
+    // What belongs to no channel is for those who may see both.
+    (scope) => scope !== 'own' && (channel !== undefined || rule === 'admin') && scope !== channel,
+  )
   const shut = rule === 'service' || rule === 'admin' || route.endsWith('/series')
   return !others && !(scopes.includes('own') && shut)
 }

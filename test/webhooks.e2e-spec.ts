@@ -129,6 +129,7 @@ onEveryStore('webhooks', (kind) => {
       oldest_waiting_at: null,
       last_attempt: { at: expect.any(String), status: 204, error: null },
     })
+    await settled(name, { delivered: 30 })
     expect(receiver.of(at)).toHaveLength(30)
   })
 

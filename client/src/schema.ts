@@ -35,6 +35,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/sms/admin/quota/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List what happened to quotas, oldest first */
+        get: operations["smsOfficeEvents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/sms/admin/quota/expiring": {
         parameters: {
             query?: never;
@@ -446,6 +463,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/quotas/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List what happened to quotas, oldest first */
+        get: operations["mailOfficeEvents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/quotas/expiring": {
         parameters: {
             query?: never;
@@ -782,6 +816,74 @@ export interface paths {
         put?: never;
         /** Undo a delete */
         post: operations["mailQuotaRestore"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/webhooks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the endpoints */
+        get: operations["webhookList"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/webhooks/{name}/enable": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** End a disablement */
+        post: operations["webhookEnable"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/webhooks/{name}/replay": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Send the events of a period again */
+        post: operations["webhookReplay"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/webhooks/{name}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Send a test message, once and now */
+        post: operations["webhookTest"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1198,6 +1300,31 @@ export interface components {
              */
             user_id: number;
         };
+        /** @description The cursor is too old. */
+        CursorExpiredProblem: {
+            /**
+             * Format: uri
+             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @constant
+             */
+            type: "about:blank";
+            /** @description The kind in words; the same for every problem of that code. */
+            title: string;
+            /**
+             * @description The HTTP status.
+             * @constant
+             */
+            status: 410;
+            /** @description What went wrong this time. */
+            detail: string;
+            /**
+             * @description The kind, for machines; stable.
+             * @constant
+             */
+            code: "cursor_expired";
+            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            request_id: string;
+        };
         FieldError: {
             /**
              * @description The field's name on the wire, `items[3].amount` inside a batch, `body` for the body as a whole.
@@ -1443,6 +1570,40 @@ export interface components {
              */
             account_id: number;
         };
+        MailChangeEvent: {
+            /**
+             * Format: uuid
+             * @description Tells it apart from every other one; a UUIDv7.
+             * @example 01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d
+             */
+            id: string;
+            /**
+             * Format: date-time
+             * @description When it happened.
+             * @example 2026-12-01T00:00:00.000Z
+             */
+            at: string;
+            /**
+             * Format: int64
+             * @description The quota.
+             * @example 12
+             */
+            quota_id: number;
+            /**
+             * @description What happened.
+             * @example quota.created
+             * @enum {string}
+             */
+            type: "quota.created" | "quota.updated" | "quota.deleted" | "quota.restored" | "quota.reset";
+            /**
+             * Format: int64
+             * @description Whose quota it is.
+             * @example 7
+             */
+            account_id: number;
+            /** @description The change. */
+            data: components["schemas"]["MailChange"];
+        };
         MailChangePage: {
             /**
              * Format: int64
@@ -1493,6 +1654,15 @@ export interface components {
              * @example 7
              */
             account_id: number;
+        };
+        MailEventsPage: {
+            /**
+             * @description Hand it in as `after` to go on, at once or later; never null. An empty page is the end for now.
+             * @example e1841
+             */
+            next_after: string;
+            /** @description The events. */
+            items: (components["schemas"]["MailThresholdEvent"] | components["schemas"]["MailChangeEvent"])[];
         };
         MailExpiringPage: {
             /**
@@ -2087,6 +2257,40 @@ export interface components {
              */
             account_id: number;
         };
+        MailThresholdEvent: {
+            /**
+             * Format: uuid
+             * @description Tells it apart from every other one; a UUIDv7.
+             * @example 01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d
+             */
+            id: string;
+            /**
+             * Format: date-time
+             * @description When it happened.
+             * @example 2026-12-01T00:00:00.000Z
+             */
+            at: string;
+            /**
+             * Format: int64
+             * @description The quota.
+             * @example 12
+             */
+            quota_id: number;
+            /**
+             * @description What happened.
+             * @example quota.threshold_reached
+             * @enum {string}
+             */
+            type: "quota.threshold_reached";
+            /** @description Which, and how far it has come. */
+            data: components["schemas"]["PassedThresholds"];
+            /**
+             * Format: int64
+             * @description Whose quota it is.
+             * @example 7
+             */
+            account_id: number;
+        };
         MailTopRefusal: {
             /**
              * @description Why. `quota_observed`: what was taken although an observe cap would have refused it.
@@ -2287,6 +2491,50 @@ export interface components {
             code: "operation_not_found";
             /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
             request_id: string;
+        };
+        PassedThresholds: {
+            /**
+             * @description The highest of them, in per cent of `total`.
+             * @example 80
+             */
+            threshold: number;
+            /**
+             * @description All of them, ascending.
+             * @example [
+             *       50,
+             *       80
+             *     ]
+             */
+            crossed: number[];
+            /**
+             * Format: int64
+             * @description The quota's `total` right after the act.
+             * @example 1000
+             */
+            total: number;
+            /**
+             * Format: int64
+             * @description Its `used` right after the act.
+             * @example 803
+             */
+            used: number;
+            /**
+             * Format: date-time
+             * @description Its next reset; null for type 1.
+             * @example 2026-12-01T00:00:00.000Z
+             */
+            cycle_reset_at: string | null;
+            /**
+             * @description What people call it.
+             * @example Newsletter
+             */
+            label: string | null;
+            /**
+             * Format: uuid
+             * @description The consume or reservation that passed them; null where an edit did.
+             * @example 01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d
+             */
+            operation_id: string | null;
         };
         /** @description The body is too large. */
         PayloadTooLargeProblem: {
@@ -2525,6 +2773,28 @@ export interface components {
              */
             refills_at: string | null;
         };
+        Replay: {
+            /**
+             * Format: date-time
+             * @description From this instant on.
+             * @example 2026-11-01T00:00:00.000Z
+             */
+            from: string;
+            /**
+             * Format: date-time
+             * @description Before this instant; absent: all later ones.
+             * @example 2099-12-01T00:00:00.000Z
+             */
+            to?: string;
+        };
+        Replayed: {
+            /**
+             * Format: int64
+             * @description How many.
+             * @example 41
+             */
+            events: number;
+        };
         Reset: {
             /**
              * Format: int64
@@ -2656,6 +2926,40 @@ export interface components {
              */
             user_id: number;
         };
+        SmsChangeEvent: {
+            /**
+             * Format: uuid
+             * @description Tells it apart from every other one; a UUIDv7.
+             * @example 01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d
+             */
+            id: string;
+            /**
+             * Format: date-time
+             * @description When it happened.
+             * @example 2026-12-01T00:00:00.000Z
+             */
+            at: string;
+            /**
+             * Format: int64
+             * @description The quota.
+             * @example 12
+             */
+            quota_id: number;
+            /**
+             * @description What happened.
+             * @example quota.created
+             * @enum {string}
+             */
+            type: "quota.created" | "quota.updated" | "quota.deleted" | "quota.restored" | "quota.reset";
+            /**
+             * Format: int64
+             * @description Whose quota it is.
+             * @example 7
+             */
+            user_id: number;
+            /** @description The change. */
+            data: components["schemas"]["SmsChange"];
+        };
         SmsChangePage: {
             /**
              * Format: int64
@@ -2706,6 +3010,15 @@ export interface components {
              * @example 7
              */
             user_id: number;
+        };
+        SmsEventsPage: {
+            /**
+             * @description Hand it in as `after` to go on, at once or later; never null. An empty page is the end for now.
+             * @example e1841
+             */
+            next_after: string;
+            /** @description The events. */
+            items: (components["schemas"]["SmsThresholdEvent"] | components["schemas"]["SmsChangeEvent"])[];
         };
         SmsExpiringPage: {
             /**
@@ -3288,6 +3601,40 @@ export interface components {
              */
             user_id: number;
         };
+        SmsThresholdEvent: {
+            /**
+             * Format: uuid
+             * @description Tells it apart from every other one; a UUIDv7.
+             * @example 01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d
+             */
+            id: string;
+            /**
+             * Format: date-time
+             * @description When it happened.
+             * @example 2026-12-01T00:00:00.000Z
+             */
+            at: string;
+            /**
+             * Format: int64
+             * @description The quota.
+             * @example 12
+             */
+            quota_id: number;
+            /**
+             * @description What happened.
+             * @example quota.threshold_reached
+             * @enum {string}
+             */
+            type: "quota.threshold_reached";
+            /** @description Which, and how far it has come. */
+            data: components["schemas"]["PassedThresholds"];
+            /**
+             * Format: int64
+             * @description Whose quota it is.
+             * @example 7
+             */
+            user_id: number;
+        };
         SmsTopRefusal: {
             /**
              * @description Why. `quota_observed`: what was taken although an observe cap would have refused it.
@@ -3323,6 +3670,24 @@ export interface components {
         SmsTopRefusals: {
             /** @description One for each user and reason. */
             items: components["schemas"]["SmsTopRefusal"][];
+        };
+        Tested: {
+            /**
+             * @description What was answered; null where nothing was.
+             * @example 204
+             */
+            status: number | null;
+            /**
+             * @description Why it was not received; null where it was.
+             * @example answered 500
+             */
+            error: string | null;
+            /**
+             * Format: int64
+             * @description How long it took, in milliseconds.
+             * @example 12
+             */
+            ms: number;
         };
         /** @description The owner has too many quotas. */
         TooManyQuotasProblem: {
@@ -3689,6 +4054,136 @@ export interface components {
              */
             version: number;
         };
+        Webhook: {
+            /**
+             * @description As the operator's file names it.
+             * @example ops
+             */
+            name: string;
+            /**
+             * @description Without query and user; null where the instance that answers does not know it.
+             * @example https://ops.example.com/hooks/quota
+             */
+            url: string | null;
+            /**
+             * @description What it is told of.
+             * @example [
+             *       "quota.threshold_reached"
+             *     ]
+             */
+            types: ("quota.threshold_reached" | "quota.created" | "quota.updated" | "quota.deleted" | "quota.restored" | "quota.reset")[];
+            /**
+             * @description The channels that it is told of.
+             * @example [
+             *       "mail"
+             *     ]
+             */
+            channels: ("mail" | "sms")[];
+            /**
+             * @description disabled: it has answered 410. removed: in the file of no live instance.
+             * @example active
+             * @enum {string}
+             */
+            state: "active" | "disabled" | "removed";
+            /**
+             * Format: int64
+             * @description Events that it has received.
+             * @example 1812
+             */
+            delivered: number;
+            /**
+             * Format: int64
+             * @description Events that were given up.
+             * @example 0
+             */
+            failed: number;
+            /**
+             * Format: int64
+             * @description Events that wait for it.
+             * @example 3
+             */
+            waiting: number;
+            /**
+             * Format: date-time
+             * @description When the oldest of them happened.
+             * @example 2026-12-01T00:00:00.000Z
+             */
+            oldest_waiting_at: string | null;
+            /** @description Null before the first one. */
+            last_attempt: components["schemas"]["WebhookAttempt"] | null;
+        };
+        WebhookAttempt: {
+            /**
+             * Format: date-time
+             * @description When it ended.
+             * @example 2026-12-01T00:00:00.000Z
+             */
+            at: string;
+            /**
+             * @description What was answered; null where nothing was.
+             * @example 204
+             */
+            status: number | null;
+            /**
+             * @description Why it was not received; null where it was.
+             * @example answered 500
+             */
+            error: string | null;
+        };
+        /** @description The webhook is disabled. */
+        WebhookDisabledProblem: {
+            /**
+             * Format: uri
+             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @constant
+             */
+            type: "about:blank";
+            /** @description The kind in words; the same for every problem of that code. */
+            title: string;
+            /**
+             * @description The HTTP status.
+             * @constant
+             */
+            status: 409;
+            /** @description What went wrong this time. */
+            detail: string;
+            /**
+             * @description The kind, for machines; stable.
+             * @constant
+             */
+            code: "webhook_disabled";
+            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            request_id: string;
+        };
+        /** @description There is no such webhook. */
+        WebhookNotFoundProblem: {
+            /**
+             * Format: uri
+             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @constant
+             */
+            type: "about:blank";
+            /** @description The kind in words; the same for every problem of that code. */
+            title: string;
+            /**
+             * @description The HTTP status.
+             * @constant
+             */
+            status: 404;
+            /** @description What went wrong this time. */
+            detail: string;
+            /**
+             * @description The kind, for machines; stable.
+             * @constant
+             */
+            code: "webhook_not_found";
+            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            request_id: string;
+        };
+        Webhooks: {
+            /** @description The endpoints. */
+            items: components["schemas"]["Webhook"][];
+        };
     };
     responses: never;
     parameters: never;
@@ -3757,6 +4252,37 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SmsChangesPage"];
+                };
+            };
+        };
+    };
+    smsOfficeEvents: {
+        parameters: {
+            query?: {
+                /** @description The `next_after` of an earlier page: only what comes behind it; or `latest`, which is behind all there is. Absent: from the beginning of what is kept. */
+                after?: string;
+                /** @description Only of this type. */
+                type?: "quota.threshold_reached" | "quota.created" | "quota.updated" | "quota.deleted" | "quota.restored" | "quota.reset";
+                /** @description Only of this quota. */
+                quota_id?: number;
+                /** @description Events on a page. */
+                page_size?: number;
+                /** @description Only of this user's quotas. */
+                user_id?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SmsEventsPage"];
                 };
             };
         };
@@ -4487,6 +5013,37 @@ export interface operations {
             };
         };
     };
+    mailOfficeEvents: {
+        parameters: {
+            query?: {
+                /** @description The `next_after` of an earlier page: only what comes behind it; or `latest`, which is behind all there is. Absent: from the beginning of what is kept. */
+                after?: string;
+                /** @description Only of this type. */
+                type?: "quota.threshold_reached" | "quota.created" | "quota.updated" | "quota.deleted" | "quota.restored" | "quota.reset";
+                /** @description Only of this quota. */
+                quota_id?: number;
+                /** @description Events on a page. */
+                page_size?: number;
+                /** @description Only of this account's quotas. */
+                account_id?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MailEventsPage"];
+                };
+            };
+        };
+    };
     mailOfficeExpiring: {
         parameters: {
             query?: {
@@ -5049,6 +5606,99 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["MailQuota"];
+                };
+            };
+        };
+    };
+    webhookList: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Webhooks"];
+                };
+            };
+        };
+    };
+    webhookEnable: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description As WEBHOOKS_FILE names it. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Webhook"];
+                };
+            };
+        };
+    };
+    webhookReplay: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description As WEBHOOKS_FILE names it. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Replay"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Replayed"];
+                };
+            };
+        };
+    };
+    webhookTest: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description As WEBHOOKS_FILE names it. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Tested"];
                 };
             };
         };

@@ -235,7 +235,8 @@ export class Delivery {
   /** Writes down what has come of attempts. @returns is this instance still the one that delivers? */
   private async settle(): Promise<boolean> {
     const { counted, random, store } = this.parts
-    const ended = this.ended
+    // More may end meanwhile; the next turn sees to them.
+    const ended = [...this.ended]
     let results: DeliveryResult[] = []
     const mine = await this.locked(async (transaction, row) => {
       results = []

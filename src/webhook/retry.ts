@@ -32,6 +32,7 @@ export function pauseAfter(failed: number, retryAfterMs: number | undefined, ran
 export function readRetryAfter(text: string | null, now: number): number | undefined {
   if (text === null) return undefined
   if (/^\d{1,9}$/.test(text)) return Number(text) * 1000
-  const time = Date.parse(text)
+  // HTTP's own form; Date.parse takes nearly anything.
+  const time = text.endsWith(' GMT') ? Date.parse(text) : NaN
   return Number.isNaN(time) ? undefined : Math.max(0, time - now)
 }
