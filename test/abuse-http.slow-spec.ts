@@ -22,9 +22,12 @@ const ATTACK_SECONDS = THOROUGH ? 10 : 6
 const AFTER_MS = THOROUGH ? 4_000 : 1_500
 const MINUTES = 120_000
 
-/** As many connections as may be, how many are held, and for how long a request may take to arrive. */
-const [LET_IN, HELD, ARRIVES_SECONDS] = THOROUGH ? [2_000, 2_100, 20] : [1_000, 1_050, 5]
-/** Longer than it takes to open them, two hundred in a second, and then for a request to arrive. */
+/**
+ * As many connections as may be, how many are held, how many of them are opened in a hundredth of a second, and for how
+ * many seconds a request may take to arrive.
+ */
+const [LET_IN, HELD, EACH, ARRIVES_SECONDS] = THOROUGH ? [2_000, 2_100, 2, 20] : [500, 525, 1, 5]
+/** Longer than it takes to open them, and then for a request to arrive. */
 const HELD_SECONDS = THOROUGH ? 25 : 12
 
 /**
@@ -185,7 +188,12 @@ onEveryStore('under a flood', (kind) => {
     it.each(ways.filter((_, place) => THOROUGH || place % STORES.length === here))(
       'and %s, others are answered: %s',
       async (what, path, how) => {
-        const { consumes, probes } = await attack(what, ['hold', String(HELD), ...how], path, HELD_SECONDS)
+        const { consumes, probes } = await attack(
+          what,
+          ['hold', String(HELD), String(EACH), ...how],
+          path,
+          HELD_SECONDS,
+        )
         for (const { told } of [consumes, probes]) {
           expect(tally(told.map(({ outcome }) => outcome))).toEqual({ 200: told.length })
         }
