@@ -7,6 +7,8 @@ import { findPostfix } from './scripts/postfix.mjs'
 export default {
   testEnvironment: 'node',
   rootDir: '.',
+  // Whatever TMPDIR is: what is compiled once stays.
+  cacheDirectory: '<rootDir>/node_modules/.cache/jest',
   roots: [
     '<rootDir>/src',
     '<rootDir>/client/src',
@@ -32,6 +34,7 @@ export default {
     '^@quota-service/client$': '<rootDir>/client/src/index.ts',
   },
   transform: { '^.+\\.ts$': ['ts-jest', { useESM: true, diagnostics: false }] },
+  testSequencer: '<rootDir>/scripts/longest-first.mjs',
   // Suites that start processes and databases would starve each other on more.
   maxWorkers: 2,
   restoreMocks: true,

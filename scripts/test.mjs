@@ -7,11 +7,13 @@
  * REQUIRE_DATABASES  e.g. `sqlite,mariadb`: fail when one of these cannot be tested
  * REQUIRE_BROWSER    1: fail where there is no Chromium, in which the console is tried
  * CHROMIUM           its program, where it is not found by itself
+ * TMPDIR             where databases and files of the suites are kept; default: in memory where there is room, since no
+ *                    suite cuts the power, and a flush to a disk may take milliseconds for each of a million commits
  */
 import { spawn } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { mkdtempSync, readFileSync, rmSync, statfsSync } from 'node:fs'
+import { freemem, tmpdir } from 'node:os'
+import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { findGalera } from './galera.mjs'
 import { findChromium } from './chromium.mjs'
@@ -23,6 +25,11 @@ import { missingRelease, RELEASE } from './release.mjs'
 const root = fileURLToPath(new URL('..', import.meta.url))
 const KNOWN = ['sqlite', 'mariadb', 'mysql']
 const FAULTS = '--faults'
+/** So many of the files that took longest are named. */
+const SLOWEST = 10
+const MEMORY = '/dev/shm'
+/** The largest databases of two suites at a time, and what else is there. */
+const ROOM_BYTES = 4 * 1024 ** 3
 const faults = process.argv.includes(FAULTS)
 const jestArguments = process.argv.slice(2).filter((argument) => argument !== FAULTS)
 
@@ -37,6 +44,8 @@ async function main() {
   for (const name of missing) {
     if (!KNOWN.includes(name)) return refuse(`REQUIRE_DATABASES: unknown database "${name}", use ${KNOWN.join(', ')}`)
   }
+
+  if (!process.env.TMPDIR && hasRoomInMemory()) process.env.TMPDIR = MEMORY
 
   const chromium = findChromium()
   if (chromium === undefined && process.env.REQUIRE_BROWSER === '1') {
@@ -72,7 +81,7 @@ async function main() {
 
   const scratch = mkdtempSync(join(tmpdir(), 'quota-test-'))
   process.once('exit', () => rmSync(scratch, { recursive: true, force: true }))
-  const results = join(scratch, 'results.json')
+  const file = join(scratch, 'results.json')
   const code = await run(
     process.execPath,
     [
@@ -80,7 +89,7 @@ async function main() {
       '--no-warnings',
       join(root, 'node_modules/jest/bin/jest.js'),
       '--json',
-      `--outputFile=${results}`,
+      `--outputFile=${file}`,
       ...jestArguments,
     ],
     {
@@ -123,18 +132,42 @@ async function main() {
         : `Release to update from: ${missing}; rolling updates were not tried`,
     )
   }
-  console.log(tally(results) ?? 'no results')
+  const results = resultsIn(file)
+  if (results !== undefined) console.log(`Slowest files: ${slowest(results).join(', ')}`)
+  console.log(results === undefined ? 'no results' : tally(results))
   return code
 }
 
-/** `N passed, N failed[, N skipped]`; a suite that did not even load counts as one failure. */
-function tally(file) {
-  let results
+/** What Jest wrote down; undefined where it did not come to that. */
+function resultsIn(file) {
   try {
-    results = JSON.parse(readFileSync(file, 'utf8'))
+    return JSON.parse(readFileSync(file, 'utf8'))
   } catch {
     return undefined
   }
+}
+
+/** The files that took longest, each with its seconds. */
+function slowest({ testResults }) {
+  return testResults
+    .map(({ name, startTime, endTime }) => [relative(root, name), Math.round((endTime - startTime) / 1000)])
+    .sort(([, one], [, other]) => other - one)
+    .slice(0, SLOWEST)
+    .map(([name, seconds]) => `${name} ${seconds} s`)
+}
+
+/** Is there a file system in memory that may grow by what the suites write? */
+function hasRoomInMemory() {
+  try {
+    const { bavail, bsize } = statfsSync(MEMORY)
+    return bavail * bsize >= ROOM_BYTES && freemem() >= ROOM_BYTES
+  } catch {
+    return false
+  }
+}
+
+/** `N passed, N failed[, N skipped]`; a suite that did not even load counts as one failure. */
+function tally(results) {
   const failed = results.numFailedTests + results.numRuntimeErrorTestSuites
   const skipped = results.numPendingTests + results.numTodoTests
   return `${results.numPassedTests} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`

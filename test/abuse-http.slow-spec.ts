@@ -5,20 +5,30 @@ import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { hashOf, newToken } from '../src/auth/token.js'
-import { figure } from './support/figures.js'
+import { figure, SCALE } from './support/figures.js'
 import { guard } from './support/guard.js'
 import { HttpClient } from './support/http-client.js'
 import { ADMIN, Instance, OTHER } from './support/instance.js'
-import { onEveryStore, type Store } from './support/store.js'
+import { onEveryStore, type Store, STORES } from './support/store.js'
 import { Victim } from './support/victim.js'
 import { inTime } from './support/pace.js'
 import { fresh, MAIL, tally, totalQuota } from './support/wire.js'
 
 const FLOOD = join(process.cwd(), 'test/support/flood.mjs')
-const BEFORE_MS = 3_000
-const ATTACK_SECONDS = 10
-const AFTER_MS = 4_000
+/** RELIABILITY_SCALE=2: longer floods, each on every store, and as many connections as are let in by default. */
+const THOROUGH = SCALE >= 2
+const BEFORE_MS = THOROUGH ? 3_000 : 1_500
+const ATTACK_SECONDS = THOROUGH ? 10 : 6
+const AFTER_MS = THOROUGH ? 4_000 : 1_500
 const MINUTES = 120_000
+
+/**
+ * As many connections as may be, how many are held, how many of them are opened in a hundredth of a second, and for how
+ * many seconds a request may take to arrive.
+ */
+const [LET_IN, HELD, EACH, ARRIVES_SECONDS] = THOROUGH ? [2_000, 2_100, 2, 20] : [500, 525, 1, 5]
+/** Longer than it takes to open them, and then for a request to arrive. */
+const HELD_SECONDS = THOROUGH ? 25 : 12
 
 /**
  * What is bearable while somebody attacks, on two busy cores; the least that was seen without a defence was ten times
@@ -153,26 +163,37 @@ onEveryStore('under a flood', (kind) => {
     MINUTES,
   )
 
-  describe('of 2,100 connections that do not go on', () => {
-    // Longer than it takes to open them, and longer than a request may take to arrive.
-    const SECONDS = 25
+  describe('of more connections than are let in, that do not go on', () => {
     const consume = `${MAIL.usage}/consume`
-
-    beforeAll(async () => {
-      await instance.terminate()
-      instance = await Instance.start(store.url, client, { AUTH_TOKENS, DOCS_PUBLIC: 'true' })
-    })
-
-    it.each([
+    const ways: readonly [string, string, string[]][] = [
       ['read no answer, without a token', '/health/live', ['GET', '/openapi.json']],
       ['read no answer, with a token', '/health/ready', ['GET', '/openapi.json', ADMIN]],
       ['send no body, without a token', '/health/ready', ['POST', consume, '', '9']],
       ['send no body, with a token', '/health/live', ['POST', consume, ADMIN, '9']],
       ['send no body, with a token that may scrape alone', '/health/ready', ['GET', '/api/v1/me', SCRAPER, '9']],
-    ])(
+    ]
+    // What is held are connections, of which no store knows: each way on one of them.
+    const here = STORES.findIndex(({ name }) => name === kind.name)
+
+    beforeAll(async () => {
+      await instance.terminate()
+      instance = await Instance.start(store.url, client, {
+        AUTH_TOKENS,
+        DOCS_PUBLIC: 'true',
+        MAX_CONNECTIONS: String(LET_IN),
+        REQUEST_TIMEOUT_SECONDS: String(ARRIVES_SECONDS),
+      })
+    })
+
+    it.each(ways.filter((_, place) => THOROUGH || place % STORES.length === here))(
       'and %s, others are answered: %s',
       async (what, path, how) => {
-        const { consumes, probes } = await attack(what, ['hold', '2100', ...how], path, SECONDS)
+        const { consumes, probes } = await attack(
+          what,
+          ['hold', String(HELD), String(EACH), ...how],
+          path,
+          HELD_SECONDS,
+        )
         for (const { told } of [consumes, probes]) {
           expect(tally(told.map(({ outcome }) => outcome))).toEqual({ 200: told.length })
         }

@@ -4,7 +4,7 @@ import { onEveryStore } from './support/store.js'
 
 onEveryStore('the client, on a network that loses answers,', (kind) => {
   describe('by 50 senders', () => {
-    clientLosesNothing(kind, 1_000)
+    clientLosesNothing(kind, 400)
   })
 
   describe('in calls of many requests', () => {

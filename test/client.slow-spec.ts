@@ -1,6 +1,7 @@
 import { clientLosesNothing } from './support/client.contract.js'
+import { SCALE } from './support/figures.js'
 import { onEveryStore } from './support/store.js'
 
 onEveryStore('the client, on a network that loses answers,', (kind) => {
-  clientLosesNothing(kind, 10_000)
+  clientLosesNothing(kind, Math.round(3_000 * SCALE))
 })

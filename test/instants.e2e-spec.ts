@@ -28,7 +28,7 @@ const TIMES = [
   '2038-01-19T03:14:08.000Z',
   '9999-12-31T23:59:59.999Z',
 ]
-const DRAWN = 60
+const DRAWN = 20
 
 onEveryStore('times', (kind) => {
   let store: Store

@@ -6,7 +6,7 @@ import { TestApp } from './support/app.js'
 import { listsAfterWrites } from './support/lists-after-writes.js'
 import { onEveryStore } from './support/store.js'
 
-listsAfterWrites(320)
+listsAfterWrites(200)
 
 onEveryStore('the check of plans', (kind) => {
   it('tells a sort over an index with a virtual column from one of what was found by it', async () => {

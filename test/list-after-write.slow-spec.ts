@@ -1,3 +1,5 @@
+import { SCALE } from './support/figures.js'
 import { listsAfterWrites } from './support/lists-after-writes.js'
 
-listsAfterWrites(10_000)
+// Of two channels: ten thousand on each store.
+listsAfterWrites(Math.round(5_000 * SCALE))

@@ -11,7 +11,7 @@ import { onEveryStore, type Store } from './support/store.js'
 import { times } from './support/wire.js'
 
 /** Below 10,000, so that every total is exact, and enough that the sweeper takes many steps. */
-const QUOTAS = 9_000
+const QUOTAS = 4_000
 const ROUNDS = 2
 const POLLERS = 4
 

@@ -1,8 +1,12 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import { createConnection } from 'mysql2/promise'
 import { audit } from './support/audit.js'
-import { CAN_START_SERVER, TestDatabase } from './support/database.js'
+import { CAN_START_SERVER, OwnServer, TestDatabase } from './support/database.js'
 import { figure } from './support/figures.js'
 import { type Answer, HttpClient } from './support/http-client.js'
 import { Instance } from './support/instance.js'
@@ -17,6 +21,17 @@ const PATIENCE_MS = 120_000
 const AT_ONCE_MS = 1_000
 /** What an idle connection is kept at most, and the look that gives it up. */
 const IDLE_KEPT_MS = 2_600
+
+interface Timed {
+  readonly answer: Answer
+  readonly took: number
+}
+
+async function timed(send: () => Promise<Answer>): Promise<Timed> {
+  const began = performance.now()
+  const answer = await send()
+  return { answer, took: performance.now() - began }
+}
 
 onOwnServer('the database away', () => {
   let database: TestDatabase
@@ -67,17 +82,6 @@ onOwnServer('the database away', () => {
       operation: () => instance.get(`${MAIL.usage}/${operationId}`),
       ready: () => instance.get('/health/ready'),
     }
-  }
-
-  interface Timed {
-    readonly answer: Answer
-    readonly took: number
-  }
-
-  async function timed(send: () => Promise<Answer>): Promise<Timed> {
-    const began = performance.now()
-    const answer = await send()
-    return { answer, took: performance.now() - began }
   }
 
   /** Waits until a consume is done. @returns milliseconds */
@@ -379,4 +383,68 @@ onOwnServer('the database away', () => {
       }
     }
   })
+})
+
+onOwnServer('the disk of the binary log is full', () => {
+  it(
+    'COMMIT does not come back: the server takes no writes, and reads go on, until there is room',
+    async () => {
+      const log = mkdtempSync(join(tmpdir(), 'quota-binlog-'))
+      try {
+        execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=2m,mode=1777', 'tmpfs', log], { stdio: 'ignore' })
+      } catch {
+        // Only root may make a disk that is full.
+        return
+      }
+      const server = await OwnServer.start({ args: [`--log-bin=${join(log, 'log')}`, '--binlog-format=ROW'] })
+      const client = new HttpClient()
+      try {
+        const setting = await createConnection(server.url)
+        await setting.query('CREATE DATABASE quota')
+        await setting.end()
+        const instance = await Instance.start(new URL('/quota', server.url).toString(), client)
+        const path = `${MAIL.quotas}/${bodyOf(await instance.post(MAIL.quotas, totalQuota(MAIL, 1, 1_000_000))).id}`
+        const spend = (): Promise<Answer> =>
+          instance.post(`${MAIL.usage}/consume`, { account_id: 1, amount: 1 }, fresh('binlog'))
+        const ballast = join(log, 'ballast')
+        expect(() => writeFileSync(ballast, Buffer.alloc(4_000_000))).toThrow(/ENOSPC/)
+        const first: number[] = []
+        const began = performance.now()
+        while (!instance.log.includes('takes no writes') && performance.now() - began < 60_000) {
+          first.push(Math.round((await timed(spend)).took))
+        }
+        const noticed = performance.now() - began
+        // Longer than several probes, each of which finds the one before it in its way.
+        await sleep(5_000)
+        const further = await timed(spend)
+        const ready = await instance.get('/health/ready')
+        const reads = await Promise.all(times(10).map(async () => instance.get(path)))
+        rmSync(ballast)
+        const room = performance.now()
+        while ((await spend()).status !== 200) await sleep(250)
+        const returned = performance.now() - room
+        figure('the disk of the binary log is full', {
+          'known after ms': Math.round(noticed),
+          'first requests, ms': first.join(' '),
+          'further 503 after ms': Math.round(further.took),
+          'reads answered 200': reads.filter(({ status }) => status === 200).length,
+          'done again after ms': Math.round(returned),
+        })
+        expect(instance.log).toContain('takes no writes')
+        expect([further.answer.status, ready.status]).toEqual([503, 503])
+        expect(further.took).toBeLessThan(inTime(AT_ONCE_MS))
+        expect(tally(reads.map(({ status }) => status))).toEqual({ 200: 10 })
+        // The server looks once a minute whether there is room.
+        expect(returned).toBeLessThan(inTime(75_000))
+        expect(await instance.terminate()).toBe(0)
+      } finally {
+        client.close()
+        await server.kill()
+        await server.stop()
+        execFileSync('umount', ['-l', log])
+        rmSync(log, { recursive: true, force: true })
+      }
+    },
+    2 * PATIENCE_MS,
+  )
 })

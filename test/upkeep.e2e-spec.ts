@@ -345,7 +345,7 @@ onEveryStore('upkeep', (kind) => {
     try {
       const writers = [app, ...others, ...others].map(write)
       let folds = 0
-      while (folds < 40) {
+      while (folds < 20) {
         for (const clock of [app.clock, ...clocks]) clock.pass(LAG)
         if (await upkeepOf(app, MAIL_API).totals.fold()) continue
         folds += 1
@@ -519,7 +519,7 @@ onEveryStore('upkeep', (kind) => {
   it('either refunds an operation or has removed it, where both happen at once', async () => {
     app.clock.set('2027-11-01T12:00:00.000Z')
     const { id: quota } = await create(100_000)
-    const made: Body[] = await Promise.all(Array.from({ length: 300 }, async (_, n) => consume(1 + n)))
+    const made: Body[] = await Promise.all(Array.from({ length: 150 }, async (_, n) => consume(1 + n)))
     app.clock.set('2027-12-02T00:00:00.000Z')
     const house = upkeepOf(app, MAIL_API).round()
     const answers: Body[] = []

@@ -2,8 +2,11 @@ import { Column, Entity, PrimaryColumn } from 'typeorm'
 import type { Instant } from '../quota/instant.js'
 import { ascii, INSTANT } from './column.js'
 
+/** Its table. */
+export const INSTANCES = 'service_instance'
+
 /** A process of the service that is there, or was a moment ago; it says so every fifteen seconds. */
-@Entity('service_instance')
+@Entity(INSTANCES)
 export class InstanceRow {
   /** Made at its start. */
   @PrimaryColumn(ascii(36))

@@ -1,10 +1,10 @@
 import type { DataSource, EntityTarget, QueryRunner } from 'typeorm'
 import type { DatabaseConfig } from '../config/config.js'
+import { INSTANCES } from './instance.entity.js'
 import { connected, isAbsent } from './migrate.js'
 import type { Dialect } from './row-codec.js'
 import type { Transaction } from './unit-of-work.js'
 
-const TABLE = 'service_instance'
 /** Who said so within this time is there. Four times the pause between two words of an instance. */
 const PRESENT_SECONDS = 60
 /** Rows of those who have not been there for so long are removed. */
@@ -30,17 +30,16 @@ function now(dialect: Dialect, back = 0): string {
 /** Writes down that an instance is there, and forgets those that have long been gone. */
 export async function sayHere(transaction: Transaction, id: string, name: string, version: string): Promise<void> {
   const { dialect } = transaction
-  await transaction.execute(`DELETE FROM ${TABLE} WHERE seen_at < ${now(dialect, FORGOTTEN_SECONDS)}`)
-  await transaction.execute(`REPLACE INTO ${TABLE} (id, name, version, seen_at) VALUES (?, ?, ?, ${now(dialect)})`, [
-    id,
-    name,
-    version,
-  ])
+  await transaction.execute(`DELETE FROM ${INSTANCES} WHERE seen_at < ${now(dialect, FORGOTTEN_SECONDS)}`)
+  await transaction.execute(
+    `REPLACE INTO ${INSTANCES} (id, name, version, seen_at) VALUES (?, ?, ?, ${now(dialect)})`,
+    [id, name, version],
+  )
 }
 
 /** Writes down that an instance is there no more. */
 export async function sayGone(transaction: Transaction, id: string): Promise<void> {
-  await transaction.execute(`DELETE FROM ${TABLE} WHERE id = ?`, [id])
+  await transaction.execute(`DELETE FROM ${INSTANCES} WHERE id = ?`, [id])
 }
 
 /**
@@ -80,11 +79,11 @@ function milliseconds(dialect: Dialect, time: string): string {
 }
 
 async function named(dataSource: DataSource, runner: QueryRunner): Promise<Instance[]> {
-  if (!(await runner.hasTable(TABLE))) return []
+  if (!(await runner.hasTable(INSTANCES))) return []
   const dialect = dialectOf(dataSource)
   const ago = `${milliseconds(dialect, now(dialect))} - ${milliseconds(dialect, 'seen_at')}`
   const rows = (await runner.query(
-    `SELECT name, version, ${ago} AS ago FROM ${TABLE} WHERE seen_at >= ${now(dialect, PRESENT_SECONDS)}`,
+    `SELECT name, version, ${ago} AS ago FROM ${INSTANCES} WHERE seen_at >= ${now(dialect, PRESENT_SECONDS)}`,
   )) as { name: string; version: string; ago: string | number }[]
   return rows.map(({ name, version, ago: elapsed }) => ({ name, version, secondsAgo: seconds(Number(elapsed)) }))
 }

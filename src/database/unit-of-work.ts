@@ -311,10 +311,9 @@ export class UnitOfWork implements OnApplicationShutdown {
 
   private async probe(): Promise<Found> {
     const { options } = this.dataSource
-    const table = options.migrationsTableName ?? ''
     if (options.type !== 'better-sqlite3') {
       this.pools?.dropIdle()
-      return probeServer(serverOf(this.dataSource), table)
+      return probeServer(serverOf(this.dataSource))
     }
     try {
       // The little that is written here finds its place where a unit no longer does.
@@ -322,6 +321,7 @@ export class UnitOfWork implements OnApplicationShutdown {
       if (bavail * bsize < ROOM_FOR_UNITS_BYTES) return { reach: 'reads', cause: DISK_IS_FULL }
       const session = new FileSession(this.dataSource.createQueryRunner())
       // Committed, so that it needs the lock and the right to write; it changes nothing.
+      const table = options.migrationsTableName ?? ''
       await this.turns.run(PROBE, performance.now() + this.deadlineMs, async () =>
         session.command(`UPDATE \`${table}\` SET \`name\` = \`name\``),
       )

@@ -3,7 +3,8 @@
  *
  * pipeline SOCKETS REQUESTS  writes so many GETs at once on each socket, again as soon as they are answered or the socket is closed
  * path CONNECTIONS PATH [TOKEN] [METHOD…]  asks for a path on each connection without a pause, with the methods in turn
- * hold CONNECTIONS METHOD PATH [TOKEN] [LENGTH]  sends one request on each connection, whose body of that length never comes, and reads nothing
+ * hold CONNECTIONS EACH METHOD PATH [TOKEN] [LENGTH]  sends one request on each connection, whose body of that length never comes, and reads
+ *   nothing; EACH are opened in a hundredth of a second
  * connect CONNECTIONS        opens connections, sends nothing on them, and opens another for each that is closed
  *
  * Prints one line of JSON at the end: how many requests were sent, answers heard and connections made.
@@ -86,13 +87,13 @@ const kinds = {
       })
     }
   },
-  hold(connections, method, path, token = '', length = '0') {
+  hold(connections, each, method, path, token = '', length = '0') {
     const authorization = token === '' ? '' : `Authorization: Bearer ${token}\r\n`
     const body = length === '0' ? '' : `Content-Type: application/json\r\nContent-Length: ${length}\r\n`
     const held = []
-    // Two connections a hundredth of a second until there are as many as wanted, then one: nobody tells a socket that does not read of its end.
+    // When there are as many as wanted, one at a time: nobody tells a socket that does not read of its end.
     setInterval(() => {
-      for (let n = held.length < Number(connections) ? 2 : 1; n > 0; n -= 1) {
+      for (let n = held.length < Number(connections) ? Number(each) : 1; n > 0; n -= 1) {
         const socket = connect(Number(port), '127.0.0.1')
         socket.pause()
         socket.on('error', () => undefined)

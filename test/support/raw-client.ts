@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { opened } from './opened.js'
 
 /** One answer as it was written. */
 export interface RawAnswer {
@@ -33,6 +34,11 @@ export class RawClient {
     // Half open: a caller that goes on sending after it was told to stop.
     const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
     const client = new RawClient(socket)
+    // Half open it would stay so for ever, and keep Jest's worker from ending.
+    socket.once(
+      'close',
+      opened(() => socket.destroy()),
+    )
     await once(socket, 'connect')
     return client
   }

@@ -1,0 +1,39 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, it } from '@jest/globals'
+import { HttpClient } from './support/http-client.js'
+import { Instance } from './support/instance.js'
+import { STORES } from './support/store.js'
+
+const PATIENCE_MS = 10_000
+
+it('SIGUSR2 lets a running process tell everything, and again what LOG_LEVEL says', async () => {
+  const store = await STORES[0]!.open()
+  const client = new HttpClient()
+  const instance = await Instance.start(store.url, client, { LOG_LEVEL: 'error' })
+  /** Whose requests have a line. */
+  const told = () => ['asked-one', 'asked-two', 'asked-three'].filter((id) => instance.log.includes(`"${id}"`))
+  const ask = async (id: string) =>
+    fetch(`${instance.url}/api/v1/me`, { headers: { 'X-Request-Id': id } }).then(async (answer) => answer.text())
+  const signal = async (said: string): Promise<void> => {
+    process.kill(instance.pid!, 'SIGUSR2')
+    const deadline = performance.now() + PATIENCE_MS
+    while (!instance.log.includes(said)) {
+      if (performance.now() > deadline) throw new Error(`it never said: ${said}\n${instance.log}`)
+      await sleep(10)
+    }
+  }
+  try {
+    await ask('asked-one')
+    await signal('the log tells what is debug or more severe from here on')
+    await ask('asked-two')
+    await signal('the log tells what is error or more severe from here on')
+    await ask('asked-three')
+    expect((await instance.get('/health/ready')).status).toBe(200)
+    expect(await instance.terminate()).toBe(0)
+    expect(told()).toEqual(['asked-two'])
+  } finally {
+    await instance.kill()
+    client.close()
+    await store.drop()
+  }
+})
