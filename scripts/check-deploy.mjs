@@ -401,6 +401,9 @@ async function start(databaseUrl) {
       MAX_CONNECTIONS: '10',
       SHUTDOWN_DELAY_SECONDS: '3',
       RETENTION_DAYS: '30',
+      OIDC_ISSUER: 'http://127.0.0.1:9',
+      OIDC_AUDIENCE: 'check',
+      OIDC_ROLES: 'check:admin',
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
