@@ -25,7 +25,7 @@ const UNKNOWN = Symbol('unknown key')
  * The keys that the identity provider signs with.
  *
  * They are read when the first token comes, kept, and read again every ten minutes in the background. A token that
- * names a key that is not known makes one look, at most every 30 seconds, however many such tokens come. A look that fails
+ * names a key that is not known makes one look, at most every 30 seconds, however many come. A look that fails
  * changes nothing: whoever signs with a known key is admitted while the provider is away.
  */
 @Injectable()
