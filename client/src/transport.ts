@@ -89,6 +89,10 @@ export interface Call extends MaybeKeyedOptions {
   readonly path: string
   readonly query?: object | undefined
   readonly body?: object | undefined
+  /** A CSV file in place of a body. */
+  readonly file?: BodyInit | undefined
+  /** Is the answer a file? Then the body is its stream. */
+  readonly streams?: boolean
   /** May it be sent again when nobody knows whether it took effect? Reads and calls with a key always may. */
   readonly repeatable?: boolean
   /**
@@ -182,7 +186,8 @@ export class Transport {
     const requestId = call.requestId ?? newRequestId()
     if (!REQUEST_ID.test(requestId)) throw new TypeError('a request id is 1 to 128 characters of A-Za-z0-9._-')
     const deadline = this.timing.now() + (call.deadlineMs ?? this.deadlineMs)
-    const repeatable = key !== undefined || call.method === 'GET' || call.repeatable === true
+    const repeatable =
+      !(call.file instanceof ReadableStream) && (key !== undefined || call.method === 'GET' || call.repeatable === true)
     let failures = 0
     /** May an attempt have taken effect? */
     let doubt = false
@@ -253,7 +258,8 @@ export class Transport {
       return { kind: 'again', status: undefined, error, harmless: false, retryAfterSeconds: undefined }
     } finally {
       over.abort()
-      signal?.removeEventListener('abort', abort)
+      // A file is still to come.
+      if (!call.streams) signal?.removeEventListener('abort', abort)
       await timeout
     }
   }
@@ -264,22 +270,25 @@ export class Transport {
     // Not in the try: a token that no header can hold is a mistake, not a lost connection.
     const headers = new Headers({
       authorization: `Bearer ${bearer}`,
-      accept: 'application/json',
+      accept: call.streams ? 'text/csv' : 'application/json',
       'x-request-id': requestId,
     })
     if (call.key !== undefined) headers.set('idempotency-key', call.key)
-    if (call.body !== undefined) headers.set('content-type', 'application/json')
+    if (call.body ?? call.file) headers.set('content-type', call.file === undefined ? 'application/json' : 'text/csv')
     let response: Response
     let text: string
     try {
       response = await this.fetch(this.base + call.path + queryOf(call.query), {
         method: call.method,
         headers,
-        body: call.body === undefined ? null : JSON.stringify(renamed(call.body, wireName)),
+        body: call.body === undefined ? (call.file ?? null) : JSON.stringify(renamed(call.body, wireName)),
+        // Without it fetch takes no stream.
+        ...(call.file && { duplex: 'half' }),
         // A redirect may turn a POST into a GET, and the service sends none.
         redirect: 'manual',
         signal,
       })
+      if (call.streams && response.ok) return { kind: 'done', status: 200, body: response.body, replayed: false }
       text = await response.text()
     } catch (cause) {
       const error = new Error(`no answer from ${this.place}`, { cause })
