@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { json, problem, rejection, TestNetwork } from '../test/network.js'
-import { events } from './events.js'
+import { events, webhookEndpoints } from './events.js'
 import { isProblem } from './problem.js'
 
 const event = (n: number): object => ({
@@ -77,5 +77,23 @@ describe('events', () => {
     const { client } = new TestNetwork(() => problem(410, 'cursor_expired'))
     const error = await rejection(events(client.mail, { after: 'x' })[Symbol.asyncIterator]().next())
     expect(isProblem(error) && [error.status, error.code]).toEqual([410, 'cursor_expired'])
+  })
+})
+
+describe('endpoints of webhooks', () => {
+  it('are listed, tried, enabled and sent to again', async () => {
+    const answers: Record<string, object> = {
+      'GET /api/v1/webhooks': { items: [{ name: 'ops', state: 'disabled', oldest_waiting_at: null }] },
+      'POST /api/v1/webhooks/o%20ps/test': { status: 204, error: null, ms: 12 },
+      'POST /api/v1/webhooks/ops/enable': { name: 'ops', state: 'active' },
+      'POST /api/v1/webhooks/ops/replay': { events: 4 },
+    }
+    const network = new TestNetwork(({ method, path }) => json(200, answers[`${method} ${path}`]))
+    const endpoints = webhookEndpoints(network.client)
+    expect(await endpoints.list()).toEqual([{ name: 'ops', state: 'disabled', oldestWaitingAt: null }])
+    expect(await endpoints.test('o ps')).toEqual({ status: 204, error: null, ms: 12 })
+    expect((await endpoints.enable('ops')).state).toBe('active')
+    expect(await endpoints.replay('ops', { from: '2026-11-01T00:00:00Z' })).toBe(4)
+    expect(network.sent.at(-1)?.body).toEqual({ from: '2026-11-01T00:00:00Z' })
   })
 })

@@ -1,5 +1,6 @@
 import type { ChannelClient } from './channel.js'
-import type { CallOptions } from './transport.js'
+import type { QuotaClient } from './client.js'
+import type { Call, CallOptions, Transport } from './transport.js'
 import type { AnyChannel } from './types.js'
 
 /** What happened to a quota, told once. Names in `data` are those of programs, too. */
@@ -114,4 +115,72 @@ export function events<Channel extends AnyChannel>(
   options: CallOptions = {},
 ): EventFeed<Channel> {
   return new EventFeed(channel, filter ?? {}, options)
+}
+
+/** An endpoint that events are delivered to; the operator names it in a file. */
+export interface WebhookEndpoint {
+  readonly name: string
+  /** Without query and user info. */
+  readonly url: string
+  readonly types: readonly string[]
+  readonly channels: readonly string[]
+  /** `disabled`: it has answered 410; `removed`: it is in no file any more. */
+  readonly state: 'active' | 'disabled' | 'removed'
+  readonly delivered: number
+  readonly failed: number
+  readonly waiting: number
+  readonly oldestWaitingAt: string | null
+  readonly lastAttempt: { readonly at: string; readonly status: number | null; readonly error: string | null } | null
+}
+
+/** What became of a test. */
+export interface WebhookTest {
+  readonly status: number | null
+  readonly error: string | null
+  readonly ms: number
+}
+
+/** Endpoints of webhooks, for administrators. */
+export class WebhookEndpoints {
+  constructor(private readonly transport: Transport) {}
+
+  async list(options: CallOptions = {}): Promise<WebhookEndpoint[]> {
+    return (await this.call<{ items: WebhookEndpoint[] }>({ ...options, method: 'GET', path: at() })).items
+  }
+
+  /** Sends one `webhook.test` now. @throws Problem `webhook_not_found`, `webhook_disabled` */
+  test(name: string, options: CallOptions = {}): Promise<WebhookTest> {
+    return this.call({ ...options, method: 'POST', path: at(name, 'test'), repeatable: true })
+  }
+
+  /** Ends a disablement. @throws Problem `webhook_not_found`, `webhook_disabled` where it was removed */
+  enable(name: string, options: CallOptions = {}): Promise<WebhookEndpoint> {
+    return this.call({ ...options, method: 'POST', path: at(name, 'enable'), repeatable: true })
+  }
+
+  /**
+   * Sends the events of a time again, from `from` to before `to`, each with its own id.
+   * @returns how many
+   * @throws Problem `webhook_not_found`, `webhook_disabled`
+   */
+  async replay(
+    name: string,
+    body: { readonly from: string; readonly to?: string | undefined },
+    options: CallOptions = {},
+  ): Promise<number> {
+    return (await this.call<{ events: number }>({ ...options, method: 'POST', path: at(name, 'replay'), body })).events
+  }
+
+  private async call<Body>(call: Call): Promise<Body> {
+    return (await this.transport.send(call)).body as Body
+  }
+}
+
+function at(...parts: string[]): string {
+  return ['/api/v1/webhooks', ...parts.map(encodeURIComponent)].join('/')
+}
+
+/** `webhookEndpoints(quota)`. */
+export function webhookEndpoints({ mail: { transport } }: QuotaClient): WebhookEndpoints {
+  return new WebhookEndpoints(transport)
 }

@@ -122,7 +122,7 @@ const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/
 
 const realTiming: Timing = {
   now: () => performance.now(),
-  random: () => Math.random(),
+  random: Math.random,
   sleep: (ms, signal) =>
     new Promise((resolve) => {
       const end = (): void => {
@@ -201,13 +201,23 @@ export class Transport {
       )
       let waitMs: number | undefined
       if (outcome.kind === 'again' && signal?.aborted !== true) {
-        if (outcome.status === 500) failures += 1
         doubt ||= !outcome.harmless
-        const enough = outcome.status === 500 && failures > RETRIES_OF_500
+        const enough = outcome.status === 500 && (failures += 1) > RETRIES_OF_500
         waitMs = enough || !(repeatable || outcome.harmless) ? undefined : this.pause(number, outcome.retryAfterSeconds)
         if (waitMs !== undefined && this.timing.now() + waitMs >= deadline) waitMs = undefined
       }
-      this.tell(call, requestId, number, outcome, this.timing.now() - begun, waitMs)
+      this.tell({
+        method: call.method,
+        path: call.path,
+        number,
+        key,
+        requestId,
+        status: outcome.status,
+        replayed: outcome.kind === 'done' && outcome.replayed,
+        error: outcome.kind === 'done' ? undefined : outcome.error,
+        durationMs: this.timing.now() - begun,
+        waitMs,
+      })
       if (outcome.kind === 'done') return { body: outcome.body, replayed: outcome.replayed, attempts: number }
       if (outcome.kind === 'refused') {
         const body = doubt ? await call.confirm?.(outcome.error, requestId) : undefined
@@ -270,24 +280,26 @@ export class Transport {
     // Not in the try: a token that no header can hold is a mistake, not a lost connection.
     const headers = new Headers({
       authorization: `Bearer ${bearer}`,
-      accept: call.streams ? 'text/csv' : 'application/json',
+      accept: 'application/json',
       'x-request-id': requestId,
     })
     if (call.key !== undefined) headers.set('idempotency-key', call.key)
-    if (call.body ?? call.file) headers.set('content-type', call.file === undefined ? 'application/json' : 'text/csv')
+    const body = call.body ? JSON.stringify(renamed(call.body, wireName)) : (call.file ?? null)
+    if (body !== null) headers.set('content-type', call.body ? 'application/json' : 'text/csv')
     let response: Response
     let text: string
     try {
-      response = await this.fetch(this.base + call.path + queryOf(call.query), {
+      const init: RequestInit & { duplex: 'half' } = {
         method: call.method,
         headers,
-        body: call.body === undefined ? (call.file ?? null) : JSON.stringify(renamed(call.body, wireName)),
+        body,
         // Without it fetch takes no stream.
-        ...(call.file && { duplex: 'half' }),
+        duplex: 'half',
         // A redirect may turn a POST into a GET, and the service sends none.
         redirect: 'manual',
         signal,
-      })
+      }
+      response = await this.fetch(this.base + call.path + queryOf(call.query), init)
       if (call.streams && response.ok) return { kind: 'done', status: 200, body: response.body, replayed: false }
       text = await response.text()
     } catch (cause) {
@@ -297,27 +309,9 @@ export class Transport {
     return read(response, text, requestId)
   }
 
-  private tell(
-    call: Call,
-    requestId: string,
-    number: number,
-    outcome: Outcome,
-    durationMs: number,
-    waitMs: number | undefined,
-  ): void {
+  private tell(attempt: Attempt): void {
     try {
-      this.options.onAttempt?.({
-        method: call.method,
-        path: call.path,
-        number,
-        key: call.key,
-        requestId,
-        status: outcome.status,
-        replayed: outcome.kind === 'done' && outcome.replayed,
-        error: outcome.kind === 'done' ? undefined : outcome.error,
-        durationMs,
-        waitMs,
-      })
+      this.options.onAttempt?.(attempt)
     } catch {
       // Who watches a call must not be able to fail it.
     }
@@ -354,7 +348,7 @@ function problemOf(status: number, body: unknown, requestId: string): ProblemBod
   }
   const foreign = {
     type: 'about:blank',
-    title: 'Not an answer of the service',
+    title: 'Foreign answer',
     status,
     detail: `something before the service answered ${status}`,
     code: 'foreign_answer',
@@ -382,14 +376,12 @@ function parsed(text: string): unknown {
 }
 
 function queryOf(query: object = {}): string {
-  const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== null)
-  const text = new URLSearchParams(
-    given.map(([name, value]): [string, string] => [wireName(name), String(value)]),
-  ).toString()
-  return text === '' ? '' : `?${text}`
+  const given = Object.entries(query).filter(([, value]) => (value ?? undefined) !== undefined)
+  const text = String(new URLSearchParams(given.map(([name, value]) => [wireName(name), String(value)])))
+  return text && `?${text}`
 }
 
 /** 128 bits at random, as 32 hexadecimal digits. Not `crypto.randomUUID`, which pages without TLS lack. */
 export function newRequestId(): string {
-  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('')
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => (byte + 256).toString(16).slice(1)).join('')
 }
