@@ -144,11 +144,12 @@ type Outcome =
   /** It is worth another try. */
   | {
       readonly kind: 'again'
-      readonly status: number | undefined
+      /** Absent where no answer came. */
+      readonly status?: number
       readonly error: unknown
       /** Did it certainly not take effect? */
       readonly harmless: boolean
-      readonly retryAfterSeconds: number | undefined
+      readonly retryAfterSeconds?: number | undefined
     }
   /** Something answered that is not the service. */
   | { readonly kind: 'strange'; readonly status: number; readonly error: Error }
@@ -226,8 +227,8 @@ export class Transport {
       }
       signal?.throwIfAborted()
       if (waitMs === undefined) {
-        const conclusive = outcome.status === 500 || call.method === 'GET' || !doubt
-        throw conclusive && outcome.error instanceof Problem
+        const final = outcome.status === 500 || call.method === 'GET' || !doubt
+        throw final && outcome.error instanceof Problem
           ? outcome.error
           : new OutcomeUnknown(key, requestId, outcome.error)
       }
@@ -265,7 +266,7 @@ export class Transport {
       return await Promise.race([this.exchange(call, requestId, ending.signal), ended])
     } catch (error) {
       if (!ending.signal.aborted) throw error
-      return { kind: 'again', status: undefined, error, harmless: false, retryAfterSeconds: undefined }
+      return { kind: 'again', error, harmless: false }
     } finally {
       over.abort()
       // A file is still to come.
@@ -304,7 +305,7 @@ export class Transport {
       text = await response.text()
     } catch (cause) {
       const error = new Error(`no answer from ${this.place}`, { cause })
-      return { kind: 'again', status: undefined, error, harmless: false, retryAfterSeconds: undefined }
+      return { kind: 'again', error, harmless: false }
     }
     return read(response, text, requestId)
   }
