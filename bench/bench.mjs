@@ -15,6 +15,7 @@ import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'
 import { startMariaDb } from '../scripts/mariadb.mjs'
 import { CURVE, curve, grown, memory, startToReady, tracing, twoInstances, upkeep } from './further.mjs'
+import { issuer } from './issuer.mjs'
 import { median } from './median.mjs'
 import { cpuOf, endAll, healthOf, load, reference, service } from './processes.mjs'
 import { audit, bytesOf, connect, DRY, fill, OWNERS } from './store.mjs'
@@ -41,7 +42,12 @@ const JSON_BODY = { kind: 'json', path: '/json', status: 200 }
 const NAIVE = { who: 'naive', ...CONSUME, path: '/consume' }
 const PEER = { who: 'peer', ...CONSUME, path: '/consume' }
 const SQL = { who: 'sql', ...CONSUME, path: '/consume' }
+/** One instance that knows an identity provider, asked with a JWT of it and with a static token. */
+const [BY_JWT, BY_TOKEN] = ['jwt', 'token'].map((who) => ({ who, ...CONSUME, owners: OWNERS }))
 const EXPRESS = { who: 'express', ...JSON_BODY }
+
+/** Who spends from the service's own tables, so that sums are held against them. */
+const SPENDS = ['service', 'sql', 'jwt', 'token']
 
 /**
  * What is measured: what the service is asked, the references with what they are asked, and the goals. `times` goals are ratios of throughput, at least;
@@ -72,6 +78,7 @@ const CASES = [
     { naive: { times: 3.2 }, express: { times: 0.85 } },
     { skew: true },
   ),
+  { name: 'consume: 10,000 owners, by JWT', ask: BY_JWT, against: [[BY_TOKEN, { times: 0.95 }]] },
   {
     name: 'refusals: quota dry',
     ask: { ...CONSUME, kind: 'dry', status: 409, ...DRY },
@@ -142,8 +149,13 @@ try {
   const instance = await service(url)
   await fill(admin)
   const targets = { service: instance }
+  let asked
+  const provided = () =>
+    (asked ??= issuer().then(async ({ env, token }) => ({ instance: await service(url, env), token })))
   // Started when they are first needed: an idle process costs memory alone, but each costs a moment to start.
   const makers = {
+    jwt: async () => ({ ...(await provided()).instance, token: (await provided()).token }),
+    token: async () => (await provided()).instance,
     limit: () => reference('limit-http.mjs', { DATABASE_URL: url }),
     node: () => reference('limit-node.mjs'),
     express: () => reference('express.mjs'),
@@ -169,8 +181,7 @@ try {
       if (![status].flat().includes(Number(answered)) && !interrupted)
         throw new Error(`${who} answered ${count} requests of ${path} with ${answered}`)
     }
-    if ((who === 'service' || who === 'sql') && (kind === 'consume' || kind === 'batch'))
-      acknowledged += figure.answered * unit
+    if (SPENDS.includes(who) && (kind === 'consume' || kind === 'batch')) acknowledged += figure.answered * unit
     const operations = figure.answered * unit
     return {
       perSecond: figure.perSecond * unit,

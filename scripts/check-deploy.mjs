@@ -37,6 +37,7 @@ const STOP_MARGIN_SECONDS = 10
 /** A policy of its own, so that an overlay names addresses without repeating others. */
 const DATABASE_POLICY = 'quota-service-database'
 const ENTRY = `check:admin:${'0'.repeat(64)}`
+const SIGN_IN = 'examples/sign-in/compose.yaml'
 const MANIFESTS = 'deploy/kubernetes/base'
 /** What Prometheus adds by itself. */
 const OF_PROMETHEUS = { metrics: ['up'], labels: ['job', 'instance'] }
@@ -180,7 +181,36 @@ async function checkManifests() {
     if (logging?.options?.['max-size'] === undefined) wrong(`compose.yaml: the log of ${name} grows for ever`)
     if (deploy?.resources?.limits?.memory === undefined) wrong(`compose.yaml: ${name} has no limit of memory`)
   }
+  accepted(loadConfig, SIGN_IN, {
+    ...imageEnvironment(),
+    DATABASE_URL: 'sqlite:data/quota.db',
+    AUTH_TOKENS: ENTRY,
+    ...signInEnvironment(known),
+  })
   console.log(`${byFile.size} manifests and compose.yaml: read, against ${known.size} settings`)
+}
+
+/** What the overlay with a provider sets; its realm must know the same names. */
+function signInEnvironment(known) {
+  const { environment } = parseYaml(read(SIGN_IN)).services.service
+  for (const name of Object.keys(environment)) {
+    if (!known.has(name)) wrong(`${SIGN_IN}: the service knows no setting ${name}`)
+  }
+  const realm = JSON.parse(read(SIGN_IN.replace('compose.yaml', 'realm.json')))
+  const roles = environment.OIDC_ROLES.split(',').map((entry) => entry.replace(/:[^:]*$/, ''))
+  const named = [
+    [environment.OIDC_CONSOLE_CLIENT_ID, realm.clients.map(({ clientId }) => clientId)],
+    ...roles.map((role) => [role, realm.roles.realm.map(({ name }) => name)]),
+    ...realm.clients.map(({ protocolMappers: [{ config }] }) => [
+      config['included.custom.audience'],
+      [environment.OIDC_AUDIENCE],
+    ]),
+    [environment.OIDC_ISSUER.split('/').at(-1), [realm.realm]],
+  ]
+  for (const [name, names] of named) {
+    if (!names.includes(name)) wrong(`${SIGN_IN} and realm.json beside it do not agree about ${name}`)
+  }
+  return environment
 }
 
 /** How long whoever stops an instance waits at least before it kills it: what it may take to end, and a margin. */
@@ -401,6 +431,9 @@ async function start(databaseUrl) {
       MAX_CONNECTIONS: '10',
       SHUTDOWN_DELAY_SECONDS: '3',
       RETENTION_DAYS: '30',
+      OIDC_ISSUER: 'http://127.0.0.1:9',
+      OIDC_AUDIENCE: 'check',
+      OIDC_ROLES: 'check:admin',
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   })

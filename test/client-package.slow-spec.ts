@@ -12,6 +12,9 @@ import { opened } from './support/opened.js'
 const run = promisify(execFile)
 const TSC = join(process.cwd(), 'node_modules/typescript/bin/tsc')
 const MAX_BYTES = 8_000
+/** Parts that are imported by themselves, and what each may add. */
+const OPTIONAL = ['change-sets', 'events', 'refusal', 'webhooks']
+const MAX_BYTES_MORE = 2_500
 
 /** What a service written in TypeScript may do with the package, and what it may not. */
 const TYPED = `
@@ -140,6 +143,15 @@ describe('the package of the client', () => {
     service.closeAllConnections()
   })
 
+  /** A file of the package, and all that it imports. */
+  const loadedBy = async (file: string, found = new Set<string>()): Promise<Set<string>> => {
+    if (found.has(file)) return found
+    found.add(file)
+    const text = await readFile(join(installed, 'dist', file), 'utf8')
+    for (const [, next] of text.matchAll(/(?:from|import)\s*['"]\.\/([\w-]+\.js)['"]/g)) await loadedBy(next!, found)
+    return found
+  }
+
   it('depends on nothing, and holds what is built and nothing else', async () => {
     const manifest = JSON.parse(await readFile(join(installed, 'package.json'), 'utf8'))
     expect(Object.keys(manifest).filter((name) => /dependencies/i.test(name))).toEqual([])
@@ -153,10 +165,20 @@ describe('the package of the client', () => {
   })
 
   it(`comes to less than ${MAX_BYTES} bytes of code, compressed, before any bundler has made it smaller`, async () => {
-    const names = (await readdir(join(installed, 'dist'))).filter((name) => name.endsWith('.js'))
-    const code = Buffer.concat(await Promise.all(names.map(async (name) => readFile(join(installed, 'dist', name)))))
-    expect(names.length).toBeGreaterThan(5)
-    expect(gzipSync(code, { level: 9 }).length).toBeLessThan(MAX_BYTES)
+    const bytes = async (files: Iterable<string>): Promise<number> => {
+      const code = await Promise.all([...files].sort().map(async (name) => readFile(join(installed, 'dist', name))))
+      return gzipSync(Buffer.concat(code), { level: 9 }).length
+    }
+    const core = await loadedBy('index.js')
+    expect(core.size).toBeGreaterThan(5)
+    expect(await bytes(core)).toBeLessThan(MAX_BYTES)
+    for (const entry of OPTIONAL) {
+      const more = [...(await loadedBy(`${entry}.js`))].filter((file) => !core.has(file))
+      expect([entry, await bytes(more)]).toEqual([entry, expect.any(Number)])
+      expect(await bytes(more)).toBeLessThan(MAX_BYTES_MORE)
+      // What nobody asks for is not loaded.
+      expect([...core]).not.toContain(`${entry}.js`)
+    }
   })
 
   it('knows nothing of Node: it names no module but its own', async () => {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect } from '@jest/globals'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest } from '@jest/globals'
 import request, { type Response } from 'supertest'
 import { ProviderKeys } from '../src/auth/provider-keys.js'
 import { TestApp } from './support/app.js'
@@ -9,8 +9,26 @@ import { bodyOf, fresh, refusal } from './support/quota-api.js'
 import { it } from './support/scoped.js'
 import { onEveryStore, type Store } from './support/store.js'
 
+/** What stays as it is where a test moves the timers of the background: only `setTimeout` is the test's. */
+const REAL = [
+  'Date',
+  'hrtime',
+  'nextTick',
+  'performance',
+  'queueMicrotask',
+  'setImmediate',
+  'clearImmediate',
+  'setInterval',
+  'clearInterval',
+] as const
+
 const ROLES = 'quota-admins:admin,mailers:usage+mail,own mailers:usage+own,urn:x:office:service'
 const ME = '/api/v1/me'
+
+/** Ends with the look that is under way, if there is one. */
+async function settled(keys: ProviderKeys): Promise<void> {
+  await (Reflect.get(keys, 'looking') as Promise<void> | undefined)
+}
 
 onEveryStore('tokens of an identity provider', (kind) => {
   let store: Store
@@ -63,6 +81,7 @@ onEveryStore('tokens of an identity provider', (kind) => {
     ['a beginning that is to come', { nbf: 4_000_000_000 }],
     ['no subject', { sub: undefined }],
     ['an empty subject', { sub: '' }],
+    ['a subject that is no text', { sub: 7 }],
   ])('are refused with %s', async (_what, claims) => {
     expect(await status({ claims })).toEqual(REFUSED)
   })
@@ -73,6 +92,13 @@ onEveryStore('tokens of an identity provider', (kind) => {
     expect(await status({ claims: { exp: now - 31 } })).toEqual(REFUSED)
     expect(await status({ claims: { nbf: now + 29 } })).toBe(200)
     expect(await status({ claims: { nbf: now + 31 } })).toEqual(REFUSED)
+  })
+
+  it('may say that they last for ever, and end when time does', async () => {
+    for (const exp of [1e13, 1e300]) {
+      const { body } = await asked({ claims: { exp } })
+      expect(body.expires_at).toBe('9999-12-31T23:59:59.999Z')
+    }
   })
 
   it('are one of several audiences', async () => {
@@ -269,6 +295,26 @@ onEveryStore('tokens of an identity provider', (kind) => {
       issuer.removeKey('new')
     })
 
+    it('are looked at once in thirty seconds, also where the look found one', async () => {
+      expect(await told()).toBe(200)
+      await issuer.addKey('new', 'ES256')
+      expect([await told({ key: 'new' }), issuer.looks]).toEqual([200, 2])
+      await issuer.addKey('newer', 'ES256')
+      expect([await told({ key: 'newer' }), issuer.looks]).toEqual([REFUSED, 2])
+      clock.pass(30)
+      expect([await told({ key: 'newer' }), issuer.looks]).toEqual([200, 3])
+      issuer.removeKey('new')
+      issuer.removeKey('newer')
+    })
+
+    it('may be no keys: what names such a one is refused, and others are admitted', async () => {
+      const good = JSON.parse(issuer.answerOf('/jwks').body) as { keys: Record<string, string>[] }
+      const broken = good.keys.map((key) => ({ ...key, kid: `broken ${key['kid']}`, x: 'AA', n: 'AA' }))
+      issuer.answers.set('/jwks', { body: JSON.stringify({ keys: [...good.keys, ...broken] }) })
+      for (const key of ALGORITHMS) expect([key, await told({ key, kid: `broken ${key}` })]).toEqual([key, REFUSED])
+      expect(await told()).toBe(200)
+    })
+
     it('end at once when they are gone, for tokens that were verified before, too', async () => {
       await issuer.addKey('short', 'ES256')
       expect(await told({ key: 'short' })).toBe(200)
@@ -284,8 +330,11 @@ onEveryStore('tokens of an identity provider', (kind) => {
       expect(await told({ key: 'ES256', kid: null })).toBe(200)
       await issuer.addKey('second', 'ES256')
       await keys.refresh()
+      const { looks } = issuer
+      clock.pass(60)
       expect(await told({ key: 'ES256', kid: null })).toEqual(REFUSED)
       expect(await told({ key: 'PS256', kid: null })).toBe(200)
+      expect(issuer.looks).toBe(looks)
       issuer.removeKey('second')
     })
 
@@ -301,6 +350,82 @@ onEveryStore('tokens of an identity provider', (kind) => {
       issuer.up = true
       clock.pass(31)
       expect(await told({ kid: 'unknown' })).toEqual(REFUSED)
+    })
+
+    it('are read again in the background, and stay good for an hour of its absence', async () => {
+      // Timers alone are the test's: what sockets and the clock do stays real.
+      jest.useFakeTimers({ doNotFake: [...REAL] })
+      const own = await TestApp.start(store, { clock, env: { ...env() } })
+      try {
+        const background = own.app.get(ProviderKeys)
+        const pass = async (seconds: number): Promise<void> => {
+          clock.pass(seconds)
+          jest.advanceTimersByTime(seconds * 1000)
+          // Ends with the look that the timer has begun, if it has.
+          await settled(background)
+        }
+        const metric = async (): Promise<string | undefined> =>
+          /^identity_provider_available (\d)$/m.exec((await own.get('/metrics')).text)?.[1]
+        const known = await issuer.token({ claims: { exp: clock.now() / 1000 + 7_200 } })
+        expect((await bearing(known, ME, own)).status).toBe(200)
+        const { looks } = issuer
+        await pass(599)
+        expect(issuer.looks).toBe(looks)
+        await pass(2)
+        expect([issuer.looks, await metric()]).toEqual([looks + 1, '1'])
+
+        issuer.up = false
+        const before = issuer.asked.length
+        const seen = new Set<string>()
+        const end = clock.now() + 3_600_000
+        while (clock.now() < end) {
+          await pass(10)
+          const token = await issuer.token({ key: 'ES256' })
+          const [remembered, fresh, unknown, fixed] = await Promise.all([
+            bearing(known, ME, own),
+            bearing(token, ME, own),
+            bearing(await issuer.token({ kid: 'unknown' }), ME, own),
+            own.get(ME),
+          ])
+          seen.add([remembered.status, fresh.status, unknown.status, fixed.status].join())
+        }
+        // Until the provider is known to be away a key that it does not know is refused for good.
+        expect([...seen]).toEqual(['200,200,503,200'])
+        expect(await metric()).toBe('0')
+        // One look in the background and one for whoever names an unknown key, each at most every 30 s.
+        expect(issuer.asked.length - before).toBeLessThanOrEqual(2 * 121)
+        expect(issuer.asked.length - before).toBeGreaterThanOrEqual(100)
+
+        issuer.up = true
+        await pass(31)
+        expect([await metric(), refusal(await asked({ kid: 'unknown' }, own))]).toEqual(['1', REFUSED])
+      } finally {
+        jest.useRealTimers()
+        await own.stop()
+      }
+    })
+
+    it('are looked for until they are found where the console needs to know of the provider', async () => {
+      jest.useFakeTimers({ doNotFake: [...REAL] })
+      issuer.up = false
+      const own = await TestApp.start(store, {
+        clock,
+        env: { ...env(), OIDC_CONSOLE_CLIENT_ID: 'console' },
+      })
+      try {
+        const background = own.app.get(ProviderKeys)
+        await background.refresh()
+        issuer.up = true
+        const discovery = { issuer: issuer.url, jwks_uri: `${issuer.url}/jwks`, token_endpoint: 'https://t.example/x' }
+        issuer.answers.set('/.well-known/openid-configuration', { body: JSON.stringify(discovery) })
+        expect(background.origins).toEqual([new URL(issuer.url).origin])
+        jest.advanceTimersByTime(30_000)
+        await settled(background)
+        expect(background.origins).toEqual([new URL(issuer.url).origin, 'https://t.example'])
+      } finally {
+        jest.useRealTimers()
+        await own.stop()
+      }
     })
 
     it.each<[string, string, { status?: number; body: string; headers?: Record<string, string> }]>([

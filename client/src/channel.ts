@@ -25,9 +25,10 @@ export class ChannelClient<Channel extends AnyChannel> {
   /** Quotas, their settings and their history. */
   readonly quotas: Quotas<Channel>
 
+  /** Made by `QuotaClient`; what it is given is for the package's other entries. */
   constructor(
-    private readonly transport: Transport,
-    private readonly paths: Paths,
+    readonly transport: Transport,
+    readonly paths: Paths,
   ) {
     this.quotas = new Quotas(transport, paths)
   }

@@ -89,6 +89,10 @@ export interface Call extends MaybeKeyedOptions {
   readonly path: string
   readonly query?: object | undefined
   readonly body?: object | undefined
+  /** A CSV file in place of a body. */
+  readonly file?: BodyInit | undefined
+  /** Is the answer a file? Then the body is its stream. */
+  readonly streams?: boolean
   /** May it be sent again when nobody knows whether it took effect? Reads and calls with a key always may. */
   readonly repeatable?: boolean
   /**
@@ -118,7 +122,7 @@ const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/
 
 const realTiming: Timing = {
   now: () => performance.now(),
-  random: () => Math.random(),
+  random: Math.random,
   sleep: (ms, signal) =>
     new Promise((resolve) => {
       const end = (): void => {
@@ -140,11 +144,12 @@ type Outcome =
   /** It is worth another try. */
   | {
       readonly kind: 'again'
-      readonly status: number | undefined
+      /** Absent where no answer came. */
+      readonly status?: number
       readonly error: unknown
       /** Did it certainly not take effect? */
       readonly harmless: boolean
-      readonly retryAfterSeconds: number | undefined
+      readonly retryAfterSeconds?: number | undefined
     }
   /** Something answered that is not the service. */
   | { readonly kind: 'strange'; readonly status: number; readonly error: Error }
@@ -182,7 +187,8 @@ export class Transport {
     const requestId = call.requestId ?? newRequestId()
     if (!REQUEST_ID.test(requestId)) throw new TypeError('a request id is 1 to 128 characters of A-Za-z0-9._-')
     const deadline = this.timing.now() + (call.deadlineMs ?? this.deadlineMs)
-    const repeatable = key !== undefined || call.method === 'GET' || call.repeatable === true
+    const repeatable =
+      !(call.file instanceof ReadableStream) && (key !== undefined || call.method === 'GET' || call.repeatable === true)
     let failures = 0
     /** May an attempt have taken effect? */
     let doubt = false
@@ -196,13 +202,23 @@ export class Transport {
       )
       let waitMs: number | undefined
       if (outcome.kind === 'again' && signal?.aborted !== true) {
-        if (outcome.status === 500) failures += 1
         doubt ||= !outcome.harmless
-        const enough = outcome.status === 500 && failures > RETRIES_OF_500
+        const enough = outcome.status === 500 && (failures += 1) > RETRIES_OF_500
         waitMs = enough || !(repeatable || outcome.harmless) ? undefined : this.pause(number, outcome.retryAfterSeconds)
         if (waitMs !== undefined && this.timing.now() + waitMs >= deadline) waitMs = undefined
       }
-      this.tell(call, requestId, number, outcome, this.timing.now() - begun, waitMs)
+      this.tell({
+        method: call.method,
+        path: call.path,
+        number,
+        key,
+        requestId,
+        status: outcome.status,
+        replayed: outcome.kind === 'done' && outcome.replayed,
+        error: outcome.kind === 'done' ? undefined : outcome.error,
+        durationMs: this.timing.now() - begun,
+        waitMs,
+      })
       if (outcome.kind === 'done') return { body: outcome.body, replayed: outcome.replayed, attempts: number }
       if (outcome.kind === 'refused') {
         const body = doubt ? await call.confirm?.(outcome.error, requestId) : undefined
@@ -211,8 +227,8 @@ export class Transport {
       }
       signal?.throwIfAborted()
       if (waitMs === undefined) {
-        const conclusive = outcome.status === 500 || call.method === 'GET' || !doubt
-        throw conclusive && outcome.error instanceof Problem
+        const final = outcome.status === 500 || call.method === 'GET' || !doubt
+        throw final && outcome.error instanceof Problem
           ? outcome.error
           : new OutcomeUnknown(key, requestId, outcome.error)
       }
@@ -250,10 +266,11 @@ export class Transport {
       return await Promise.race([this.exchange(call, requestId, ending.signal), ended])
     } catch (error) {
       if (!ending.signal.aborted) throw error
-      return { kind: 'again', status: undefined, error, harmless: false, retryAfterSeconds: undefined }
+      return { kind: 'again', error, harmless: false }
     } finally {
       over.abort()
-      signal?.removeEventListener('abort', abort)
+      // A file is still to come.
+      if (!call.streams) signal?.removeEventListener('abort', abort)
       await timeout
     }
   }
@@ -268,47 +285,34 @@ export class Transport {
       'x-request-id': requestId,
     })
     if (call.key !== undefined) headers.set('idempotency-key', call.key)
-    if (call.body !== undefined) headers.set('content-type', 'application/json')
+    const body = call.body ? JSON.stringify(renamed(call.body, wireName)) : (call.file ?? null)
+    if (body !== null) headers.set('content-type', call.body ? 'application/json' : 'text/csv')
     let response: Response
     let text: string
     try {
-      response = await this.fetch(this.base + call.path + queryOf(call.query), {
+      const init: RequestInit & { duplex: 'half' } = {
         method: call.method,
         headers,
-        body: call.body === undefined ? null : JSON.stringify(renamed(call.body, wireName)),
+        body,
+        // Without it fetch takes no stream.
+        duplex: 'half',
         // A redirect may turn a POST into a GET, and the service sends none.
         redirect: 'manual',
         signal,
-      })
+      }
+      response = await this.fetch(this.base + call.path + queryOf(call.query), init)
+      if (call.streams && response.ok) return { kind: 'done', status: 200, body: response.body, replayed: false }
       text = await response.text()
     } catch (cause) {
       const error = new Error(`no answer from ${this.place}`, { cause })
-      return { kind: 'again', status: undefined, error, harmless: false, retryAfterSeconds: undefined }
+      return { kind: 'again', error, harmless: false }
     }
     return read(response, text, requestId)
   }
 
-  private tell(
-    call: Call,
-    requestId: string,
-    number: number,
-    outcome: Outcome,
-    durationMs: number,
-    waitMs: number | undefined,
-  ): void {
+  private tell(attempt: Attempt): void {
     try {
-      this.options.onAttempt?.({
-        method: call.method,
-        path: call.path,
-        number,
-        key: call.key,
-        requestId,
-        status: outcome.status,
-        replayed: outcome.kind === 'done' && outcome.replayed,
-        error: outcome.kind === 'done' ? undefined : outcome.error,
-        durationMs,
-        waitMs,
-      })
+      this.options.onAttempt?.(attempt)
     } catch {
       // Who watches a call must not be able to fail it.
     }
@@ -345,7 +349,7 @@ function problemOf(status: number, body: unknown, requestId: string): ProblemBod
   }
   const foreign = {
     type: 'about:blank',
-    title: 'Not an answer of the service',
+    title: 'Foreign answer',
     status,
     detail: `something before the service answered ${status}`,
     code: 'foreign_answer',
@@ -373,14 +377,12 @@ function parsed(text: string): unknown {
 }
 
 function queryOf(query: object = {}): string {
-  const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== null)
-  const text = new URLSearchParams(
-    given.map(([name, value]): [string, string] => [wireName(name), String(value)]),
-  ).toString()
-  return text === '' ? '' : `?${text}`
+  const given = Object.entries(query).filter(([, value]) => (value ?? undefined) !== undefined)
+  const text = String(new URLSearchParams(given.map(([name, value]) => [wireName(name), String(value)])))
+  return text && `?${text}`
 }
 
 /** 128 bits at random, as 32 hexadecimal digits. Not `crypto.randomUUID`, which pages without TLS lack. */
 export function newRequestId(): string {
-  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('')
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => (byte + 256).toString(16).slice(1)).join('')
 }

@@ -82,7 +82,7 @@ export class TestNetwork {
           path: (origin === 'https://quota.example' ? '' : origin) + pathname,
           query: Object.fromEntries(searchParams),
           headers: Object.fromEntries(new Headers(headers)),
-          body: typeof body === 'string' ? JSON.parse(body) : undefined,
+          body: typeof body === 'string' && sentAsJson(headers) ? JSON.parse(body) : (body ?? undefined),
           at: this.timing.now(),
         }
         this.sent.push(sent)
@@ -96,6 +96,10 @@ export class TestNetwork {
       ...options,
     })
   }
+}
+
+function sentAsJson(headers: HeadersInit | undefined): boolean {
+  return new Headers(headers).get('content-type') === 'application/json'
 }
 
 /** An answer with a JSON body. */

@@ -15,6 +15,7 @@ import { type SubmitEvent, type ReactNode, useEffect, useState } from 'react'
 import type { Me } from '@quota-service/client'
 import { type ChannelName, CHANNELS, type Desk, deskOf, managed } from './desk.ts'
 import { Keys } from './keys.tsx'
+import { Notice } from './notice.ts'
 import { Announcements, Dialog, Failure, Screen } from './parts.tsx'
 import { ChangesScreen } from './screens/changes.tsx'
 import { EverythingScreen } from './screens/everything.tsx'
@@ -131,7 +132,7 @@ function SignedOut({ why }: { why: unknown }): ReactNode {
           <Mark /> Quota console
         </p>
         <Screen title="Sign in" takesFocus={false}>
-          {why !== undefined && <Failure error={why} retry={resume} />}
+          {why !== undefined && <Failure error={why} retry={why instanceof Notice ? undefined : resume} />}
           <SignInForm autoFocus />
         </Screen>
       </div>

@@ -17,6 +17,7 @@ import {
 } from 'react'
 import type { ChannelName, Operation, Quota, Status } from './desk.ts'
 import { amount, ClockTime } from './format.tsx'
+import { Notice } from './notice.ts'
 import type { Reading } from './whole-number.ts'
 
 /* What has happened is seen, and said to those who do not see the screen. */
@@ -314,6 +315,10 @@ function told(
       requestId: error.requestId,
       fields: [],
     }
+  }
+  if (error instanceof Notice) {
+    const { title, message: what, todo } = error
+    return { title, what, todo, requestId: undefined, fields: [] }
   }
   if (!isProblem(error)) {
     return {

@@ -1,6 +1,7 @@
 import type * as OAuth from 'oauth4webapi'
 import type { AuthorizationServer, Client, HttpRequestOptions, TokenEndpointResponse } from 'oauth4webapi'
 import { now } from './format.tsx'
+import { Notice } from './notice.ts'
 
 /*
  * Signing in at the company's identity provider: authorization code with PKCE, state and nonce, all of it checked by
@@ -42,11 +43,6 @@ const BY_PROVIDER = 'quota-console-by-provider'
 /** The page that the provider sends people back to; registered there. */
 const redirectUri = `${location.origin}/admin/`
 
-/** What went wrong at the provider, in its own words. */
-export class ProviderFailure extends Error {
-  override readonly name = 'ProviderFailure'
-}
-
 /** Was this tab signed in at the provider? */
 export function signedInByProvider(): boolean {
   return sessionStorage.getItem(BY_PROVIDER) !== null
@@ -64,7 +60,7 @@ export function isReturn(): boolean {
  */
 export async function leave(provider: Provider, silent = false): Promise<void> {
   const { oauth, server } = await discover(provider)
-  if (server.authorization_endpoint === undefined) throw new ProviderFailure('the provider has no place to sign in at')
+  if (server.authorization_endpoint === undefined) throw failureOf(new Error('it has no place to sign in at'))
   const pending: Pending = {
     verifier: oauth.generateRandomCodeVerifier(),
     state: oauth.generateRandomState(),
@@ -196,11 +192,19 @@ function resourceOf({ audience }: Provider): { resource: string } | Record<strin
   return URL.canParse(audience) ? { resource: audience } : {}
 }
 
+/** What went wrong at the provider, in its own words. */
 function failureOf(error: unknown): Error {
-  if (error instanceof ProviderFailure) return error
+  if (error instanceof Notice) return error
+  return new Notice(
+    'You are not signed in',
+    `The identity provider did not sign you in: ${wordsOf(error)}`,
+    'Sign in again, or with a token. If it stays so, tell whoever runs the identity provider.',
+    { cause: error },
+  )
+}
+
+function wordsOf(error: unknown): string {
   const { error_description: described, error: code, message } = error as Record<string, unknown>
   const words = [described, code, message].find((one): one is string => typeof one === 'string' && one !== '')
-  return new ProviderFailure(`The identity provider did not sign you in: ${words ?? 'no reason given'}`, {
-    cause: error,
-  })
+  return words ?? 'no reason given'
 }

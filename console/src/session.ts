@@ -1,6 +1,7 @@
 import { isProblem, type Me, type Attempt, QuotaClient } from '@quota-service/client'
 import { useSyncExternalStore } from 'react'
 import { now } from './format.tsx'
+import { Notice } from './notice.ts'
 import {
   comeBack,
   endSession,
@@ -125,7 +126,11 @@ export function signOut(): void {
   for (const name of Object.keys(sessionStorage)) if (name.startsWith(DRAFTS)) sessionStorage.removeItem(name)
   session.set({ state: 'signedOut' })
   if (provider !== undefined && given !== undefined) {
-    endSession(provider, given.idToken).catch((why: unknown) => session.set({ state: 'signedOut', why }))
+    endSession(provider, given.idToken).catch(() => {
+      const what = 'The session at the identity provider could not be ended: it does not answer.'
+      const why = new Notice('You are signed out here alone', what, 'Sign out there, too, or close the browser.')
+      session.set({ state: 'signedOut', why })
+    })
   }
 }
 
@@ -204,16 +209,9 @@ export function watchIdleness(): void {
     const { state } = session.get()
     if (state === 'signedOut' || now() - touched < minutes * 60_000) return
     signOut()
-    if (grant === undefined) session.set({ state: 'signedOut', why: new Idle(minutes) })
+    const what = `Nothing was touched for ${minutes} minutes.`
+    session.set({ state: 'signedOut', why: new Notice('You were signed out', what, 'Sign in again to go on.') })
   }, IDLE_LOOK_MS)
-}
-
-/** Why somebody was signed out who did nothing. */
-export class Idle extends Error {
-  override readonly name = 'Idle'
-  constructor(minutes: number) {
-    super(`Nothing was touched for ${minutes} minutes, so you were signed out.`)
-  }
 }
 
 function metaContent(name: string): string {

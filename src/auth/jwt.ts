@@ -5,7 +5,7 @@ import { Clock } from '../clock/clock.js'
 import { Config } from '../config/config.js'
 import type { OidcConfig, OidcRole } from '../config/oidc.js'
 import { ServiceError } from '../error/service-error.js'
-import type { Instant } from '../quota/instant.js'
+import { type Instant, MAX_INSTANT } from '../quota/instant.js'
 import { OIDC_PREFIX, type Principal } from './principal.js'
 import { ProviderKeys } from './provider-keys.js'
 
@@ -20,6 +20,8 @@ const NAME_CLAIMS = ['preferred_username', 'email', 'client_id', 'azp', 'sub'] a
 const MAX_NAME_LENGTH = 64
 /** Digits of the digest that ends a name that is too long. */
 const NAME_DIGITS = 12
+
+type FoundKey = Awaited<ReturnType<ProviderKeys['find']>>
 
 interface Remembered {
   readonly principal: Principal
@@ -61,12 +63,14 @@ export class JwtVerifier {
       if (now < known.until && known.generation === this.keys.generation) return known.principal
       this.remembered.delete(token)
     }
-    const verified = await this.verify(token, oidc, now)
-    if (verified === undefined) return false
-    const { claims, generation } = verified
-    const { exp = 0, sub = '' } = claims
+    // Keys that change from here on make it be verified again.
+    const { generation } = this.keys
+    const claims = await this.verify(token, oidc, now)
+    if (claims === undefined) return false
+    const { exp = 0, sub } = claims
     const name = nameOf(claims, oidc)
-    if (sub === '' || name === undefined) return false
+    // What a caller is known by for ever is a text.
+    if (typeof sub !== 'string' || sub === '' || name === undefined) return false
     const granted = roleOf(claims, oidc)
     if (granted === undefined) throw new ServiceError('forbidden', 'the token is good, but gives no role here')
     const { role, scopes } = granted
@@ -76,7 +80,7 @@ export class JwtVerifier {
       role,
       scopes,
       source: 'oidc',
-      expiresAt: exp * 1000,
+      expiresAt: Math.min(Math.floor(exp * 1000), MAX_INSTANT),
     })
     this.remember(token, { principal, until: Math.min(exp * 1000, now + REMEMBERED_MS), generation })
     return principal
@@ -91,40 +95,36 @@ export class JwtVerifier {
     }
   }
 
-  /** What a good token claims, and by which keys; undefined for any other. */
+  /** What a good token claims; undefined for any other. */
   private async verify(
     token: string,
     { issuer, audience, clockSkewSeconds }: OidcConfig,
     now: Instant,
-  ): Promise<{ readonly claims: JWTPayload; readonly generation: number } | undefined> {
-    let generation = -1
+  ): Promise<JWTPayload | undefined> {
     try {
       // What cannot be good for other reasons makes nobody ask the provider.
       const { alg } = decodeProtectedHeader(token)
       if (!ALGORITHMS.some((one) => one === alg) || decodeJwt(token).iss !== issuer) return undefined
-      const { payload } = await jwtVerify(
-        token,
-        async (header, jws) => {
-          const key = await this.keys.find(header, jws)
-          if (key === undefined) throw new errors.JWKSNoMatchingKey()
-          generation = this.keys.generation
-          return key
-        },
-        {
-          algorithms: [...ALGORITHMS],
-          issuer,
-          audience,
-          clockTolerance: clockSkewSeconds,
-          currentDate: new Date(now),
-          requiredClaims: ['exp', 'sub'],
-        },
-      )
-      return { claims: payload, generation }
+      const { payload } = await jwtVerify(token, async (header, jws) => this.keyOf(header, jws), {
+        algorithms: [...ALGORITHMS],
+        issuer,
+        audience,
+        clockTolerance: clockSkewSeconds,
+        currentDate: new Date(now),
+        requiredClaims: ['exp', 'sub'],
+      })
+      return payload
     } catch (error) {
       // Whatever is wrong with a token, it is not good; TypeErrors are keys that do not fit.
       if (error instanceof errors.JOSEError || error instanceof TypeError) return undefined
       throw error
     }
+  }
+
+  private async keyOf(...token: Parameters<ProviderKeys['find']>): Promise<NonNullable<FoundKey>> {
+    const key = await this.keys.find(...token)
+    if (key === undefined) throw new errors.JWKSNoMatchingKey()
+    return key
   }
 }
 

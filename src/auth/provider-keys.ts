@@ -17,11 +17,15 @@ const PROVIDER_TIMEOUT_MS = 5_000
 /** An answer of a provider is at most this long, in bytes. */
 const MAX_ANSWER_BYTES = 262_144
 
+type Key = Awaited<ReturnType<LocalJWKSet>>
+/** No key that is known fits a token. */
+const UNKNOWN = Symbol('unknown key')
+
 /**
  * The keys that the identity provider signs with.
  *
  * They are read when the first token comes, kept, and read again every ten minutes in the background. A token that
- * names a key that is not known makes one look, at most every 30 seconds, whoever sends how many. A look that fails
+ * names a key that is not known makes one look, at most every 30 seconds, however many come. A look that fails
  * changes nothing: whoever signs with a known key is admitted while the provider is away.
  */
 @Injectable()
@@ -33,9 +37,9 @@ export class ProviderKeys implements OnApplicationBootstrap, OnApplicationShutdo
   private tokenOrigin: string | undefined
   private looking: Promise<void> | undefined
   /** How the last look ended; undefined before the first one. */
-  private looked: { readonly failed: boolean } | undefined
-  /** When a key was looked for in vain, and no other has been looked for since. */
-  private missedAt: Instant | undefined
+  private looked: 'found' | 'failed' | undefined
+  /** When a look was made because of a key that was not known. */
+  private lookedAt: Instant | undefined
   private timer: NodeJS.Timeout | undefined
   private stopped = false
   /** Changes each time the keys do: what was verified by those before counts no longer. */
@@ -49,6 +53,11 @@ export class ProviderKeys implements OnApplicationBootstrap, OnApplicationShutdo
   /** Which keys these are: another number after each change of them. */
   get generation(): number {
     return this.version
+  }
+
+  /** Did the last look at the provider fail? */
+  get away(): boolean {
+    return this.looked === 'failed'
   }
 
   /** The origins that the console speaks with, as far as they are known. */
@@ -71,18 +80,22 @@ export class ProviderKeys implements OnApplicationBootstrap, OnApplicationShutdo
 
   /**
    * The key that a token names, looked for at the provider where it is not known. A token that names none is signed by
-   * the one key that fits its algorithm.
+   * the one key that fits its algorithm; where several do, nobody is asked: another look would not tell which.
    * @returns undefined where there is none, or several fit
    * @throws ServiceError unavailable where nobody can say, since the provider is away
    */
-  async find(...token: Parameters<LocalJWKSet>): Promise<Awaited<ReturnType<LocalJWKSet>> | undefined> {
+  async find(...token: Parameters<LocalJWKSet>): Promise<Key | undefined> {
     const known = await this.among(token)
-    if (known !== undefined) return known
+    if (known !== UNKNOWN) return known
+    const first = this.keys === undefined
     await this.look()
     const found = await this.among(token)
-    if (found !== undefined) return found
-    this.missedAt ??= this.clock.now()
-    if (this.looked?.failed === true) throw away()
+    if (found !== UNKNOWN) {
+      // The keys were due, whoever came first: no look was made for an unknown one.
+      if (first) this.lookedAt = undefined
+      return found
+    }
+    if (this.away) throw unavailable()
     return undefined
   }
 
@@ -95,22 +108,27 @@ export class ProviderKeys implements OnApplicationBootstrap, OnApplicationShutdo
     await this.looking
   }
 
-  private async among(token: Parameters<LocalJWKSet>): Promise<Awaited<ReturnType<LocalJWKSet>> | undefined> {
+  /** @returns undefined where several fit, or the one that does is no key that can be used */
+  private async among(token: Parameters<LocalJWKSet>): Promise<Key | undefined | typeof UNKNOWN> {
+    if (this.keys === undefined) return UNKNOWN
     try {
-      return await this.keys?.(...token)
+      return await this.keys(...token)
     } catch (error) {
-      if (error instanceof errors.JWKSNoMatchingKey || error instanceof errors.JWKSMultipleMatchingKeys)
+      if (error instanceof errors.JWKSNoMatchingKey) return UNKNOWN
+      // Of jose, or of the WebCrypto that it hands the key to.
+      if (error instanceof errors.JOSEError || error instanceof TypeError || error instanceof DOMException)
         return undefined
       throw error
     }
   }
 
-  /** Looks for keys, unless one was looked for in vain a moment ago. */
+  /** Looks because of a key that is not known, unless that was done a moment ago. */
   private async look(): Promise<void> {
-    if (this.looking === undefined && this.missedAt !== undefined) {
-      const since = this.clock.now() - this.missedAt
+    if (this.looking === undefined) {
+      const now = this.clock.now()
+      const since = this.lookedAt === undefined ? Infinity : now - this.lookedAt
       if (since >= 0 && since < (this.keys === undefined ? FIRST_KEYS_AGAIN_MS : LOOK_AGAIN_MS)) return
-      this.missedAt = undefined
+      this.lookedAt = now
     }
     await this.refresh()
   }
@@ -131,12 +149,12 @@ export class ProviderKeys implements OnApplicationBootstrap, OnApplicationShutdo
       // Where the keys lie may have changed.
       this.jwksUri = undefined
     }
-    const before = this.looked?.failed ?? false
-    this.looked = { failed: failure !== undefined }
+    const { away } = this
+    this.looked = failure === undefined ? 'found' : 'failed'
     if (failure !== undefined) {
       const kept = this.keys === undefined ? 'no key is known yet' : 'known keys stay good'
       this.logger.warn(`the keys of the identity provider cannot be read, ${kept}: ${failure}`)
-    } else if (before) this.logger.log('the keys of the identity provider can be read again')
+    } else if (away) this.logger.log('the keys of the identity provider can be read again')
   }
 
   private take(found: unknown): void {
@@ -147,23 +165,22 @@ export class ProviderKeys implements OnApplicationBootstrap, OnApplicationShutdo
     this.keys = keys
   }
 
-  /** Plans the next look in the background. */
+  /** Plans the next look in the background, also while no key is known: the console's page names what is looked up. */
   private plan(): void {
     clearTimeout(this.timer)
-    if (this.stopped || this.keys === undefined) return
-    const failed = this.looked?.failed === true
+    if (this.stopped) return
     this.timer = setTimeout(
       () => {
         // The document too: where the keys lie may change.
         this.jwksUri = undefined
         void this.refresh()
       },
-      failed ? LOOK_AGAIN_MS : KEYS_MAX_AGE_MS,
+      this.away ? LOOK_AGAIN_MS : KEYS_MAX_AGE_MS,
     ).unref()
   }
 }
 
-function away(): ServiceError {
+function unavailable(): ServiceError {
   return new Unavailable('provider_away', { retryAfterSeconds: FIRST_KEYS_AGAIN_MS / 1000 })
 }
 

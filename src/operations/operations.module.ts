@@ -10,6 +10,7 @@ import { MetricsServer } from './metrics-server.js'
 import { PoolMetrics } from './pool.metrics.js'
 import { Presence } from './presence.js'
 import { PrincipalMetrics } from './principal.metrics.js'
+import { ProviderMetrics } from './provider.metrics.js'
 import { RefusalMetrics } from './refusal.metrics.js'
 import { Shutdown } from './shutdown.js'
 import { TokenMetrics } from './token.metrics.js'
@@ -28,6 +29,7 @@ import { TokenMetrics } from './token.metrics.js'
     PoolMetrics,
     Presence,
     PrincipalMetrics,
+    ProviderMetrics,
     RefusalMetrics,
     TokenMetrics,
     ConnectionWatch,

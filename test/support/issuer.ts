@@ -47,7 +47,7 @@ export class Issuer {
         request.socket.destroy()
         return
       }
-      const { status = 200, body, headers } = issuer.answers.get(path) ?? issuer.answer(path)
+      const { status = 200, body, headers } = issuer.answers.get(path) ?? issuer.answerOf(path)
       response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(body)
     })
     opened(() => server.closeAllConnections())
@@ -107,7 +107,8 @@ export class Issuer {
     return Object.fromEntries(Object.entries({ ...good, ...changed }).filter(([, value]) => value !== undefined))
   }
 
-  private answer(path: string): { status?: number; body: string; headers?: Record<string, string> } {
+  /** What it answers of itself. */
+  answerOf(path: string): { status?: number; body: string; headers?: Record<string, string> } {
     switch (path) {
       case '/.well-known/openid-configuration':
         return { body: JSON.stringify({ issuer: this.url, jwks_uri: `${this.url}/jwks` }) }

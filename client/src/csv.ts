@@ -1,0 +1,74 @@
+/** What of a file could not be read. */
+export class CsvMalformed extends Error {
+  override readonly name = 'CsvMalformed'
+}
+
+/**
+ * The records of a CSV file (RFC 4180, UTF-8), as they come: each a list of its fields. Nothing is kept but the record
+ * that has begun.
+ * @throws CsvMalformed it ends within quotes
+ */
+export async function* recordsOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string[], void, undefined> {
+  // It takes a byte order mark off.
+  const decoder = new TextDecoder('utf-8', { fatal: true })
+  let record: string[] = []
+  let field = ''
+  let state: 'plain' | 'quoted' | 'closed' = 'plain'
+  let begun = false
+  for await (const text of texts(chunks, decoder)) {
+    for (const char of text) {
+      if (state === 'quoted') {
+        if (char === '"') state = 'closed'
+        else field += char
+        continue
+      }
+      if (char === '"') {
+        // Two of them within quotes are one.
+        if (state === 'closed') field += '"'
+        state = 'quoted'
+        begun = true
+      } else if (char === ',' || char === '\n') {
+        record.push(field)
+        field = ''
+        state = 'plain'
+        if (char === '\n') {
+          if (begun) yield record
+          record = []
+        }
+        begun = char === ','
+      } else if (char !== '\r') {
+        field += char
+        begun = true
+      }
+    }
+  }
+  if (state === 'quoted') throw new CsvMalformed('the file ends within quotes')
+  if (begun) yield [...record, field]
+}
+
+async function* texts(chunks: AsyncIterable<Uint8Array>, decoder: TextDecoder): AsyncGenerator<string> {
+  for await (const chunk of chunks) yield decoder.decode(chunk, { stream: true })
+  yield decoder.decode()
+}
+
+/** What an export puts a `'` before, so that no spreadsheet takes it for a formula; and the text `null`. */
+const GUARDED = /^'(?=['=+\-@\t\r]|null$)/
+
+/** The text that a cell stands for; null where it is empty. */
+export function cellText(cell: string): string | null {
+  return cell === '' ? null : cell.replace(GUARDED, '')
+}
+
+/** The bytes of an answer; ends the request where nobody goes on reading. */
+export async function* bytesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
+  const reader = stream.getReader()
+  try {
+    for (;;) {
+      const { done, value } = await reader.read()
+      if (done) return
+      yield value
+    }
+  } finally {
+    await reader.cancel().catch(() => undefined)
+  }
+}

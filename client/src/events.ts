@@ -1,0 +1,186 @@
+import type { ChannelClient } from './channel.js'
+import type { QuotaClient } from './client.js'
+import type { Call, CallOptions, Transport } from './transport.js'
+import type { AnyChannel } from './types.js'
+
+/** What happened to a quota, told once. Names in `data` are those of programs, too. */
+export type QuotaEvent<Channel extends AnyChannel> = {
+  /** A UUIDv7; that of the webhook's message, too. */
+  readonly id: string
+  readonly at: string
+  readonly quotaId: number
+} & Channel['owner'] &
+  (
+    | { readonly type: 'quota.threshold_reached'; readonly data: ThresholdReached }
+    | {
+        readonly type: 'quota.created' | 'quota.updated' | 'quota.deleted' | 'quota.restored' | 'quota.reset'
+        /** The change, as the history of changes has it. */
+        readonly data: Channel['change']
+      }
+  )
+
+/** A quota has come to one of its thresholds. */
+export interface ThresholdReached {
+  /** The highest that was passed, in per cent of `total`. */
+  readonly threshold: number
+  /** All that one act passed, ascending. */
+  readonly crossed: number[]
+  readonly total: number
+  /** Right after the act. */
+  readonly used: number
+  readonly cycleResetAt: string | null
+  readonly label: string | null
+  /** Null where an edit brought it about. */
+  readonly operationId: string | null
+}
+
+/** Which events. */
+export type EventFilter<Channel extends AnyChannel> = Partial<Channel['owner']> & {
+  /** Where to go on: the `cursor` of an earlier feed, or `latest`. Default: the oldest that is kept, 31 days. */
+  readonly after?: string | undefined
+  readonly type?: QuotaEvent<Channel>['type'] | undefined
+  readonly quotaId?: number | undefined
+  readonly pageSize?: number | undefined
+}
+
+interface EventPage<Channel extends AnyChannel> {
+  readonly items: QuotaEvent<Channel>[]
+  readonly nextAfter: string
+}
+
+/** How a feed is followed. */
+export interface Following {
+  /** Between two looks when there is nothing new, in milliseconds; 5,000 by default. */
+  readonly everyMs?: number
+}
+
+const EVERY_MS = 5_000
+
+/**
+ * Events, oldest first, from a cursor on. `for await (const event of feed)` ends where there are no more for now;
+ * `follow()` waits for further ones, until its signal is aborted. Keep `cursor` when you have done what an event asks
+ * for: a feed that begins there shows nothing twice that was shown before, but for the page that was begun.
+ */
+export class EventFeed<Channel extends AnyChannel> implements AsyncIterable<QuotaEvent<Channel>> {
+  private at: string | undefined
+
+  constructor(
+    private readonly channel: ChannelClient<Channel>,
+    private readonly filter: Partial<EventFilter<Channel>>,
+    private readonly options: CallOptions,
+  ) {
+    this.at = filter.after
+  }
+
+  /** Everything before it was shown and done with: the next event was asked for. Undefined before the first page. */
+  get cursor(): string | undefined {
+    return this.at
+  }
+
+  /**
+   * @throws Problem `cursor_expired`: it is older than what is kept; begin without one, or with `latest`
+   * @throws OutcomeUnknown no answer until the deadline; the feed may be gone on with
+   */
+  async *[Symbol.asyncIterator](): AsyncGenerator<QuotaEvent<Channel>, void, undefined> {
+    for (;;) {
+      const { items, nextAfter } = await this.page()
+      yield* items
+      this.at = nextAfter
+      if (items.length === 0) return
+    }
+  }
+
+  /** As the iteration, and on from there. @throws Problem, OutcomeUnknown as the iteration, and the signal's reason */
+  async *follow({ everyMs = EVERY_MS }: Following = {}): AsyncGenerator<QuotaEvent<Channel>, void, undefined> {
+    const { signal } = this.options
+    for (;;) {
+      yield* this
+      await this.channel.transport.sleep(everyMs, signal)
+      signal?.throwIfAborted()
+    }
+  }
+
+  private async page(): Promise<EventPage<Channel>> {
+    const { transport, paths } = this.channel
+    const query = { ...this.filter, after: this.at }
+    const path = `${paths.quotas}/events`
+    return (await transport.send({ ...this.options, method: 'GET', path, query })).body as EventPage<Channel>
+  }
+}
+
+/** The events of a channel: `events(quota.mail, { after })`. */
+export function events<Channel extends AnyChannel>(
+  channel: ChannelClient<Channel>,
+  filter?: EventFilter<Channel>,
+  options: CallOptions = {},
+): EventFeed<Channel> {
+  return new EventFeed(channel, filter ?? {}, options)
+}
+
+/** An endpoint that events are delivered to; the operator names it in a file. */
+export interface WebhookEndpoint {
+  readonly name: string
+  /** Without query and user info. */
+  readonly url: string
+  readonly types: readonly string[]
+  readonly channels: readonly string[]
+  /** `disabled`: it has answered 410; `removed`: it is in no file any more. */
+  readonly state: 'active' | 'disabled' | 'removed'
+  readonly delivered: number
+  readonly failed: number
+  readonly waiting: number
+  readonly oldestWaitingAt: string | null
+  readonly lastAttempt: { readonly at: string; readonly status: number | null; readonly error: string | null } | null
+}
+
+/** What became of a test. */
+export interface WebhookTest {
+  readonly status: number | null
+  readonly error: string | null
+  readonly ms: number
+}
+
+/** Endpoints of webhooks, for administrators. */
+export class WebhookEndpoints {
+  constructor(private readonly transport: Transport) {}
+
+  async list(options: CallOptions = {}): Promise<WebhookEndpoint[]> {
+    return (await this.call<{ items: WebhookEndpoint[] }>({ ...options, method: 'GET', path: at() })).items
+  }
+
+  /** Sends one `webhook.test` now. @throws Problem `webhook_not_found`, `webhook_disabled` */
+  test(name: string, options: CallOptions = {}): Promise<WebhookTest> {
+    return this.call({ ...options, method: 'POST', path: at(name, 'test'), repeatable: true })
+  }
+
+  /** Ends a disablement. @throws Problem `webhook_not_found`, `webhook_disabled` where it was removed */
+  enable(name: string, options: CallOptions = {}): Promise<WebhookEndpoint> {
+    return this.call({ ...options, method: 'POST', path: at(name, 'enable'), repeatable: true })
+  }
+
+  /**
+   * Sends the events of a time again, from `from` to before `to`, each with its own id.
+   * @returns how many
+   * @throws Problem `webhook_not_found`, `webhook_disabled`
+   */
+  async replay(
+    name: string,
+    body: { readonly from: string; readonly to?: string | undefined },
+    options: CallOptions = {},
+  ): Promise<number> {
+    return (await this.call<{ events: number }>({ ...options, method: 'POST', path: at(name, 'replay'), body })).events
+  }
+
+  private async call<Body>(call: Call): Promise<Body> {
+    return (await this.transport.send(call)).body as Body
+  }
+}
+
+function at(...parts: string[]): string {
+  return ['/api/v1/webhooks', ...parts.map(encodeURIComponent)].join('/')
+}
+
+/** `webhookEndpoints(quota)`. */
+export function webhookEndpoints({ mail: { transport } }: QuotaClient): WebhookEndpoints {
+  return new WebhookEndpoints(transport)
+}

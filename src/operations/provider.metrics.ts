@@ -1,0 +1,21 @@
+import { Inject, Injectable } from '@nestjs/common'
+import { Gauge, type Registry } from 'prom-client'
+import { ProviderKeys } from '../auth/provider-keys.js'
+import { Config } from '../config/config.js'
+import { METRICS_REGISTRY } from '../metrics/metrics.js'
+
+/** Shows whether the identity provider is there, where one is named. */
+@Injectable()
+export class ProviderMetrics {
+  constructor(@Inject(METRICS_REGISTRY) registry: Registry, { oidc }: Config, keys: ProviderKeys) {
+    if (oidc === undefined) return
+    new Gauge({
+      name: 'identity_provider_available',
+      help: "0 while the last look at the identity provider's keys failed, else 1; it is looked at every 10 min, every 30 s while it is away.",
+      registers: [registry],
+      collect() {
+        this.set(keys.away ? 0 : 1)
+      },
+    })
+  }
+}
