@@ -12,7 +12,11 @@ export async function audit(database: Pick<TestDatabase, 'rows'>, { loweredTotal
     "SELECT 1 FROM information_schema.columns WHERE table_schema = DATABASE() AND column_name = 'plain_owner_id'",
   )
   for (const channel of ['mail', 'sms']) {
-    for (const [what, sql] of Object.entries(questions(channel, loweredTotals, columns.length > 0))) {
+    const caps = await database.rows(
+      `SELECT 1 FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = '${channel}_act' AND column_name = 'caps'`,
+    )
+    if (caps.length > 0) found.push(...(await auditWindows(database, channel)))
+    for (const [what, sql] of Object.entries(questions(channel, loweredTotals, columns.length > 0, caps.length > 0))) {
       const rows = await database.rows(sql)
       found.push(...rows.slice(0, 5).map((row) => `${channel}, ${what}: ${JSON.stringify(row)}`))
       if (rows.length > 5) found.push(`${channel}, ${what}: and ${rows.length - 5} more`)
@@ -27,7 +31,77 @@ export function mailOperationsOf(ownerIds: readonly number[]): string {
   return `SELECT id FROM mail_operation WHERE owner_id IN (${list}) UNION SELECT id FROM mail_act WHERE plain_owner_id IN (${list})`
 }
 
-function questions(channel: string, loweredTotals: boolean, withPlain: boolean): Record<string, string> {
+/** SQL for the caps that a plain consume `p` names, one a row: ` 9:0 10:14!`. */
+const NAMED_CAPS = `JSON_TABLE(CONCAT('["', REPLACE(TRIM(REPLACE(p.caps, '!', '')), ' ', '","'), '"]'), '$[*]' COLUMNS(one VARCHAR(60) PATH '$')) c`
+
+/** SQL for what caps counted of operations, and when: in rows of their own or in the text of a plain consume. */
+function countedBy(channel: string): string {
+  return (
+    `SELECT a.quota_id, a.cycle_seq, a.counted_at AS at, o.charged - o.refunded AS kept, IF(h.operation_id IS NULL, 0, a.amount) AS held ` +
+    `FROM ${channel}_allocation a JOIN ${channel}_operation o ON o.id = a.operation_id LEFT JOIN ${channel}_hold h ON h.operation_id = o.id ` +
+    `WHERE a.counted_at IS NOT NULL UNION ALL ` +
+    `SELECT CAST(SUBSTRING_INDEX(c.one, ':', 1) AS UNSIGNED), CAST(SUBSTRING_INDEX(c.one, ':', -1) AS UNSIGNED), p.at, p.amount, 0 ` +
+    `FROM ${channel}_act p JOIN ${NAMED_CAPS} WHERE p.caps IS NOT NULL AND NOT EXISTS (SELECT 1 FROM ${channel}_operation o WHERE o.id = p.id)`
+  )
+}
+
+/** Do rolling caps hold, slot by slot, what was counted in them? Of what has left by now nothing is asked. */
+async function auditWindows(database: Pick<TestDatabase, 'rows'>, channel: string): Promise<string[]> {
+  const caps = await database.rows(
+    `SELECT id, used, reserved, cycle_seq, window_seconds, window_counts FROM ${channel}_quota WHERE quota_type = 3`,
+  )
+  if (caps.length === 0) return []
+  const ms = (time: string): string => `TIMESTAMPDIFF(MICROSECOND, '1970-01-01', ${time}) DIV 1000`
+  const counted = await database.rows(
+    `SELECT quota_id, cycle_seq, ${ms('at')} AS at, kept, held FROM (${countedBy(channel)}) counted`,
+  )
+  const [latest] = await database.rows(
+    `SELECT GREATEST(${ms('UTC_TIMESTAMP(3)')}, COALESCE(MAX(${ms('at')}), 0)) AS now FROM ${channel}_act`,
+  )
+  return caps.flatMap((cap) => {
+    const own = counted.filter((one) =>
+      ['quota_id', 'cycle_seq'].every((name) => Number(one[name]) === Number(cap[name === 'quota_id' ? 'id' : name])),
+    )
+    return auditWindow(`${channel}, cap ${String(cap['id'])}`, cap, own, Number(latest?.['now']))
+  })
+}
+
+function auditWindow(
+  name: string,
+  cap: Record<string, unknown>,
+  counted: readonly Record<string, unknown>[],
+  now: number,
+): string[] {
+  const window = Number(cap['window_seconds']) * 1000
+  const length = Math.ceil(window / 24)
+  const slots = new Map<number, [used: number, reserved: number]>()
+  const sums: [number, number] = [0, 0]
+  let until = 0
+  for (const slot of String(cap['window_counts']).split(' ').filter(Boolean)) {
+    const [step = '', units = ''] = slot.split(':')
+    const [used = 0, reserved = 0] = units.split('/').map(Number)
+    until += Number(step)
+    slots.set(until, [used, reserved])
+    sums[0] += used
+    sums[1] += reserved
+  }
+  for (const one of counted) {
+    const end = Math.ceil((Number(one['at']) + window) / length) * length
+    const [used, reserved] = slots.get(end) ?? [0, 0]
+    slots.set(end, [used - Number(one['kept']), reserved - Number(one['held'])])
+  }
+  const wrong = [...slots].filter(([end, [used, reserved]]) => end > now && (used !== 0 || reserved !== 0))
+  const told = wrong.map(([end, more]) => `${name} counts ${more.join(' and ')} too much until ${end}`)
+  const same = sums[0] === Number(cap['used']) && sums[1] === Number(cap['reserved'])
+  return same ? told : [...told, `${name} has other sums than its window: ${sums.join(' and ')}`]
+}
+
+function questions(
+  channel: string,
+  loweredTotals: boolean,
+  withPlain: boolean,
+  withCaps: boolean,
+): Record<string, string> {
   const [quota, hold, change] = ['quota', 'hold', 'change'].map((table) => `${channel}_${table}`)
   const [acts, operations, allocations] = ['act', 'operation', 'allocation'].map((table) => `${channel}_${table}`)
   // A plain consume has one row until something comes of it.
@@ -41,7 +115,7 @@ function questions(channel: string, loweredTotals: boolean, withPlain: boolean):
     `(SELECT id, state, amount, charged, refunded FROM ${operations}` +
     `${plain("p.id, 'consumed', p.amount, p.amount, 0", operations ?? '', 'id')})`
   const allocation =
-    `(SELECT operation_id, position, quota_id, cycle_seq, amount FROM ${allocations}` +
+    `(SELECT operation_id, position, quota_id, cycle_seq, amount FROM ${allocations}${withCaps ? ' WHERE counted_at IS NULL' : ''}` +
     `${plain('p.id, 0, p.plain_quota_id, p.cycle_seq, p.amount', allocations ?? '', 'operation_id')})`
   return {
     // What an operation keeps is the first charged - refunded units of its allocations, in the order they were drawn.
@@ -55,8 +129,21 @@ function questions(channel: string, loweredTotals: boolean, withPlain: boolean):
         COALESCE(SUM(LEAST(part.amount, GREATEST(0, part.kept - part.earlier))), 0) AS ledger_used,
         COALESCE(SUM(IF(part.held, part.amount, 0)), 0) AS ledger_reserved
       FROM ${quota} q LEFT JOIN part ON part.quota_id = q.id AND part.cycle_seq = q.cycle_seq
+      ${withCaps ? 'WHERE q.cap IS NULL' : ''}
       GROUP BY q.id, q.used, q.reserved
       HAVING q.used <> ledger_used OR q.reserved <> ledger_reserved`,
+    ...(withCaps
+      ? {
+          'what caps count differs from the ledger': `
+            SELECT q.id, q.used, q.reserved, COALESCE(SUM(c.kept), 0) AS ledger_used, COALESCE(SUM(c.held), 0) AS ledger_reserved
+            FROM ${quota} q LEFT JOIN (${countedBy(channel)}) c ON c.quota_id = q.id AND c.cycle_seq = q.cycle_seq
+            WHERE q.cap IS NOT NULL AND q.quota_type <> 3 GROUP BY q.id, q.used, q.reserved
+            HAVING q.used <> ledger_used OR q.reserved <> ledger_reserved`,
+          'what a cap counted is not the amount': `
+            SELECT o.id, o.amount, a.amount AS counted FROM ${operations} o JOIN ${allocations} a ON a.operation_id = o.id
+            WHERE a.counted_at IS NOT NULL AND (a.amount <> o.amount OR a.counted_at <> o.created_at)`,
+        }
+      : {}),
     'one key, several acts': `
       SELECT MIN(caller) AS caller, MIN(idempotency_key) AS idempotency_key, COUNT(*) AS acts FROM ${act} act WHERE idempotency_key IS NOT NULL
       GROUP BY BINARY caller, BINARY idempotency_key HAVING acts > 1`,
@@ -88,6 +175,8 @@ function questions(channel: string, loweredTotals: boolean, withPlain: boolean):
       GROUP BY q.id, q.version HAVING q.version <> changes`,
     ...(loweredTotals
       ? {}
-      : { overdrawn: `SELECT id, total, used, reserved FROM ${quota} WHERE used + reserved > total` }),
+      : {
+          overdrawn: `SELECT id, total, used, reserved FROM ${quota} WHERE used + reserved > total${withCaps ? " AND COALESCE(cap, '') <> 'observe'" : ''}`,
+        }),
   }
 }
