@@ -106,11 +106,9 @@ onEveryStore('webhooks of instances that are killed', (kind) => {
 
     const bodies = new Map<string, Set<string>>()
     // At most 15 s after the last kill somebody goes on.
-    for (
-      const end = performance.now() + 30_000;
-      performance.now() < end && bodies.size < feed.length;
+    const end = performance.now() + 30_000
+    while (performance.now() < end && bodies.size < feed.length) {
       await sleep(100)
-    ) {
       bodies.clear()
       for (const { headers, body } of receiver.of('/ops')) {
         const id = headers['webhook-id'] ?? ''

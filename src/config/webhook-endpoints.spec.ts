@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
-import { ConfigError, loadConfig } from './config.js'
+import { type ConfigError, loadConfig } from './config.js'
 import { parseWebhooksFile } from './webhook-endpoints.js'
 
 const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`

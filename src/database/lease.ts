@@ -11,7 +11,8 @@ export interface Lease {
 /**
  * May an instance take a lease, or keep it?
  * @param termMs for how long it is taken
- * @returns `held`: it has it, and more than half of its time is left; `free`: it may write that it has it; `taken`: another one has it
+ * @returns `held`: it has it, and more than half of its time is left; `free`: it may write that it has it; `taken`:
+ *   another one has it
  */
 export function leaseFor(
   id: string,

@@ -101,8 +101,15 @@ export class Delivery {
     const { store, work, roster } = this.parts
     const endpoint = roster.mine.get(this.name)
     const row = await work.read((transaction) => store.one(transaction, this.name))
-    if (endpoint === undefined || row?.state !== 'active' || !(await this.lease(row))) return this.abandon()
-    if (this.ended.length > 0 && !(await this.settle())) return this.abandon()
+    const mine =
+      row?.state === 'active' &&
+      endpoint !== undefined &&
+      (await this.lease(row)) &&
+      (this.ended.length === 0 || (await this.settle()))
+    if (!mine) {
+      this.abandon()
+      return
+    }
     await this.queueUp(endpoint, row)
     await this.begin(endpoint)
   }
@@ -167,8 +174,10 @@ export class Delivery {
     if (!(await this.isBehind(endpoint, progressOf(seen)))) return
     await this.locked(async (transaction, row) => {
       const progress = progressOf(row)
-      for (const channel of Object.keys(progress.positions))
-        if (!endpoint.channels.some((one) => one === channel)) delete progress.positions[channel]
+      const wanted = Object.entries(progress.positions).filter(([channel]) =>
+        endpoint.channels.some((one) => one === channel),
+      )
+      progress.positions = Object.fromEntries(wanted)
       for (const channel of endpoint.channels)
         row.waiting += await this.queueNew(transaction, endpoint, channel, progress)
       row.waiting += await this.queueReplay(transaction, endpoint, progress)
@@ -262,7 +271,7 @@ export class Delivery {
           gone.push(delivery)
           row.failed += 1
           row.waiting -= 1
-        } else await store.postpone(transaction, { ...delivery, attempts, nextAt: endedAt + pause })
+        } else await store.postpone(transaction, delivery, attempts, endedAt + pause)
       }
       await store.remove(transaction, this.name, gone)
       if (row.state === 'disabled') {

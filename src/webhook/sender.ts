@@ -72,8 +72,8 @@ async function finish({ body }: Response): Promise<void> {
   const timer = setTimeout(() => void reader.cancel().catch(() => undefined), MAX_ANSWER_MS)
   try {
     for (let read = 0; read <= MAX_ANSWER_BYTES;) {
-      const { done, value } = await reader.read()
-      if (done) return
+      const { value } = (await reader.read()) as { value?: Uint8Array }
+      if (value === undefined) return
       read += value.length
     }
   } catch {

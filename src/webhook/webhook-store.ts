@@ -173,7 +173,9 @@ export class WebhookStore {
   /** Writes down when a delivery is to be tried again. */
   async postpone(
     transaction: Transaction,
-    { name, channel, position, attempts, nextAt }: WebhookDeliveryRow,
+    { name, channel, position }: WebhookDeliveryRow,
+    attempts: number,
+    nextAt: Instant,
   ): Promise<void> {
     const { delivery } = this
     await transaction.later(
