@@ -34,6 +34,7 @@ export function statusOf(code: ErrorCode): number {
       return 403
     case 'quota_not_found':
     case 'operation_not_found':
+    case 'change_set_not_found':
     case 'route_not_found':
       return 404
     case 'method_not_allowed':
@@ -45,6 +46,8 @@ export function statusOf(code: ErrorCode): number {
     case 'operation_already_settled':
     case 'commit_exceeds_hold':
     case 'refund_exceeds_charge':
+    case 'change_set_state':
+    case 'change_set_differs':
       return 409
     case 'payload_too_large':
       return 413
@@ -68,6 +71,7 @@ const TITLES: Readonly<Record<ErrorCode, string>> = {
   forbidden: 'The token may not do this',
   quota_not_found: 'There is no such quota',
   operation_not_found: 'There is no such operation',
+  change_set_not_found: 'There is no such change set',
   route_not_found: 'There is no such route',
   method_not_allowed: 'The route does not take this method',
   quota_exceeded: 'The quota is exceeded',
@@ -77,6 +81,8 @@ const TITLES: Readonly<Record<ErrorCode, string>> = {
   operation_already_settled: 'The operation is settled',
   commit_exceeds_hold: 'The hold is smaller',
   refund_exceeds_charge: 'The charge is smaller',
+  change_set_state: 'The state of the change set does not allow it',
+  change_set_differs: 'The change set holds another number of rows',
   payload_too_large: 'The body is too large',
   unsupported_media_type: 'The body is in a form that is not supported',
   idempotency_key_reused: 'The Idempotency-Key belongs to another request',
