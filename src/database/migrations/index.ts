@@ -8,6 +8,7 @@ import { LedgerGate1795800000000 } from './1795800000000-ledger-gate.js'
 import { RefusedAmounts1795810000000 } from './1795810000000-refused-amounts.js'
 import { Instances1795820000000 } from './1795820000000-instances.js'
 import { Caps1795830000000 } from './1795830000000-caps.js'
+import { ChangeSets1795850000000 } from './1795850000000-change-sets.js'
 
 /** Every migration, oldest first. Append only: one that has been released is never edited. */
 export const MIGRATIONS = [
@@ -21,6 +22,7 @@ export const MIGRATIONS = [
   RefusedAmounts1795810000000,
   Instances1795820000000,
   Caps1795830000000,
+  ChangeSets1795850000000,
 ]
 
 /**
