@@ -80,6 +80,11 @@ module.exports = {
       ['ledger', 'database', 'http', 'auth', 'metrics', 'tracing', 'config', 'error', 'clock', 'random', 'quota'],
       'What both features share. What runs the service stands beside the features, above it.',
     ),
+    below(
+      'change-set',
+      ['channel-api', 'ledger', 'database', 'http', 'auth', 'metrics', 'error', 'clock', 'quota'],
+      'Many quotas changed as one: goes through the engine like any caller.',
+    ),
     below('me', ['http', 'auth', 'role', 'config', 'quota']),
     {
       name: 'features-import-what-is-below',
@@ -89,7 +94,7 @@ module.exports = {
       from: { path: FEATURE, pathNot: SPEC },
       to: {
         path: OURS,
-        pathNot: [FEATURE, '^src/(channel-api|ledger|http|auth|error|quota|clock)/', '^src/database/column\\.ts$'],
+        pathNot: [FEATURE, '^src/(change-set|channel-api|ledger|http|auth|error|quota|clock)/', '^src/database/column\\.ts$'],
       },
     },
     {

@@ -255,6 +255,8 @@ function example(code: ErrorCode): ServiceError {
       return new ServiceError(code, 'There is no quota 12.')
     case 'operation_not_found':
       return new ServiceError(code, `There is no operation ${EXAMPLE_UUID}.`)
+    case 'change_set_not_found':
+      return new ServiceError(code, 'There is no change set 5.')
     case 'route_not_found':
       return new ServiceError(code, 'there is no such route')
     case 'method_not_allowed':
@@ -288,6 +290,10 @@ function example(code: ErrorCode): ServiceError {
       return new ServiceError(code, 'The hold keeps 5; 6 cannot be committed.', { extra: { held: 5 } })
     case 'refund_exceeds_charge':
       return new ServiceError(code, 'Nothing is left to refund.', { extra: { refundable: 0 } })
+    case 'change_set_state':
+      return new ServiceError(code, 'A change set that is applied cannot be applied.')
+    case 'change_set_differs':
+      return new ServiceError(code, 'The change set has 39 planned rows, not 40.')
     case 'payload_too_large':
       return new ServiceError(code, 'the body may have 100000 bytes after decompression')
     case 'unsupported_media_type':

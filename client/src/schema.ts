@@ -18,6 +18,110 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/sms/admin/quota/change-sets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List change sets, newest first */
+        get: operations["smsChangeSetList"];
+        put?: never;
+        /** Make a change set of the quotas that a filter finds */
+        post: operations["smsChangeSetCreate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sms/admin/quota/change-sets/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read one change set */
+        get: operations["smsChangeSetGet"];
+        put?: never;
+        post?: never;
+        /** Drop a change set that was not applied */
+        delete: operations["smsChangeSetRemove"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sms/admin/quota/change-sets/{id}/apply": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Apply a change set */
+        post: operations["smsChangeSetApply"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sms/admin/quota/change-sets/{id}/revert": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Undo a change set */
+        post: operations["smsChangeSetRevert"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sms/admin/quota/change-sets/{id}/rows": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List a change set's rows, in order */
+        get: operations["smsChangeSetRows"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sms/admin/quota/change-sets/{id}/rows.csv": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Hand out a change set's rows as CSV */
+        get: operations["smsChangeSetRowsCsv"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/sms/admin/quota/changes": {
         parameters: {
             query?: never;
@@ -46,6 +150,40 @@ export interface paths {
         get: operations["smsOfficeExpiring"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sms/admin/quota/export.csv": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Hand out a list of quotas as CSV, newest first */
+        get: operations["smsChangeSetExport"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sms/admin/quota/import": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Make a change set of the records of a CSV file */
+        post: operations["smsChangeSetImport"];
         delete?: never;
         options?: never;
         head?: never;
@@ -429,6 +567,110 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/quotas/change-sets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List change sets, newest first */
+        get: operations["mailChangeSetList"];
+        put?: never;
+        /** Make a change set of the quotas that a filter finds */
+        post: operations["mailChangeSetCreate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/quotas/change-sets/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read one change set */
+        get: operations["mailChangeSetGet"];
+        put?: never;
+        post?: never;
+        /** Drop a change set that was not applied */
+        delete: operations["mailChangeSetRemove"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/quotas/change-sets/{id}/apply": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Apply a change set */
+        post: operations["mailChangeSetApply"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/quotas/change-sets/{id}/revert": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Undo a change set */
+        post: operations["mailChangeSetRevert"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/quotas/change-sets/{id}/rows": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List a change set's rows, in order */
+        get: operations["mailChangeSetRows"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/quotas/change-sets/{id}/rows.csv": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Hand out a change set's rows as CSV */
+        get: operations["mailChangeSetRowsCsv"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/quotas/changes": {
         parameters: {
             query?: never;
@@ -457,6 +699,40 @@ export interface paths {
         get: operations["mailOfficeExpiring"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/quotas/export.csv": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Hand out a list of quotas as CSV, newest first */
+        get: operations["mailChangeSetExport"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/quotas/import": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Make a change set of the records of a CSV file */
+        post: operations["mailChangeSetImport"];
         delete?: never;
         options?: never;
         head?: never;
@@ -845,6 +1121,20 @@ export interface components {
              */
             amount: number;
         };
+        Apply: {
+            /**
+             * Format: int64
+             * @description The version of the change set that the caller saw.
+             * @example 2
+             */
+            version: number;
+            /**
+             * Format: int64
+             * @description How many `planned` rows the caller saw.
+             * @example 40
+             */
+            rows: number;
+        };
         BatchRefused: {
             /**
              * @description The status that the item would have had as a request of its own.
@@ -854,6 +1144,166 @@ export interface components {
             status: 400 | 409 | 422 | 500 | 503;
             /** @description Why. */
             problem: components["schemas"]["ValidationFailedProblem"] | components["schemas"]["QuotaExceededProblem"] | components["schemas"]["NoActiveQuotaProblem"] | components["schemas"]["IdempotencyKeyReusedProblem"] | components["schemas"]["InternalErrorProblem"] | components["schemas"]["UnavailableProblem"];
+        };
+        ChangeSet: {
+            /**
+             * Format: int64
+             * @description Rises with time.
+             * @example 5
+             */
+            id: number;
+            /**
+             * @description Where it is in its life.
+             * @example ready
+             * @enum {string}
+             */
+            state: "preparing" | "ready" | "applying" | "applied" | "reverting" | "reverted" | "failed";
+            /**
+             * @description What its rows were made from.
+             * @example filter
+             * @enum {string}
+             */
+            source: "filter" | "import";
+            /**
+             * @description The filter as it was sent; null of an import.
+             * @example {
+             *       "label": "Spring"
+             *     }
+             */
+            filter: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * @description The change as it was sent; null of an import.
+             * @example {
+             *       "update": {
+             *         "total": {
+             *           "percent": 10
+             *         }
+             *       }
+             *     }
+             */
+            change: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * @description The name of the principal who made it.
+             * @example back-office
+             */
+            actor: string;
+            /**
+             * Format: int64
+             * @description Begins at 1 and counts the states.
+             * @example 2
+             */
+            version: number;
+            /**
+             * Format: date-time
+             * @description When it was made.
+             * @example 2026-12-01T00:00:00.000Z
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description When all of it was applied; null before.
+             * @example null
+             */
+            applied_at: string | null;
+            /**
+             * Format: date-time
+             * @description When it was reverted; null before.
+             * @example null
+             */
+            reverted_at: string | null;
+            /** @description How many rows there are; they move while it is applied and reverted. */
+            counts: components["schemas"]["Counts"];
+            /** @description Why it has failed; absent else. */
+            problem?: components["schemas"]["RowProblem"];
+        };
+        /** @description The change set holds another number of rows. */
+        ChangeSetDiffersProblem: {
+            /**
+             * Format: uri
+             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @constant
+             */
+            type: "about:blank";
+            /** @description The kind in words; the same for every problem of that code. */
+            title: string;
+            /**
+             * @description The HTTP status.
+             * @constant
+             */
+            status: 409;
+            /** @description What went wrong this time. */
+            detail: string;
+            /**
+             * @description The kind, for machines; stable.
+             * @constant
+             */
+            code: "change_set_differs";
+            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            request_id: string;
+        };
+        /** @description There is no such change set. */
+        ChangeSetNotFoundProblem: {
+            /**
+             * Format: uri
+             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @constant
+             */
+            type: "about:blank";
+            /** @description The kind in words; the same for every problem of that code. */
+            title: string;
+            /**
+             * @description The HTTP status.
+             * @constant
+             */
+            status: 404;
+            /** @description What went wrong this time. */
+            detail: string;
+            /**
+             * @description The kind, for machines; stable.
+             * @constant
+             */
+            code: "change_set_not_found";
+            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            request_id: string;
+        };
+        /** @description The state of the change set does not allow it. */
+        ChangeSetStateProblem: {
+            /**
+             * Format: uri
+             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @constant
+             */
+            type: "about:blank";
+            /** @description The kind in words; the same for every problem of that code. */
+            title: string;
+            /**
+             * @description The HTTP status.
+             * @constant
+             */
+            status: 409;
+            /** @description What went wrong this time. */
+            detail: string;
+            /**
+             * @description The kind, for machines; stable.
+             * @constant
+             */
+            code: "change_set_state";
+            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            request_id: string;
+        };
+        ChangeSetsPage: {
+            /** @description The change sets. */
+            items: components["schemas"]["ChangeSet"][];
+            /**
+             * Format: int64
+             * @description Hand it in as `before` for the next page; null at the end.
+             * @example 5
+             */
+            next_before: number | null;
         };
         ChangedSettings: {
             /**
@@ -996,6 +1446,56 @@ export interface components {
              * @description What the hold holds.
              */
             held: number;
+        };
+        Counts: {
+            /**
+             * Format: int64
+             * @description The sum of the others, unless it is being prepared.
+             * @example 40
+             */
+            rows: number;
+            /**
+             * Format: int64
+             * @description To be done.
+             * @example 38
+             */
+            planned: number;
+            /**
+             * Format: int64
+             * @description Nothing would differ.
+             * @example 1
+             */
+            unchanged: number;
+            /**
+             * Format: int64
+             * @description What is asked for is not allowed.
+             * @example 1
+             */
+            invalid: number;
+            /**
+             * Format: int64
+             * @description Done.
+             * @example 0
+             */
+            applied: number;
+            /**
+             * Format: int64
+             * @description Somebody else changed or deleted the quota.
+             * @example 0
+             */
+            conflict: number;
+            /**
+             * Format: int64
+             * @description Taken back.
+             * @example 0
+             */
+            reverted: number;
+            /**
+             * Format: int64
+             * @description Not taken back: it cannot be, or was changed since.
+             * @example 0
+             */
+            kept: number;
         };
         CreateMailQuota: {
             /**
@@ -1377,10 +1877,53 @@ export interface components {
             after: components["schemas"]["ChangedSettings"];
             /**
              * Format: int64
+             * @description The change set that it was part of; absent where this quota was changed alone.
+             * @example 5
+             */
+            change_set_id?: number;
+            /**
+             * Format: int64
              * @description Whose quota it is.
              * @example 7
              */
             account_id: number;
+        };
+        MailChangeFilter: {
+            /**
+             * @description Only those that are so at this instant.
+             * @example active
+             * @enum {string}
+             */
+            status?: "active" | "disabled" | "expired";
+            /**
+             * @description Only caps of that kind, or with `none` only quotas that pay.
+             * @example enforce
+             * @enum {string}
+             */
+            cap?: "enforce" | "observe" | "none";
+            /**
+             * @description Only those whose label begins so, whatever the case; accents count, and nothing is a wildcard.
+             * @example Spring
+             */
+            label?: string;
+            /**
+             * Format: int64
+             * @description Only this account's.
+             * @example 7
+             */
+            account_id?: number;
+            /**
+             * Format: int64
+             * @description Only those that name this user.
+             * @example 3
+             */
+            user_id?: number;
+            /**
+             * @description All of them; alone.
+             * @example true
+             * @enum {boolean}
+             */
+            all?: true;
         };
         MailChangePage: {
             /**
@@ -1408,6 +1951,60 @@ export interface components {
             total_relation: "exact" | "recent";
             /** @description The changes. */
             items: components["schemas"]["MailChange"][];
+        };
+        MailChangeSetRow: {
+            /**
+             * Format: int64
+             * @description From 1: by quota, or in the order of the file.
+             * @example 1
+             */
+            row: number;
+            /**
+             * Format: int64
+             * @description The line of the file on which the record begins; null without a file.
+             * @example null
+             */
+            line: number | null;
+            /**
+             * Format: int64
+             * @description The quota; null of one that is yet to be made, and where the record names none.
+             * @example 12
+             */
+            quota_id: number | null;
+            /**
+             * @description What is done.
+             * @example update
+             * @enum {string}
+             */
+            action: "create" | "update" | "delete" | "reset";
+            /**
+             * @description What became of it.
+             * @example planned
+             * @enum {string}
+             */
+            outcome: "planned" | "unchanged" | "invalid" | "applied" | "conflict" | "reverted" | "kept";
+            /** @description What changes, as it was; null where nothing does. */
+            before: components["schemas"]["ChangedSettings"] | null;
+            /** @description The same, as it becomes. */
+            after: components["schemas"]["ChangedSettings"] | null;
+            /** @description Why it was not done; null where it is to be, or was. */
+            problem: components["schemas"]["RowProblem"] | null;
+            /**
+             * Format: int64
+             * @description Whose quota it is; null where the record names nobody.
+             * @example 7
+             */
+            account_id: number | null;
+        };
+        MailChangeSetRowsPage: {
+            /**
+             * Format: int64
+             * @description Hand it in as `after` for the next page; null at the end.
+             * @example 100
+             */
+            next_after: number | null;
+            /** @description The rows. */
+            items: components["schemas"]["MailChangeSetRow"][];
         };
         MailChangesPage: {
             /**
@@ -2003,6 +2600,89 @@ export interface components {
             /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
             request_id: string;
         };
+        ManyChange: {
+            /** @description Changes settings. */
+            update?: components["schemas"]["ManySettings"];
+            /**
+             * @description Deletes softly.
+             * @example true
+             * @enum {boolean}
+             */
+            delete?: true;
+            /**
+             * @description Begins a new count.
+             * @example true
+             * @enum {boolean}
+             */
+            reset?: true;
+        };
+        ManySettings: {
+            /**
+             * @description `active` or `disabled`; `expired` only as the echo of a record that is.
+             * @example active
+             * @enum {string}
+             */
+            status?: "active" | "disabled" | "expired";
+            /**
+             * Format: date-time
+             * @description May lie in the past: the quota is over at once. Null: never ends (types 2 and 3).
+             * @example null
+             */
+            expire_at?: string | null;
+            /**
+             * @description Type 2. A change keeps the next reset and steps by the new unit from there.
+             * @example month
+             * @enum {string|null}
+             */
+            cycle_unit?: "hour" | "day" | "week" | "month" | "year" | null;
+            /**
+             * Format: date-time
+             * @description Type 2. Where it changes it lies in the future, is the new anchor, and ends the running cycle then.
+             * @example 2099-12-01T00:00:00.000Z
+             */
+            cycle_reset_at?: string | null;
+            /**
+             * @description Type 2. A change keeps the next reset and follows the new zone from there.
+             * @example UTC
+             */
+            cycle_time_zone?: string | null;
+            /**
+             * @description What people call it; null takes the name away.
+             * @example Spring campaign
+             */
+            label?: string | null;
+            /**
+             * @description Of a cap: `enforce` or `observe`. Null only as the echo of a quota that pays.
+             * @example null
+             * @enum {string|null}
+             */
+            cap?: "enforce" | "observe" | null;
+            /**
+             * @description Type 3. A change begins a new count.
+             * @example 86400
+             */
+            window_seconds?: number | null;
+            /**
+             * @description Types 1 and 2: all of them, `[]` for none. Null only as the echo of type 3.
+             * @example [
+             *       50,
+             *       80
+             *     ]
+             */
+            thresholds?: number[] | null;
+            /**
+             * @description The allowance: a number, so many units more (`add`), or so many per cent more (`percent`, rounded half up).
+             * @example {
+             *       "percent": 10
+             *     }
+             */
+            total?: number | {
+                /** Format: int64 */
+                add: number;
+            } | {
+                percent: number;
+            };
+        };
         Me: {
             /**
              * @description What a change calls its actor: the token's name, or `oidc:` and the name that the identity provider tells.
@@ -2062,6 +2742,18 @@ export interface components {
             request_id: string;
             /** @description The methods that the path takes. */
             allow: string[];
+        };
+        NewMailChangeSet: {
+            /** @description What is done. */
+            change: components["schemas"]["ManyChange"];
+            /** @description Which ones; looked for once, when the change set is prepared. */
+            filter: components["schemas"]["MailChangeFilter"];
+        };
+        NewSmsChangeSet: {
+            /** @description What is done. */
+            change: components["schemas"]["ManyChange"];
+            /** @description Which ones; looked for once, when the change set is prepared. */
+            filter: components["schemas"]["SmsChangeFilter"];
         };
         /** @description The owner has no active quota. */
         NoActiveQuotaProblem: {
@@ -2381,6 +3073,14 @@ export interface components {
              */
             version?: number;
         };
+        Revert: {
+            /**
+             * Format: int64
+             * @description The version of the change set that the caller saw.
+             * @example 2
+             */
+            version: number;
+        };
         /** @description There is no such route. */
         RouteNotFoundProblem: {
             /**
@@ -2405,6 +3105,20 @@ export interface components {
             code: "route_not_found";
             /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
             request_id: string;
+        };
+        RowProblem: {
+            /**
+             * @description The kind, for machines: of a row one of the codes of problems; of a set `csv_malformed` or `too_many_rows`.
+             * @example version_mismatch
+             */
+            code: string;
+            /**
+             * @description What went wrong this time.
+             * @example The quota is at version 4, not 3.
+             */
+            detail: string;
+            /** @description Every broken field, with `validation_failed`. */
+            errors?: components["schemas"]["FieldError"][];
         };
         Series: {
             /**
@@ -2499,10 +3213,47 @@ export interface components {
             after: components["schemas"]["ChangedSettings"];
             /**
              * Format: int64
+             * @description The change set that it was part of; absent where this quota was changed alone.
+             * @example 5
+             */
+            change_set_id?: number;
+            /**
+             * Format: int64
              * @description Whose quota it is.
              * @example 7
              */
             user_id: number;
+        };
+        SmsChangeFilter: {
+            /**
+             * @description Only those that are so at this instant.
+             * @example active
+             * @enum {string}
+             */
+            status?: "active" | "disabled" | "expired";
+            /**
+             * @description Only caps of that kind, or with `none` only quotas that pay.
+             * @example enforce
+             * @enum {string}
+             */
+            cap?: "enforce" | "observe" | "none";
+            /**
+             * @description Only those whose label begins so, whatever the case; accents count, and nothing is a wildcard.
+             * @example Spring
+             */
+            label?: string;
+            /**
+             * Format: int64
+             * @description Only this user's.
+             * @example 7
+             */
+            user_id?: number;
+            /**
+             * @description All of them; alone.
+             * @example true
+             * @enum {boolean}
+             */
+            all?: true;
         };
         SmsChangePage: {
             /**
@@ -2530,6 +3281,60 @@ export interface components {
             total_relation: "exact" | "recent";
             /** @description The changes. */
             items: components["schemas"]["SmsChange"][];
+        };
+        SmsChangeSetRow: {
+            /**
+             * Format: int64
+             * @description From 1: by quota, or in the order of the file.
+             * @example 1
+             */
+            row: number;
+            /**
+             * Format: int64
+             * @description The line of the file on which the record begins; null without a file.
+             * @example null
+             */
+            line: number | null;
+            /**
+             * Format: int64
+             * @description The quota; null of one that is yet to be made, and where the record names none.
+             * @example 12
+             */
+            quota_id: number | null;
+            /**
+             * @description What is done.
+             * @example update
+             * @enum {string}
+             */
+            action: "create" | "update" | "delete" | "reset";
+            /**
+             * @description What became of it.
+             * @example planned
+             * @enum {string}
+             */
+            outcome: "planned" | "unchanged" | "invalid" | "applied" | "conflict" | "reverted" | "kept";
+            /** @description What changes, as it was; null where nothing does. */
+            before: components["schemas"]["ChangedSettings"] | null;
+            /** @description The same, as it becomes. */
+            after: components["schemas"]["ChangedSettings"] | null;
+            /** @description Why it was not done; null where it is to be, or was. */
+            problem: components["schemas"]["RowProblem"] | null;
+            /**
+             * Format: int64
+             * @description Whose quota it is; null where the record names nobody.
+             * @example 7
+             */
+            user_id: number | null;
+        };
+        SmsChangeSetRowsPage: {
+            /**
+             * Format: int64
+             * @description Hand it in as `after` for the next page; null at the end.
+             * @example 100
+             */
+            next_after: number | null;
+            /** @description The rows. */
+            items: components["schemas"]["SmsChangeSetRow"][];
         };
         SmsChangesPage: {
             /**
@@ -3486,6 +4291,205 @@ export interface operations {
             };
         };
     };
+    smsChangeSetList: {
+        parameters: {
+            query?: {
+                /** @description Only those in this state. */
+                state?: "preparing" | "ready" | "applying" | "applied" | "reverting" | "reverted" | "failed";
+                /** @description Only those with a smaller id: the `next_before` of the page before. */
+                before?: number;
+                /** @description Change sets on a page. */
+                page_size?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeSetsPage"];
+                };
+            };
+        };
+    };
+    smsChangeSetCreate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewSmsChangeSet"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeSet"];
+                };
+            };
+        };
+    };
+    smsChangeSetGet: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeSet"];
+                };
+            };
+        };
+    };
+    smsChangeSetRemove: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Dropped. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    smsChangeSetApply: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Apply"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeSet"];
+                };
+            };
+        };
+    };
+    smsChangeSetRevert: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Revert"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeSet"];
+                };
+            };
+        };
+    };
+    smsChangeSetRows: {
+        parameters: {
+            query?: {
+                /** @description Only those of which this became. */
+                outcome?: "planned" | "unchanged" | "invalid" | "applied" | "conflict" | "reverted" | "kept";
+                /** @description Only rows behind this one: the `next_after` of the page before. */
+                after?: number;
+                /** @description Rows on a page. */
+                page_size?: number;
+            };
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SmsChangeSetRowsPage"];
+                };
+            };
+        };
+    };
+    smsChangeSetRowsCsv: {
+        parameters: {
+            query?: {
+                /** @description Only those of which this became. */
+                outcome?: "planned" | "unchanged" | "invalid" | "applied" | "conflict" | "reverted" | "kept";
+            };
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The file, piece by piece. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/csv": string;
+                };
+            };
+        };
+    };
     smsOfficeChanges: {
         parameters: {
             query?: {
@@ -3548,6 +4552,61 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SmsExpiringPage"];
+                };
+            };
+        };
+    };
+    smsChangeSetExport: {
+        parameters: {
+            query?: {
+                /** @description Only those that are so at this instant. */
+                status?: "active" | "disabled" | "expired";
+                /** @description Only soft-deleted ones, which are in no list else; each then says when it was deleted. */
+                deleted?: "true";
+                /** @description Only caps of that kind, or with `none` only quotas that pay. */
+                cap?: "enforce" | "observe" | "none";
+                /** @description Only those whose label begins so, whatever the case; accents count, and nothing is a wildcard. */
+                label?: string;
+                /** @description Only this user's. */
+                user_id?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The file, piece by piece. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/csv": string;
+                };
+            };
+        };
+    };
+    smsChangeSetImport: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "text/csv": string;
+            };
+        };
+        responses: {
+            /** @description Done. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeSet"];
                 };
             };
         };
@@ -4212,6 +5271,205 @@ export interface operations {
             };
         };
     };
+    mailChangeSetList: {
+        parameters: {
+            query?: {
+                /** @description Only those in this state. */
+                state?: "preparing" | "ready" | "applying" | "applied" | "reverting" | "reverted" | "failed";
+                /** @description Only those with a smaller id: the `next_before` of the page before. */
+                before?: number;
+                /** @description Change sets on a page. */
+                page_size?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeSetsPage"];
+                };
+            };
+        };
+    };
+    mailChangeSetCreate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewMailChangeSet"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeSet"];
+                };
+            };
+        };
+    };
+    mailChangeSetGet: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeSet"];
+                };
+            };
+        };
+    };
+    mailChangeSetRemove: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Dropped. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    mailChangeSetApply: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Apply"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeSet"];
+                };
+            };
+        };
+    };
+    mailChangeSetRevert: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Revert"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeSet"];
+                };
+            };
+        };
+    };
+    mailChangeSetRows: {
+        parameters: {
+            query?: {
+                /** @description Only those of which this became. */
+                outcome?: "planned" | "unchanged" | "invalid" | "applied" | "conflict" | "reverted" | "kept";
+                /** @description Only rows behind this one: the `next_after` of the page before. */
+                after?: number;
+                /** @description Rows on a page. */
+                page_size?: number;
+            };
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MailChangeSetRowsPage"];
+                };
+            };
+        };
+    };
+    mailChangeSetRowsCsv: {
+        parameters: {
+            query?: {
+                /** @description Only those of which this became. */
+                outcome?: "planned" | "unchanged" | "invalid" | "applied" | "conflict" | "reverted" | "kept";
+            };
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The file, piece by piece. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/csv": string;
+                };
+            };
+        };
+    };
     mailOfficeChanges: {
         parameters: {
             query?: {
@@ -4274,6 +5532,63 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["MailExpiringPage"];
+                };
+            };
+        };
+    };
+    mailChangeSetExport: {
+        parameters: {
+            query?: {
+                /** @description Only those that are so at this instant. */
+                status?: "active" | "disabled" | "expired";
+                /** @description Only soft-deleted ones, which are in no list else; each then says when it was deleted. */
+                deleted?: "true";
+                /** @description Only caps of that kind, or with `none` only quotas that pay. */
+                cap?: "enforce" | "observe" | "none";
+                /** @description Only those whose label begins so, whatever the case; accents count, and nothing is a wildcard. */
+                label?: string;
+                /** @description Only this account's. */
+                account_id?: number;
+                /** @description Only those that name this user. */
+                user_id?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The file, piece by piece. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/csv": string;
+                };
+            };
+        };
+    };
+    mailChangeSetImport: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "text/csv": string;
+            };
+        };
+        responses: {
+            /** @description Done. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeSet"];
                 };
             };
         };
