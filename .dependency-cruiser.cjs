@@ -98,6 +98,11 @@ module.exports = {
       ],
       'Passes on what the feeds of events hold. The ledger does not know it.',
     ),
+    below(
+      'change-set',
+      ['channel-api', 'ledger', 'database', 'http', 'auth', 'metrics', 'error', 'clock', 'quota'],
+      'Many quotas changed as one: goes through the engine like any caller.',
+    ),
     below('me', ['http', 'auth', 'role', 'config', 'quota']),
     {
       name: 'features-import-what-is-below',
@@ -107,7 +112,7 @@ module.exports = {
       from: { path: FEATURE, pathNot: SPEC },
       to: {
         path: OURS,
-        pathNot: [FEATURE, '^src/(channel-api|ledger|http|auth|error|quota|clock)/', '^src/database/column\\.ts$'],
+        pathNot: [FEATURE, '^src/(change-set|channel-api|ledger|http|auth|error|quota|clock)/', '^src/database/column\\.ts$'],
       },
     },
     {

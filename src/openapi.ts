@@ -256,6 +256,8 @@ function example(code: ErrorCode): ServiceError {
       return new ServiceError(code, 'There is no quota 12.')
     case 'operation_not_found':
       return new ServiceError(code, `There is no operation ${EXAMPLE_UUID}.`)
+    case 'change_set_not_found':
+      return new ServiceError(code, 'There is no change set 5.')
     case 'route_not_found':
       return new ServiceError(code, 'there is no such route')
     case 'method_not_allowed':
@@ -295,6 +297,10 @@ function example(code: ErrorCode): ServiceError {
       return new ServiceError(code, 'The webhook ops is disabled.')
     case 'cursor_expired':
       return new ServiceError(code, 'Events that come after this cursor are removed; they are kept for 31 days.')
+    case 'change_set_state':
+      return new ServiceError(code, 'A change set that is applied cannot be applied.')
+    case 'change_set_differs':
+      return new ServiceError(code, 'The change set has 39 planned rows, not 40.')
     case 'payload_too_large':
       return new ServiceError(code, 'the body may have 100000 bytes after decompression')
     case 'unsupported_media_type':

@@ -65,10 +65,19 @@ const ROUTES: Record<string, keyof typeof MAY> = {
         ['/api/sms/admin/quota', 'admin'],
       ] as const
     ).flatMap(([quotas, rule]) =>
-      ['owners', 'changes', 'expiring', 'events', 'refusals', 'refusals/top'].map((name) => [
-        `GET ${quotas}/${name}`,
-        rule,
-      ]),
+      [
+        ...['owners', 'changes', 'expiring', 'events', 'refusals', 'refusals/top', 'change-sets', 'export.csv'].map(
+          (name) => `GET ${name}`,
+        ),
+        'POST change-sets',
+        'POST import',
+        'GET change-sets/:id',
+        'GET change-sets/:id/rows',
+        'GET change-sets/:id/rows.csv',
+        'POST change-sets/:id/apply',
+        'POST change-sets/:id/revert',
+        'DELETE change-sets/:id',
+      ].map((route) => [route.replace(' ', ` ${quotas}/`), rule]),
     ),
   ),
 

@@ -79,6 +79,17 @@ onEveryStore('the wire', (kind) => {
     return `${USAGE}/${answer.body.id}`
   }
 
+  /** One that is ready, of one row. */
+  const changeSet = async (): Promise<number> => {
+    const { owner } = await made()
+    const sent = { filter: { account_id: owner }, change: { update: { total: 7 } } }
+    const { id } = bodyOf(202, await app.post(`${QUOTAS}/change-sets`, sent))
+    while ((await app.get(`${QUOTAS}/change-sets/${id}`)).body.state === 'preparing') {
+      await new Promise((resolve) => setTimeout(resolve, 10))
+    }
+    return id
+  }
+
   /** One way to each code. A code that is added and not reached here does not compile. */
   const WAYS: Record<ErrorCode, { status: number; title: string; ask: () => Promise<Response> }> = {
     validation_failed: {
@@ -112,6 +123,21 @@ onEveryStore('the wire', (kind) => {
       status: 404,
       title: 'There is no such operation',
       ask: async () => app.get(`${USAGE}/${OPERATION_ID}`),
+    },
+    change_set_not_found: {
+      status: 404,
+      title: 'There is no such change set',
+      ask: async () => app.get(`${QUOTAS}/change-sets/${ABSENT}`),
+    },
+    change_set_state: {
+      status: 409,
+      title: 'The state of the change set does not allow it',
+      ask: async () => app.post(`${QUOTAS}/change-sets/${await changeSet()}/revert`, { version: 2 }),
+    },
+    change_set_differs: {
+      status: 409,
+      title: 'The change set holds another number of rows',
+      ask: async () => app.post(`${QUOTAS}/change-sets/${await changeSet()}/apply`, { version: 2, rows: 2 }),
     },
     route_not_found: { status: 404, title: 'There is no such route', ask: async () => app.get('/nowhere') },
     webhook_not_found: {

@@ -18,6 +18,110 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/sms/admin/quota/change-sets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List change sets, newest first */
+        get: operations["smsChangeSetList"];
+        put?: never;
+        /** Make a change set of the quotas that a filter finds */
+        post: operations["smsChangeSetCreate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sms/admin/quota/change-sets/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read one change set */
+        get: operations["smsChangeSetGet"];
+        put?: never;
+        post?: never;
+        /** Drop a change set that was not applied */
+        delete: operations["smsChangeSetRemove"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sms/admin/quota/change-sets/{id}/apply": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Apply a change set */
+        post: operations["smsChangeSetApply"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sms/admin/quota/change-sets/{id}/revert": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Undo a change set */
+        post: operations["smsChangeSetRevert"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sms/admin/quota/change-sets/{id}/rows": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List a change set's rows, in order */
+        get: operations["smsChangeSetRows"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sms/admin/quota/change-sets/{id}/rows.csv": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Hand out a change set's rows as CSV */
+        get: operations["smsChangeSetRowsCsv"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/sms/admin/quota/changes": {
         parameters: {
             query?: never;
@@ -27,23 +131,6 @@ export interface paths {
         };
         /** List the changes of all quotas, newest first */
         get: operations["smsOfficeChanges"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/sms/admin/quota/events": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** List what happened to quotas, oldest first */
-        get: operations["smsOfficeEvents"];
         put?: never;
         post?: never;
         delete?: never;
@@ -63,6 +150,40 @@ export interface paths {
         get: operations["smsOfficeExpiring"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sms/admin/quota/export.csv": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Hand out a list of quotas as CSV, newest first */
+        get: operations["smsChangeSetExport"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sms/admin/quota/import": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Make a change set of the records of a CSV file */
+        post: operations["smsChangeSetImport"];
         delete?: never;
         options?: never;
         head?: never;
@@ -446,6 +567,110 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/quotas/change-sets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List change sets, newest first */
+        get: operations["mailChangeSetList"];
+        put?: never;
+        /** Make a change set of the quotas that a filter finds */
+        post: operations["mailChangeSetCreate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/quotas/change-sets/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read one change set */
+        get: operations["mailChangeSetGet"];
+        put?: never;
+        post?: never;
+        /** Drop a change set that was not applied */
+        delete: operations["mailChangeSetRemove"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/quotas/change-sets/{id}/apply": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Apply a change set */
+        post: operations["mailChangeSetApply"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/quotas/change-sets/{id}/revert": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Undo a change set */
+        post: operations["mailChangeSetRevert"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/quotas/change-sets/{id}/rows": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List a change set's rows, in order */
+        get: operations["mailChangeSetRows"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/quotas/change-sets/{id}/rows.csv": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Hand out a change set's rows as CSV */
+        get: operations["mailChangeSetRowsCsv"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/quotas/changes": {
         parameters: {
             query?: never;
@@ -455,23 +680,6 @@ export interface paths {
         };
         /** List the changes of all quotas, newest first */
         get: operations["mailOfficeChanges"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/quotas/events": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** List what happened to quotas, oldest first */
-        get: operations["mailOfficeEvents"];
         put?: never;
         post?: never;
         delete?: never;
@@ -491,6 +699,40 @@ export interface paths {
         get: operations["mailOfficeExpiring"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/quotas/export.csv": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Hand out a list of quotas as CSV, newest first */
+        get: operations["mailChangeSetExport"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/quotas/import": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Make a change set of the records of a CSV file */
+        post: operations["mailChangeSetImport"];
         delete?: never;
         options?: never;
         head?: never;
@@ -822,74 +1064,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/webhooks": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** List the endpoints */
-        get: operations["webhookList"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/webhooks/{name}/enable": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** End a disablement */
-        post: operations["webhookEnable"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/webhooks/{name}/replay": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** Send the events of a period again */
-        post: operations["webhookReplay"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/webhooks/{name}/test": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** Send a test message, once and now */
-        post: operations["webhookTest"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -947,6 +1121,20 @@ export interface components {
              */
             amount: number;
         };
+        Apply: {
+            /**
+             * Format: int64
+             * @description The version of the change set that the caller saw.
+             * @example 2
+             */
+            version: number;
+            /**
+             * Format: int64
+             * @description How many `planned` rows the caller saw.
+             * @example 40
+             */
+            rows: number;
+        };
         BatchRefused: {
             /**
              * @description The status that the item would have had as a request of its own.
@@ -957,55 +1145,165 @@ export interface components {
             /** @description Why. */
             problem: components["schemas"]["ValidationFailedProblem"] | components["schemas"]["QuotaExceededProblem"] | components["schemas"]["NoActiveQuotaProblem"] | components["schemas"]["IdempotencyKeyReusedProblem"] | components["schemas"]["InternalErrorProblem"] | components["schemas"]["UnavailableProblem"];
         };
-        Cap: {
+        ChangeSet: {
             /**
              * Format: int64
-             * @description The cap.
-             * @example 9
+             * @description Rises with time.
+             * @example 5
              */
             id: number;
             /**
-             * @description Does it refuse what does not fit, or tell of it alone?
-             * @example enforce
+             * @description Where it is in its life.
+             * @example ready
              * @enum {string}
              */
-            cap: "enforce" | "observe";
+            state: "preparing" | "ready" | "applying" | "applied" | "reverting" | "reverted" | "failed";
             /**
-             * @description 1: total units until its end. 2: total units per cycle. 3: total units in any window.
-             * @example 3
-             * @enum {integer}
+             * @description What its rows were made from.
+             * @example filter
+             * @enum {string}
              */
-            quota_type: 1 | 2 | 3;
+            source: "filter" | "import";
+            /**
+             * @description The filter as it was sent; null of an import.
+             * @example {
+             *       "label": "Spring"
+             *     }
+             */
+            filter: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * @description The change as it was sent; null of an import.
+             * @example {
+             *       "update": {
+             *         "total": {
+             *           "percent": 10
+             *         }
+             *       }
+             *     }
+             */
+            change: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * @description The name of the principal who made it.
+             * @example back-office
+             */
+            actor: string;
             /**
              * Format: int64
-             * @description Its allowance.
-             * @example 100
+             * @description Begins at 1 and counts the states.
+             * @example 2
              */
-            total: number;
-            /**
-             * Format: int64
-             * @description Units spent, as far as they count now; of an observe cap they may pass `total`.
-             * @example 97
-             */
-            used: number;
-            /**
-             * Format: int64
-             * @description Units held, as far as they count now.
-             * @example 0
-             */
-            reserved: number;
-            /**
-             * Format: int64
-             * @description What it lets pass.
-             * @example 3
-             */
-            remaining: number;
+            version: number;
             /**
              * Format: date-time
-             * @description When it lets more pass: its next reset, or of a rolling cap the next boundary at which something returns, before its end; null where there is none.
+             * @description When it was made.
              * @example 2026-12-01T00:00:00.000Z
              */
-            refills_at: string | null;
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description When all of it was applied; null before.
+             * @example null
+             */
+            applied_at: string | null;
+            /**
+             * Format: date-time
+             * @description When it was reverted; null before.
+             * @example null
+             */
+            reverted_at: string | null;
+            /** @description How many rows there are; they move while it is applied and reverted. */
+            counts: components["schemas"]["Counts"];
+            /** @description Why it has failed; absent else. */
+            problem?: components["schemas"]["RowProblem"];
+        };
+        /** @description The change set holds another number of rows. */
+        ChangeSetDiffersProblem: {
+            /**
+             * Format: uri
+             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @constant
+             */
+            type: "about:blank";
+            /** @description The kind in words; the same for every problem of that code. */
+            title: string;
+            /**
+             * @description The HTTP status.
+             * @constant
+             */
+            status: 409;
+            /** @description What went wrong this time. */
+            detail: string;
+            /**
+             * @description The kind, for machines; stable.
+             * @constant
+             */
+            code: "change_set_differs";
+            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            request_id: string;
+        };
+        /** @description There is no such change set. */
+        ChangeSetNotFoundProblem: {
+            /**
+             * Format: uri
+             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @constant
+             */
+            type: "about:blank";
+            /** @description The kind in words; the same for every problem of that code. */
+            title: string;
+            /**
+             * @description The HTTP status.
+             * @constant
+             */
+            status: 404;
+            /** @description What went wrong this time. */
+            detail: string;
+            /**
+             * @description The kind, for machines; stable.
+             * @constant
+             */
+            code: "change_set_not_found";
+            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            request_id: string;
+        };
+        /** @description The state of the change set does not allow it. */
+        ChangeSetStateProblem: {
+            /**
+             * Format: uri
+             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @constant
+             */
+            type: "about:blank";
+            /** @description The kind in words; the same for every problem of that code. */
+            title: string;
+            /**
+             * @description The HTTP status.
+             * @constant
+             */
+            status: 409;
+            /** @description What went wrong this time. */
+            detail: string;
+            /**
+             * @description The kind, for machines; stable.
+             * @constant
+             */
+            code: "change_set_state";
+            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            request_id: string;
+        };
+        ChangeSetsPage: {
+            /** @description The change sets. */
+            items: components["schemas"]["ChangeSet"][];
+            /**
+             * Format: int64
+             * @description Hand it in as `before` for the next page; null at the end.
+             * @example 5
+             */
+            next_before: number | null;
         };
         ChangedSettings: {
             /**
@@ -1088,7 +1386,7 @@ export interface components {
         };
         Check: {
             /**
-             * @description Whether the owner's active quotas could pay it together, and its caps let it pass, at this moment.
+             * @description Whether the owner's active quotas could pay it together at this moment.
              * @example true
              */
             allowed: boolean;
@@ -1100,27 +1398,16 @@ export interface components {
             requested: number;
             /**
              * Format: int64
-             * @description What one consume could take: `payable`, bounded by what remains of each enforce cap; 0 without an active payer.
+             * @description What the owner has left.
              * @example 975
              */
             remaining: number;
             /**
-             * Format: int64
-             * @description What the quotas that pay could pay together.
-             * @example 975
-             */
-            payable: number;
-            /**
              * Format: date-time
-             * @description The earliest instant from which payers and caps would let it pass if nobody else took anything; null where allowed or where there is none.
+             * @description The earliest reset from which the amount could fit if nobody else took anything; null where allowed or where there is none.
              * @example null
              */
             refills_at: string | null;
-            /**
-             * @description The enforce caps that cannot take it, ids ascending; none where it is allowed.
-             * @example []
-             */
-            caps: components["schemas"]["Cap"][];
         };
         Commit: {
             /**
@@ -1159,6 +1446,56 @@ export interface components {
              * @description What the hold holds.
              */
             held: number;
+        };
+        Counts: {
+            /**
+             * Format: int64
+             * @description The sum of the others, unless it is being prepared.
+             * @example 40
+             */
+            rows: number;
+            /**
+             * Format: int64
+             * @description To be done.
+             * @example 38
+             */
+            planned: number;
+            /**
+             * Format: int64
+             * @description Nothing would differ.
+             * @example 1
+             */
+            unchanged: number;
+            /**
+             * Format: int64
+             * @description What is asked for is not allowed.
+             * @example 1
+             */
+            invalid: number;
+            /**
+             * Format: int64
+             * @description Done.
+             * @example 0
+             */
+            applied: number;
+            /**
+             * Format: int64
+             * @description Somebody else changed or deleted the quota.
+             * @example 0
+             */
+            conflict: number;
+            /**
+             * Format: int64
+             * @description Taken back.
+             * @example 0
+             */
+            reverted: number;
+            /**
+             * Format: int64
+             * @description Not taken back: it cannot be, or was changed since.
+             * @example 0
+             */
+            kept: number;
         };
         CreateMailQuota: {
             /**
@@ -1299,31 +1636,6 @@ export interface components {
              * @example 7
              */
             user_id: number;
-        };
-        /** @description The cursor is too old. */
-        CursorExpiredProblem: {
-            /**
-             * Format: uri
-             * @description What kind of problem this is; `about:blank` where `code` says it all.
-             * @constant
-             */
-            type: "about:blank";
-            /** @description The kind in words; the same for every problem of that code. */
-            title: string;
-            /**
-             * @description The HTTP status.
-             * @constant
-             */
-            status: 410;
-            /** @description What went wrong this time. */
-            detail: string;
-            /**
-             * @description The kind, for machines; stable.
-             * @constant
-             */
-            code: "cursor_expired";
-            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
-            request_id: string;
         };
         FieldError: {
             /**
@@ -1565,44 +1877,53 @@ export interface components {
             after: components["schemas"]["ChangedSettings"];
             /**
              * Format: int64
+             * @description The change set that it was part of; absent where this quota was changed alone.
+             * @example 5
+             */
+            change_set_id?: number;
+            /**
+             * Format: int64
              * @description Whose quota it is.
              * @example 7
              */
             account_id: number;
         };
-        MailChangeEvent: {
+        MailChangeFilter: {
             /**
-             * Format: uuid
-             * @description Tells it apart from every other one; a UUIDv7.
-             * @example 01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d
-             */
-            id: string;
-            /**
-             * Format: date-time
-             * @description When it happened.
-             * @example 2026-12-01T00:00:00.000Z
-             */
-            at: string;
-            /**
-             * Format: int64
-             * @description The quota.
-             * @example 12
-             */
-            quota_id: number;
-            /**
-             * @description What happened.
-             * @example quota.created
+             * @description Only those that are so at this instant.
+             * @example active
              * @enum {string}
              */
-            type: "quota.created" | "quota.updated" | "quota.deleted" | "quota.restored" | "quota.reset";
+            status?: "active" | "disabled" | "expired";
+            /**
+             * @description Only caps of that kind, or with `none` only quotas that pay.
+             * @example enforce
+             * @enum {string}
+             */
+            cap?: "enforce" | "observe" | "none";
+            /**
+             * @description Only those whose label begins so, whatever the case; accents count, and nothing is a wildcard.
+             * @example Spring
+             */
+            label?: string;
             /**
              * Format: int64
-             * @description Whose quota it is.
+             * @description Only this account's.
              * @example 7
              */
-            account_id: number;
-            /** @description The change. */
-            data: components["schemas"]["MailChange"];
+            account_id?: number;
+            /**
+             * Format: int64
+             * @description Only those that name this user.
+             * @example 3
+             */
+            user_id?: number;
+            /**
+             * @description All of them; alone.
+             * @example true
+             * @enum {boolean}
+             */
+            all?: true;
         };
         MailChangePage: {
             /**
@@ -1631,6 +1952,60 @@ export interface components {
             /** @description The changes. */
             items: components["schemas"]["MailChange"][];
         };
+        MailChangeSetRow: {
+            /**
+             * Format: int64
+             * @description From 1: by quota, or in the order of the file.
+             * @example 1
+             */
+            row: number;
+            /**
+             * Format: int64
+             * @description The line of the file on which the record begins; null without a file.
+             * @example null
+             */
+            line: number | null;
+            /**
+             * Format: int64
+             * @description The quota; null of one that is yet to be made, and where the record names none.
+             * @example 12
+             */
+            quota_id: number | null;
+            /**
+             * @description What is done.
+             * @example update
+             * @enum {string}
+             */
+            action: "create" | "update" | "delete" | "reset";
+            /**
+             * @description What became of it.
+             * @example planned
+             * @enum {string}
+             */
+            outcome: "planned" | "unchanged" | "invalid" | "applied" | "conflict" | "reverted" | "kept";
+            /** @description What changes, as it was; null where nothing does. */
+            before: components["schemas"]["ChangedSettings"] | null;
+            /** @description The same, as it becomes. */
+            after: components["schemas"]["ChangedSettings"] | null;
+            /** @description Why it was not done; null where it is to be, or was. */
+            problem: components["schemas"]["RowProblem"] | null;
+            /**
+             * Format: int64
+             * @description Whose quota it is; null where the record names nobody.
+             * @example 7
+             */
+            account_id: number | null;
+        };
+        MailChangeSetRowsPage: {
+            /**
+             * Format: int64
+             * @description Hand it in as `after` for the next page; null at the end.
+             * @example 100
+             */
+            next_after: number | null;
+            /** @description The rows. */
+            items: components["schemas"]["MailChangeSetRow"][];
+        };
         MailChangesPage: {
             /**
              * Format: int64
@@ -1654,15 +2029,6 @@ export interface components {
              * @example 7
              */
             account_id: number;
-        };
-        MailEventsPage: {
-            /**
-             * @description Hand it in as `after` to go on, at once or later; never null. An empty page is the end for now.
-             * @example e1841
-             */
-            next_after: string;
-            /** @description The events. */
-            items: (components["schemas"]["MailThresholdEvent"] | components["schemas"]["MailChangeEvent"])[];
         };
         MailExpiringPage: {
             /**
@@ -1729,23 +2095,8 @@ export interface components {
             /** @description Which quotas paid, as drawn, in draw-down order. */
             allocations: components["schemas"]["Allocation"][];
             /**
-             * @description The caps that counted it, with its whole amount, ids ascending; absent where there were none.
-             * @example [
-             *       9,
-             *       10
-             *     ]
-             */
-            caps?: number[];
-            /**
-             * @description The observe caps among them that would have refused it; in the first answer and its replays alone, absent where there were none.
-             * @example [
-             *       10
-             *     ]
-             */
-            would_refuse?: number[];
-            /**
              * Format: int64
-             * @description What the owner could take in one consume right after the operation's last act.
+             * @description What the owner had left right after the operation's last act.
              * @example 970
              */
             owner_remaining: number;
@@ -1943,23 +2294,8 @@ export interface components {
             /** @description Which quotas paid, as drawn, in draw-down order. */
             allocations: components["schemas"]["Allocation"][];
             /**
-             * @description The caps that counted it, with its whole amount, ids ascending; absent where there were none.
-             * @example [
-             *       9,
-             *       10
-             *     ]
-             */
-            caps?: number[];
-            /**
-             * @description The observe caps among them that would have refused it; in the first answer and its replays alone, absent where there were none.
-             * @example [
-             *       10
-             *     ]
-             */
-            would_refuse?: number[];
-            /**
              * Format: int64
-             * @description What the owner could take in one consume right after the operation's last act.
+             * @description What the owner had left right after the operation's last act.
              * @example 970
              */
             owner_remaining: number;
@@ -1982,49 +2318,6 @@ export interface components {
              */
             account_id: number;
         };
-        MailOwner: {
-            /**
-             * Format: int64
-             * @description The sum of the active quotas' totals.
-             * @example 1500
-             */
-            total: number;
-            /**
-             * Format: int64
-             * @description The sum of what they have spent.
-             * @example 20
-             */
-            used: number;
-            /**
-             * Format: int64
-             * @description The sum of what their open reservations hold.
-             * @example 5
-             */
-            reserved: number;
-            /**
-             * Format: int64
-             * @description The sum of the quotas' own remaining; after a lowered total it may exceed total - used - reserved.
-             * @example 1475
-             */
-            remaining: number;
-            /**
-             * @description How many quotas are active that pay.
-             * @example 2
-             */
-            quota_count: number;
-            /**
-             * Format: int64
-             * @description What one consume could take now: `remaining`, bounded by what remains of each enforce cap; 0 without an active payer.
-             * @example 1475
-             */
-            available: number;
-            /**
-             * Format: int64
-             * @description The account.
-             * @example 7
-             */
-            account_id: number;
-        };
         MailOwnersPage: {
             /**
              * Format: int64
@@ -2033,7 +2326,7 @@ export interface components {
              */
             next_after: number | null;
             /** @description Each with what its active quotas add up to. */
-            items: components["schemas"]["MailOwner"][];
+            items: components["schemas"]["MailSummary"][];
         };
         MailQuota: {
             /**
@@ -2235,21 +2528,10 @@ export interface components {
              */
             remaining: number;
             /**
-             * @description How many quotas are active that pay.
+             * @description How many quotas are active.
              * @example 2
              */
             quota_count: number;
-            /**
-             * Format: int64
-             * @description What one consume could take now: `remaining`, bounded by what remains of each enforce cap; 0 without an active payer.
-             * @example 1475
-             */
-            available: number;
-            /**
-             * @description The active caps, ids ascending.
-             * @example []
-             */
-            caps: components["schemas"]["Cap"][];
             /**
              * Format: int64
              * @description The account.
@@ -2257,47 +2539,13 @@ export interface components {
              */
             account_id: number;
         };
-        MailThresholdEvent: {
-            /**
-             * Format: uuid
-             * @description Tells it apart from every other one; a UUIDv7.
-             * @example 01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d
-             */
-            id: string;
-            /**
-             * Format: date-time
-             * @description When it happened.
-             * @example 2026-12-01T00:00:00.000Z
-             */
-            at: string;
-            /**
-             * Format: int64
-             * @description The quota.
-             * @example 12
-             */
-            quota_id: number;
-            /**
-             * @description What happened.
-             * @example quota.threshold_reached
-             * @enum {string}
-             */
-            type: "quota.threshold_reached";
-            /** @description Which, and how far it has come. */
-            data: components["schemas"]["PassedThresholds"];
-            /**
-             * Format: int64
-             * @description Whose quota it is.
-             * @example 7
-             */
-            account_id: number;
-        };
         MailTopRefusal: {
             /**
-             * @description Why. `quota_observed`: what was taken although an observe cap would have refused it.
+             * @description Why.
              * @example quota_exceeded
              * @enum {string}
              */
-            code: "quota_exceeded" | "no_active_quota" | "quota_observed";
+            code: "quota_exceeded" | "no_active_quota";
             /**
              * Format: int64
              * @description Attempts, repeated ones too.
@@ -2351,6 +2599,89 @@ export interface components {
             code: "malformed_json";
             /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
             request_id: string;
+        };
+        ManyChange: {
+            /** @description Changes settings. */
+            update?: components["schemas"]["ManySettings"];
+            /**
+             * @description Deletes softly.
+             * @example true
+             * @enum {boolean}
+             */
+            delete?: true;
+            /**
+             * @description Begins a new count.
+             * @example true
+             * @enum {boolean}
+             */
+            reset?: true;
+        };
+        ManySettings: {
+            /**
+             * @description `active` or `disabled`; `expired` only as the echo of a record that is.
+             * @example active
+             * @enum {string}
+             */
+            status?: "active" | "disabled" | "expired";
+            /**
+             * Format: date-time
+             * @description May lie in the past: the quota is over at once. Null: never ends (types 2 and 3).
+             * @example null
+             */
+            expire_at?: string | null;
+            /**
+             * @description Type 2. A change keeps the next reset and steps by the new unit from there.
+             * @example month
+             * @enum {string|null}
+             */
+            cycle_unit?: "hour" | "day" | "week" | "month" | "year" | null;
+            /**
+             * Format: date-time
+             * @description Type 2. Where it changes it lies in the future, is the new anchor, and ends the running cycle then.
+             * @example 2099-12-01T00:00:00.000Z
+             */
+            cycle_reset_at?: string | null;
+            /**
+             * @description Type 2. A change keeps the next reset and follows the new zone from there.
+             * @example UTC
+             */
+            cycle_time_zone?: string | null;
+            /**
+             * @description What people call it; null takes the name away.
+             * @example Spring campaign
+             */
+            label?: string | null;
+            /**
+             * @description Of a cap: `enforce` or `observe`. Null only as the echo of a quota that pays.
+             * @example null
+             * @enum {string|null}
+             */
+            cap?: "enforce" | "observe" | null;
+            /**
+             * @description Type 3. A change begins a new count.
+             * @example 86400
+             */
+            window_seconds?: number | null;
+            /**
+             * @description Types 1 and 2: all of them, `[]` for none. Null only as the echo of type 3.
+             * @example [
+             *       50,
+             *       80
+             *     ]
+             */
+            thresholds?: number[] | null;
+            /**
+             * @description The allowance: a number, so many units more (`add`), or so many per cent more (`percent`, rounded half up).
+             * @example {
+             *       "percent": 10
+             *     }
+             */
+            total?: number | {
+                /** Format: int64 */
+                add: number;
+            } | {
+                percent: number;
+            };
         };
         Me: {
             /**
@@ -2411,6 +2742,18 @@ export interface components {
             request_id: string;
             /** @description The methods that the path takes. */
             allow: string[];
+        };
+        NewMailChangeSet: {
+            /** @description What is done. */
+            change: components["schemas"]["ManyChange"];
+            /** @description Which ones; looked for once, when the change set is prepared. */
+            filter: components["schemas"]["MailChangeFilter"];
+        };
+        NewSmsChangeSet: {
+            /** @description What is done. */
+            change: components["schemas"]["ManyChange"];
+            /** @description Which ones; looked for once, when the change set is prepared. */
+            filter: components["schemas"]["SmsChangeFilter"];
         };
         /** @description The owner has no active quota. */
         NoActiveQuotaProblem: {
@@ -2492,50 +2835,6 @@ export interface components {
             /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
             request_id: string;
         };
-        PassedThresholds: {
-            /**
-             * @description The highest of them, in per cent of `total`.
-             * @example 80
-             */
-            threshold: number;
-            /**
-             * @description All of them, ascending.
-             * @example [
-             *       50,
-             *       80
-             *     ]
-             */
-            crossed: number[];
-            /**
-             * Format: int64
-             * @description The quota's `total` right after the act.
-             * @example 1000
-             */
-            total: number;
-            /**
-             * Format: int64
-             * @description Its `used` right after the act.
-             * @example 803
-             */
-            used: number;
-            /**
-             * Format: date-time
-             * @description Its next reset; null for type 1.
-             * @example 2026-12-01T00:00:00.000Z
-             */
-            cycle_reset_at: string | null;
-            /**
-             * @description What people call it.
-             * @example Newsletter
-             */
-            label: string | null;
-            /**
-             * Format: uuid
-             * @description The consume or reservation that passed them; null where an edit did.
-             * @example 01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d
-             */
-            operation_id: string | null;
-        };
         /** @description The body is too large. */
         PayloadTooLargeProblem: {
             /**
@@ -2592,21 +2891,14 @@ export interface components {
             requested: number;
             /**
              * Format: int64
-             * @description What one consume could take: `payable`, bounded by what remains of each enforce cap.
+             * @description What the active quotas could pay together.
              */
             remaining: number;
             /**
-             * Format: int64
-             * @description What the quotas that pay could pay together.
-             */
-            payable: number;
-            /**
              * Format: date-time
-             * @description The earliest instant from which payers and caps would let the request pass if nobody else took anything; null if none.
+             * @description The earliest reset from which the request could fit if nobody else took anything; null if none.
              */
             refills_at: string | null;
-            /** @description The enforce caps that cannot take it, by id; none where only the payers are short. */
-            caps: components["schemas"]["Cap"][];
             /** @description The first quotas in the order in which they would pay. */
             quotas: components["schemas"]["RefusingQuota"][];
         };
@@ -2693,7 +2985,7 @@ export interface components {
              * @example quota_exceeded
              * @enum {string}
              */
-            code: "quota_exceeded" | "no_active_quota" | "quota_observed";
+            code: "quota_exceeded" | "no_active_quota";
             /**
              * Format: int64
              * @description Attempts, repeated ones too.
@@ -2773,28 +3065,6 @@ export interface components {
              */
             refills_at: string | null;
         };
-        Replay: {
-            /**
-             * Format: date-time
-             * @description From this instant on.
-             * @example 2026-11-01T00:00:00.000Z
-             */
-            from: string;
-            /**
-             * Format: date-time
-             * @description Before this instant; absent: all later ones.
-             * @example 2099-12-01T00:00:00.000Z
-             */
-            to?: string;
-        };
-        Replayed: {
-            /**
-             * Format: int64
-             * @description How many.
-             * @example 41
-             */
-            events: number;
-        };
         Reset: {
             /**
              * Format: int64
@@ -2802,6 +3072,14 @@ export interface components {
              * @example 3
              */
             version?: number;
+        };
+        Revert: {
+            /**
+             * Format: int64
+             * @description The version of the change set that the caller saw.
+             * @example 2
+             */
+            version: number;
         };
         /** @description There is no such route. */
         RouteNotFoundProblem: {
@@ -2827,6 +3105,20 @@ export interface components {
             code: "route_not_found";
             /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
             request_id: string;
+        };
+        RowProblem: {
+            /**
+             * @description The kind, for machines: of a row one of the codes of problems; of a set `csv_malformed` or `too_many_rows`.
+             * @example version_mismatch
+             */
+            code: string;
+            /**
+             * @description What went wrong this time.
+             * @example The quota is at version 4, not 3.
+             */
+            detail: string;
+            /** @description Every broken field, with `validation_failed`. */
+            errors?: components["schemas"]["FieldError"][];
         };
         Series: {
             /**
@@ -2921,44 +3213,47 @@ export interface components {
             after: components["schemas"]["ChangedSettings"];
             /**
              * Format: int64
+             * @description The change set that it was part of; absent where this quota was changed alone.
+             * @example 5
+             */
+            change_set_id?: number;
+            /**
+             * Format: int64
              * @description Whose quota it is.
              * @example 7
              */
             user_id: number;
         };
-        SmsChangeEvent: {
+        SmsChangeFilter: {
             /**
-             * Format: uuid
-             * @description Tells it apart from every other one; a UUIDv7.
-             * @example 01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d
-             */
-            id: string;
-            /**
-             * Format: date-time
-             * @description When it happened.
-             * @example 2026-12-01T00:00:00.000Z
-             */
-            at: string;
-            /**
-             * Format: int64
-             * @description The quota.
-             * @example 12
-             */
-            quota_id: number;
-            /**
-             * @description What happened.
-             * @example quota.created
+             * @description Only those that are so at this instant.
+             * @example active
              * @enum {string}
              */
-            type: "quota.created" | "quota.updated" | "quota.deleted" | "quota.restored" | "quota.reset";
+            status?: "active" | "disabled" | "expired";
+            /**
+             * @description Only caps of that kind, or with `none` only quotas that pay.
+             * @example enforce
+             * @enum {string}
+             */
+            cap?: "enforce" | "observe" | "none";
+            /**
+             * @description Only those whose label begins so, whatever the case; accents count, and nothing is a wildcard.
+             * @example Spring
+             */
+            label?: string;
             /**
              * Format: int64
-             * @description Whose quota it is.
+             * @description Only this user's.
              * @example 7
              */
-            user_id: number;
-            /** @description The change. */
-            data: components["schemas"]["SmsChange"];
+            user_id?: number;
+            /**
+             * @description All of them; alone.
+             * @example true
+             * @enum {boolean}
+             */
+            all?: true;
         };
         SmsChangePage: {
             /**
@@ -2987,6 +3282,60 @@ export interface components {
             /** @description The changes. */
             items: components["schemas"]["SmsChange"][];
         };
+        SmsChangeSetRow: {
+            /**
+             * Format: int64
+             * @description From 1: by quota, or in the order of the file.
+             * @example 1
+             */
+            row: number;
+            /**
+             * Format: int64
+             * @description The line of the file on which the record begins; null without a file.
+             * @example null
+             */
+            line: number | null;
+            /**
+             * Format: int64
+             * @description The quota; null of one that is yet to be made, and where the record names none.
+             * @example 12
+             */
+            quota_id: number | null;
+            /**
+             * @description What is done.
+             * @example update
+             * @enum {string}
+             */
+            action: "create" | "update" | "delete" | "reset";
+            /**
+             * @description What became of it.
+             * @example planned
+             * @enum {string}
+             */
+            outcome: "planned" | "unchanged" | "invalid" | "applied" | "conflict" | "reverted" | "kept";
+            /** @description What changes, as it was; null where nothing does. */
+            before: components["schemas"]["ChangedSettings"] | null;
+            /** @description The same, as it becomes. */
+            after: components["schemas"]["ChangedSettings"] | null;
+            /** @description Why it was not done; null where it is to be, or was. */
+            problem: components["schemas"]["RowProblem"] | null;
+            /**
+             * Format: int64
+             * @description Whose quota it is; null where the record names nobody.
+             * @example 7
+             */
+            user_id: number | null;
+        };
+        SmsChangeSetRowsPage: {
+            /**
+             * Format: int64
+             * @description Hand it in as `after` for the next page; null at the end.
+             * @example 100
+             */
+            next_after: number | null;
+            /** @description The rows. */
+            items: components["schemas"]["SmsChangeSetRow"][];
+        };
         SmsChangesPage: {
             /**
              * Format: int64
@@ -3010,15 +3359,6 @@ export interface components {
              * @example 7
              */
             user_id: number;
-        };
-        SmsEventsPage: {
-            /**
-             * @description Hand it in as `after` to go on, at once or later; never null. An empty page is the end for now.
-             * @example e1841
-             */
-            next_after: string;
-            /** @description The events. */
-            items: (components["schemas"]["SmsThresholdEvent"] | components["schemas"]["SmsChangeEvent"])[];
         };
         SmsExpiringPage: {
             /**
@@ -3085,23 +3425,8 @@ export interface components {
             /** @description Which quotas paid, as drawn, in draw-down order. */
             allocations: components["schemas"]["Allocation"][];
             /**
-             * @description The caps that counted it, with its whole amount, ids ascending; absent where there were none.
-             * @example [
-             *       9,
-             *       10
-             *     ]
-             */
-            caps?: number[];
-            /**
-             * @description The observe caps among them that would have refused it; in the first answer and its replays alone, absent where there were none.
-             * @example [
-             *       10
-             *     ]
-             */
-            would_refuse?: number[];
-            /**
              * Format: int64
-             * @description What the owner could take in one consume right after the operation's last act.
+             * @description What the owner had left right after the operation's last act.
              * @example 970
              */
             owner_remaining: number;
@@ -3293,23 +3618,8 @@ export interface components {
             /** @description Which quotas paid, as drawn, in draw-down order. */
             allocations: components["schemas"]["Allocation"][];
             /**
-             * @description The caps that counted it, with its whole amount, ids ascending; absent where there were none.
-             * @example [
-             *       9,
-             *       10
-             *     ]
-             */
-            caps?: number[];
-            /**
-             * @description The observe caps among them that would have refused it; in the first answer and its replays alone, absent where there were none.
-             * @example [
-             *       10
-             *     ]
-             */
-            would_refuse?: number[];
-            /**
              * Format: int64
-             * @description What the owner could take in one consume right after the operation's last act.
+             * @description What the owner had left right after the operation's last act.
              * @example 970
              */
             owner_remaining: number;
@@ -3332,49 +3642,6 @@ export interface components {
              */
             user_id: number;
         };
-        SmsOwner: {
-            /**
-             * Format: int64
-             * @description The sum of the active quotas' totals.
-             * @example 1500
-             */
-            total: number;
-            /**
-             * Format: int64
-             * @description The sum of what they have spent.
-             * @example 20
-             */
-            used: number;
-            /**
-             * Format: int64
-             * @description The sum of what their open reservations hold.
-             * @example 5
-             */
-            reserved: number;
-            /**
-             * Format: int64
-             * @description The sum of the quotas' own remaining; after a lowered total it may exceed total - used - reserved.
-             * @example 1475
-             */
-            remaining: number;
-            /**
-             * @description How many quotas are active that pay.
-             * @example 2
-             */
-            quota_count: number;
-            /**
-             * Format: int64
-             * @description What one consume could take now: `remaining`, bounded by what remains of each enforce cap; 0 without an active payer.
-             * @example 1475
-             */
-            available: number;
-            /**
-             * Format: int64
-             * @description The user.
-             * @example 7
-             */
-            user_id: number;
-        };
         SmsOwnersPage: {
             /**
              * Format: int64
@@ -3383,7 +3650,7 @@ export interface components {
              */
             next_after: number | null;
             /** @description Each with what its active quotas add up to. */
-            items: components["schemas"]["SmsOwner"][];
+            items: components["schemas"]["SmsSummary"][];
         };
         SmsQuota: {
             /**
@@ -3579,21 +3846,10 @@ export interface components {
              */
             remaining: number;
             /**
-             * @description How many quotas are active that pay.
+             * @description How many quotas are active.
              * @example 2
              */
             quota_count: number;
-            /**
-             * Format: int64
-             * @description What one consume could take now: `remaining`, bounded by what remains of each enforce cap; 0 without an active payer.
-             * @example 1475
-             */
-            available: number;
-            /**
-             * @description The active caps, ids ascending.
-             * @example []
-             */
-            caps: components["schemas"]["Cap"][];
             /**
              * Format: int64
              * @description The user.
@@ -3601,47 +3857,13 @@ export interface components {
              */
             user_id: number;
         };
-        SmsThresholdEvent: {
-            /**
-             * Format: uuid
-             * @description Tells it apart from every other one; a UUIDv7.
-             * @example 01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d
-             */
-            id: string;
-            /**
-             * Format: date-time
-             * @description When it happened.
-             * @example 2026-12-01T00:00:00.000Z
-             */
-            at: string;
-            /**
-             * Format: int64
-             * @description The quota.
-             * @example 12
-             */
-            quota_id: number;
-            /**
-             * @description What happened.
-             * @example quota.threshold_reached
-             * @enum {string}
-             */
-            type: "quota.threshold_reached";
-            /** @description Which, and how far it has come. */
-            data: components["schemas"]["PassedThresholds"];
-            /**
-             * Format: int64
-             * @description Whose quota it is.
-             * @example 7
-             */
-            user_id: number;
-        };
         SmsTopRefusal: {
             /**
-             * @description Why. `quota_observed`: what was taken although an observe cap would have refused it.
+             * @description Why.
              * @example quota_exceeded
              * @enum {string}
              */
-            code: "quota_exceeded" | "no_active_quota" | "quota_observed";
+            code: "quota_exceeded" | "no_active_quota";
             /**
              * Format: int64
              * @description Attempts, repeated ones too.
@@ -3670,24 +3892,6 @@ export interface components {
         SmsTopRefusals: {
             /** @description One for each user and reason. */
             items: components["schemas"]["SmsTopRefusal"][];
-        };
-        Tested: {
-            /**
-             * @description What was answered; null where nothing was.
-             * @example 204
-             */
-            status: number | null;
-            /**
-             * @description Why it was not received; null where it was.
-             * @example answered 500
-             */
-            error: string | null;
-            /**
-             * Format: int64
-             * @description How long it took, in milliseconds.
-             * @example 12
-             */
-            ms: number;
         };
         /** @description The owner has too many quotas. */
         TooManyQuotasProblem: {
@@ -4054,136 +4258,6 @@ export interface components {
              */
             version: number;
         };
-        Webhook: {
-            /**
-             * @description As the operator's file names it.
-             * @example ops
-             */
-            name: string;
-            /**
-             * @description Without query and user; null where the instance that answers does not know it.
-             * @example https://ops.example.com/hooks/quota
-             */
-            url: string | null;
-            /**
-             * @description What it is told of.
-             * @example [
-             *       "quota.threshold_reached"
-             *     ]
-             */
-            types: ("quota.threshold_reached" | "quota.created" | "quota.updated" | "quota.deleted" | "quota.restored" | "quota.reset")[];
-            /**
-             * @description The channels that it is told of.
-             * @example [
-             *       "mail"
-             *     ]
-             */
-            channels: ("mail" | "sms")[];
-            /**
-             * @description disabled: it has answered 410. removed: in the file of no live instance.
-             * @example active
-             * @enum {string}
-             */
-            state: "active" | "disabled" | "removed";
-            /**
-             * Format: int64
-             * @description Events that it has received.
-             * @example 1812
-             */
-            delivered: number;
-            /**
-             * Format: int64
-             * @description Events that were given up.
-             * @example 0
-             */
-            failed: number;
-            /**
-             * Format: int64
-             * @description Events that wait for it.
-             * @example 3
-             */
-            waiting: number;
-            /**
-             * Format: date-time
-             * @description When the oldest of them happened.
-             * @example 2026-12-01T00:00:00.000Z
-             */
-            oldest_waiting_at: string | null;
-            /** @description Null before the first one. */
-            last_attempt: components["schemas"]["WebhookAttempt"] | null;
-        };
-        WebhookAttempt: {
-            /**
-             * Format: date-time
-             * @description When it ended.
-             * @example 2026-12-01T00:00:00.000Z
-             */
-            at: string;
-            /**
-             * @description What was answered; null where nothing was.
-             * @example 204
-             */
-            status: number | null;
-            /**
-             * @description Why it was not received; null where it was.
-             * @example answered 500
-             */
-            error: string | null;
-        };
-        /** @description The webhook is disabled. */
-        WebhookDisabledProblem: {
-            /**
-             * Format: uri
-             * @description What kind of problem this is; `about:blank` where `code` says it all.
-             * @constant
-             */
-            type: "about:blank";
-            /** @description The kind in words; the same for every problem of that code. */
-            title: string;
-            /**
-             * @description The HTTP status.
-             * @constant
-             */
-            status: 409;
-            /** @description What went wrong this time. */
-            detail: string;
-            /**
-             * @description The kind, for machines; stable.
-             * @constant
-             */
-            code: "webhook_disabled";
-            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
-            request_id: string;
-        };
-        /** @description There is no such webhook. */
-        WebhookNotFoundProblem: {
-            /**
-             * Format: uri
-             * @description What kind of problem this is; `about:blank` where `code` says it all.
-             * @constant
-             */
-            type: "about:blank";
-            /** @description The kind in words; the same for every problem of that code. */
-            title: string;
-            /**
-             * @description The HTTP status.
-             * @constant
-             */
-            status: 404;
-            /** @description What went wrong this time. */
-            detail: string;
-            /**
-             * @description The kind, for machines; stable.
-             * @constant
-             */
-            code: "webhook_not_found";
-            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
-            request_id: string;
-        };
-        Webhooks: {
-            /** @description The endpoints. */
-            items: components["schemas"]["Webhook"][];
-        };
     };
     responses: never;
     parameters: never;
@@ -4213,6 +4287,205 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SmsQuota"];
+                };
+            };
+        };
+    };
+    smsChangeSetList: {
+        parameters: {
+            query?: {
+                /** @description Only those in this state. */
+                state?: "preparing" | "ready" | "applying" | "applied" | "reverting" | "reverted" | "failed";
+                /** @description Only those with a smaller id: the `next_before` of the page before. */
+                before?: number;
+                /** @description Change sets on a page. */
+                page_size?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeSetsPage"];
+                };
+            };
+        };
+    };
+    smsChangeSetCreate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewSmsChangeSet"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeSet"];
+                };
+            };
+        };
+    };
+    smsChangeSetGet: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeSet"];
+                };
+            };
+        };
+    };
+    smsChangeSetRemove: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Dropped. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    smsChangeSetApply: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Apply"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeSet"];
+                };
+            };
+        };
+    };
+    smsChangeSetRevert: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Revert"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeSet"];
+                };
+            };
+        };
+    };
+    smsChangeSetRows: {
+        parameters: {
+            query?: {
+                /** @description Only those of which this became. */
+                outcome?: "planned" | "unchanged" | "invalid" | "applied" | "conflict" | "reverted" | "kept";
+                /** @description Only rows behind this one: the `next_after` of the page before. */
+                after?: number;
+                /** @description Rows on a page. */
+                page_size?: number;
+            };
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SmsChangeSetRowsPage"];
+                };
+            };
+        };
+    };
+    smsChangeSetRowsCsv: {
+        parameters: {
+            query?: {
+                /** @description Only those of which this became. */
+                outcome?: "planned" | "unchanged" | "invalid" | "applied" | "conflict" | "reverted" | "kept";
+            };
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The file, piece by piece. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/csv": string;
                 };
             };
         };
@@ -4256,37 +4529,6 @@ export interface operations {
             };
         };
     };
-    smsOfficeEvents: {
-        parameters: {
-            query?: {
-                /** @description The `next_after` of an earlier page: only what comes behind it; or `latest`, which is behind all there is. Absent: from the beginning of what is kept. */
-                after?: string;
-                /** @description Only of this type. */
-                type?: "quota.threshold_reached" | "quota.created" | "quota.updated" | "quota.deleted" | "quota.restored" | "quota.reset";
-                /** @description Only of this quota. */
-                quota_id?: number;
-                /** @description Events on a page. */
-                page_size?: number;
-                /** @description Only of this user's quotas. */
-                user_id?: number;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Done. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["SmsEventsPage"];
-                };
-            };
-        };
-    };
     smsOfficeExpiring: {
         parameters: {
             query?: {
@@ -4310,6 +4552,61 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SmsExpiringPage"];
+                };
+            };
+        };
+    };
+    smsChangeSetExport: {
+        parameters: {
+            query?: {
+                /** @description Only those that are so at this instant. */
+                status?: "active" | "disabled" | "expired";
+                /** @description Only soft-deleted ones, which are in no list else; each then says when it was deleted. */
+                deleted?: "true";
+                /** @description Only caps of that kind, or with `none` only quotas that pay. */
+                cap?: "enforce" | "observe" | "none";
+                /** @description Only those whose label begins so, whatever the case; accents count, and nothing is a wildcard. */
+                label?: string;
+                /** @description Only this user's. */
+                user_id?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The file, piece by piece. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/csv": string;
+                };
+            };
+        };
+    };
+    smsChangeSetImport: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "text/csv": string;
+            };
+        };
+        responses: {
+            /** @description Done. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeSet"];
                 };
             };
         };
@@ -4602,7 +4899,7 @@ export interface operations {
     smsUsageList: {
         parameters: {
             query?: {
-                /** @description Only operations that this quota paid a part of, or that this cap counted; a deleted one's too. */
+                /** @description Only operations that this quota paid a part of; a deleted quota's too. */
                 quota_id?: number;
                 /** @description Only what this key made or refunded: one operation, or with `caller=*` one for each caller who has sent it. */
                 idempotency_key?: string;
@@ -4974,6 +5271,205 @@ export interface operations {
             };
         };
     };
+    mailChangeSetList: {
+        parameters: {
+            query?: {
+                /** @description Only those in this state. */
+                state?: "preparing" | "ready" | "applying" | "applied" | "reverting" | "reverted" | "failed";
+                /** @description Only those with a smaller id: the `next_before` of the page before. */
+                before?: number;
+                /** @description Change sets on a page. */
+                page_size?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeSetsPage"];
+                };
+            };
+        };
+    };
+    mailChangeSetCreate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewMailChangeSet"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeSet"];
+                };
+            };
+        };
+    };
+    mailChangeSetGet: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeSet"];
+                };
+            };
+        };
+    };
+    mailChangeSetRemove: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Dropped. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    mailChangeSetApply: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Apply"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeSet"];
+                };
+            };
+        };
+    };
+    mailChangeSetRevert: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Revert"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeSet"];
+                };
+            };
+        };
+    };
+    mailChangeSetRows: {
+        parameters: {
+            query?: {
+                /** @description Only those of which this became. */
+                outcome?: "planned" | "unchanged" | "invalid" | "applied" | "conflict" | "reverted" | "kept";
+                /** @description Only rows behind this one: the `next_after` of the page before. */
+                after?: number;
+                /** @description Rows on a page. */
+                page_size?: number;
+            };
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MailChangeSetRowsPage"];
+                };
+            };
+        };
+    };
+    mailChangeSetRowsCsv: {
+        parameters: {
+            query?: {
+                /** @description Only those of which this became. */
+                outcome?: "planned" | "unchanged" | "invalid" | "applied" | "conflict" | "reverted" | "kept";
+            };
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The file, piece by piece. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/csv": string;
+                };
+            };
+        };
+    };
     mailOfficeChanges: {
         parameters: {
             query?: {
@@ -5013,37 +5509,6 @@ export interface operations {
             };
         };
     };
-    mailOfficeEvents: {
-        parameters: {
-            query?: {
-                /** @description The `next_after` of an earlier page: only what comes behind it; or `latest`, which is behind all there is. Absent: from the beginning of what is kept. */
-                after?: string;
-                /** @description Only of this type. */
-                type?: "quota.threshold_reached" | "quota.created" | "quota.updated" | "quota.deleted" | "quota.restored" | "quota.reset";
-                /** @description Only of this quota. */
-                quota_id?: number;
-                /** @description Events on a page. */
-                page_size?: number;
-                /** @description Only of this account's quotas. */
-                account_id?: number;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Done. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["MailEventsPage"];
-                };
-            };
-        };
-    };
     mailOfficeExpiring: {
         parameters: {
             query?: {
@@ -5067,6 +5532,63 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["MailExpiringPage"];
+                };
+            };
+        };
+    };
+    mailChangeSetExport: {
+        parameters: {
+            query?: {
+                /** @description Only those that are so at this instant. */
+                status?: "active" | "disabled" | "expired";
+                /** @description Only soft-deleted ones, which are in no list else; each then says when it was deleted. */
+                deleted?: "true";
+                /** @description Only caps of that kind, or with `none` only quotas that pay. */
+                cap?: "enforce" | "observe" | "none";
+                /** @description Only those whose label begins so, whatever the case; accents count, and nothing is a wildcard. */
+                label?: string;
+                /** @description Only this account's. */
+                account_id?: number;
+                /** @description Only those that name this user. */
+                user_id?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The file, piece by piece. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/csv": string;
+                };
+            };
+        };
+    };
+    mailChangeSetImport: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "text/csv": string;
+            };
+        };
+        responses: {
+            /** @description Done. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeSet"];
                 };
             };
         };
@@ -5175,7 +5697,7 @@ export interface operations {
     mailUsageList: {
         parameters: {
             query?: {
-                /** @description Only operations that this quota paid a part of, or that this cap counted; a deleted one's too. */
+                /** @description Only operations that this quota paid a part of; a deleted quota's too. */
                 quota_id?: number;
                 /** @description Only what this key made or refunded: one operation, or with `caller=*` one for each caller who has sent it. */
                 idempotency_key?: string;
@@ -5606,99 +6128,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["MailQuota"];
-                };
-            };
-        };
-    };
-    webhookList: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Done. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Webhooks"];
-                };
-            };
-        };
-    };
-    webhookEnable: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description As WEBHOOKS_FILE names it. */
-                name: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Done. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Webhook"];
-                };
-            };
-        };
-    };
-    webhookReplay: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description As WEBHOOKS_FILE names it. */
-                name: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["Replay"];
-            };
-        };
-        responses: {
-            /** @description Done. */
-            202: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Replayed"];
-                };
-            };
-        };
-    };
-    webhookTest: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description As WEBHOOKS_FILE names it. */
-                name: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Done. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Tested"];
                 };
             };
         };

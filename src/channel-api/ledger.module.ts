@@ -47,7 +47,12 @@ export class LedgerModule {
     return {
       module: LedgerModule,
       providers: [...engineOf(channel), ...servicesOf(channel, Quotas)],
-      exports: [Quotas, UsageService, OfficeService],
+      exports: [
+        Quotas,
+        UsageService,
+        OfficeService,
+        ...[Ledger, QuotaReader, Upkeep].map((part) => partOf(channel, part)),
+      ],
     }
   }
 }

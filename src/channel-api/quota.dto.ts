@@ -290,6 +290,10 @@ export abstract class ChangeFields {
   /** The same, as it became. */
   @ResponseObject(() => ChangedSettingsDto)
   after!: ChangedSettingsDto
+
+  /** The change set that it was part of; absent where this quota was changed alone. */
+  @ResponseId({ optional: true, example: 5 })
+  change_set_id?: number
 }
 
 /** What a reset may say. */

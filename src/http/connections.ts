@@ -100,6 +100,11 @@ function partyOf({ asked, party }: Line): string {
   return (asked[0]?.[0] as Request | undefined)?.principal?.id ?? party
 }
 
+/** Until when the body may arrive that a connection is sending, where its handler reads it piece by piece. */
+function bodyUntilOf({ asked }: Line): number | undefined {
+  return (asked[0]?.[0] as Request | undefined)?.bodyUntil
+}
+
 /** Does a connection wait for its caller: for a request, for the rest of one, or for its answer to be read? */
 function awaitsCaller({ asked, begun }: Line): boolean {
   const [exchange] = asked
@@ -369,6 +374,8 @@ export class Connections {
       socket.destroy()
       return
     }
+    // Node says so once; what is read piece by piece has its own time, and must not stand still (`QUIET_MS`).
+    if (late && performance.now() < (bodyUntilOf(line) ?? 0)) return
     // A connection that is being closed throws away what comes.
     if (!socket.writable || line.farewell !== undefined) return
     const why = late ? 'late' : (UNFIT[error.code ?? ''] ?? 'not_http')

@@ -50,6 +50,11 @@ function namesOf(dto: DtoClass): Set<string> {
   )
 }
 
+/** The names of a DTO class's fields. */
+export function fieldsOf(dto: DtoClass): string[] {
+  return [...namesOf(dto)]
+}
+
 /** Is this a class with field decorators? */
 export function hasRules(dto: unknown): dto is DtoClass {
   return typeof dto === 'function' && namesOf(dto as DtoClass).size > 0

@@ -1,6 +1,6 @@
-import { applyDecorators } from '@nestjs/common'
-import { ApiExtraModels, ApiProperty, type ApiPropertyOptions, getSchemaPath } from '@nestjs/swagger'
-import { Allow, ValidateBy, ValidateIf } from 'class-validator'
+import { applyDecorators, type Type } from '@nestjs/common'
+import { ApiExtraModels, ApiProperty, type ApiPropertyOptions, getSchemaPath, OmitType } from '@nestjs/swagger'
+import { Allow, getMetadataStorage, ValidateBy, ValidateIf } from 'class-validator'
 import { isTimeZone } from '../quota/cycle.js'
 import { parseInstant } from '../quota/instant.js'
 import { isLabel, MAX_LABEL_LENGTH } from '../quota/label.js'
@@ -319,6 +319,90 @@ export function CursorField(isCursor: (text: string) => boolean, options: FieldO
     },
     options,
   )
+}
+
+/**
+ * An object whose members are a DTO class's. They are not looked at here: the DTO that has the field checks them with
+ * what it says of its fields together (`checkDto` with the field's name as prefix).
+ */
+export function MembersField(members: () => new () => object, options: FieldOptions = {}): PropertyDecorator {
+  return field(
+    {
+      name: 'members',
+      accepts: (value) => typeof value === 'object' && !Array.isArray(value),
+      expected: 'a JSON object',
+      schema: { type: () => members() },
+    },
+    options,
+  )
+}
+
+/** The value `true`. */
+export function TrueField(options: FieldOptions = {}): PropertyDecorator {
+  return field(
+    {
+      name: 'true',
+      accepts: (value) => value === true,
+      expected: 'true',
+      schema: { type: 'boolean', enum: [true] },
+    },
+    { example: true, ...options },
+  )
+}
+
+const INTEGER_FROM = (minimum: number, maximum: number): object => ({ type: 'integer', minimum, maximum })
+
+/** A total, or how it follows from the one that a quota has: so many units more, or so many per cent. */
+export function TotalChangeField(options: FieldOptions = {}): PropertyDecorator {
+  const within = (value: unknown, min: number, max: number): boolean =>
+    typeof value === 'number' && Number.isSafeInteger(value) && value >= min && value <= max
+  const one = (name: string, schema: object): object => ({
+    type: 'object',
+    properties: { [name]: schema },
+    required: [name],
+    additionalProperties: false,
+  })
+  return field(
+    {
+      name: 'totalChange',
+      accepts: (value) => {
+        if (typeof value !== 'object' || value === null) return within(value, 0, MAX_AMOUNT)
+        const [entry, ...others] = Object.entries(value)
+        if (entry === undefined || others.length > 0) return false
+        if (entry[0] === 'add') return within(entry[1], -MAX_AMOUNT, MAX_AMOUNT)
+        return entry[0] === 'percent' && within(entry[1], -100, 10_000)
+      },
+      expected: `an integer from 0 to ${MAX_AMOUNT}, {"add": n} or {"percent": n} with n from -100 to 10000`,
+      schema: {
+        oneOf: [
+          INTEGER_FROM(0, MAX_AMOUNT),
+          one('add', INTEGER_FROM(-MAX_AMOUNT, MAX_AMOUNT)),
+          one('percent', INTEGER_FROM(-100, 10_000)),
+        ],
+      },
+    },
+    { example: { percent: 10 }, ...options },
+  )
+}
+
+/**
+ * A DTO class with the fields of another but some, and nothing of what that says of its fields together.
+ * @param without their names
+ */
+export function FieldsWithout<T extends object, K extends keyof T & string>(
+  dto: abstract new () => T,
+  without: readonly K[],
+): Type<Omit<T, K>> {
+  const Fields = OmitType(dto as unknown as Type<T>, without)
+  const { prototype } = Fields as { prototype: object }
+  for (const { propertyName } of getMetadataStorage().getTargetValidationMetadatas(dto, '', false, false)) {
+    if (without.includes(propertyName as K)) continue
+    for (const key of [FIELD_READER, FIELD_TEST]) {
+      const value: unknown = Reflect.getMetadata(key, dto.prototype as object, propertyName)
+      if (value !== undefined) Reflect.defineMetadata(key, value, prototype, propertyName)
+    }
+  }
+  return Fields
 }
 
 /** A field that is accepted with any value and ignored, so that a front end may send back the record it read. */

@@ -34,6 +34,7 @@ export function statusOf(code: ErrorCode): number {
       return 403
     case 'quota_not_found':
     case 'operation_not_found':
+    case 'change_set_not_found':
     case 'route_not_found':
     case 'webhook_not_found':
       return 404
@@ -47,6 +48,8 @@ export function statusOf(code: ErrorCode): number {
     case 'commit_exceeds_hold':
     case 'refund_exceeds_charge':
     case 'webhook_disabled':
+    case 'change_set_state':
+    case 'change_set_differs':
       return 409
     case 'cursor_expired':
       return 410
@@ -72,6 +75,7 @@ const TITLES: Readonly<Record<ErrorCode, string>> = {
   forbidden: 'The token may not do this',
   quota_not_found: 'There is no such quota',
   operation_not_found: 'There is no such operation',
+  change_set_not_found: 'There is no such change set',
   route_not_found: 'There is no such route',
   method_not_allowed: 'The route does not take this method',
   quota_exceeded: 'The quota is exceeded',
@@ -84,6 +88,8 @@ const TITLES: Readonly<Record<ErrorCode, string>> = {
   webhook_not_found: 'There is no such webhook',
   webhook_disabled: 'The webhook is disabled',
   cursor_expired: 'The cursor is too old',
+  change_set_state: 'The state of the change set does not allow it',
+  change_set_differs: 'The change set holds another number of rows',
   payload_too_large: 'The body is too large',
   unsupported_media_type: 'The body is in a form that is not supported',
   idempotency_key_reused: 'The Idempotency-Key belongs to another request',

@@ -50,6 +50,12 @@ export function reply(
   response.end(body)
 }
 
+/** Begins an answer whose body follows piece by piece. */
+export function replyStream(response: ServerResponse, mediaType: string): void {
+  response.repliedAt = performance.now()
+  response.writeHead(200, [...EVERY_ANSWER, ...(response.ownHeaders ?? []), 'Content-Type', mediaType])
+}
+
 /**
  * Answers a request with a file, whose caching and policy are its own; both, its media type and whatever else it needs
  * are to be added first.

@@ -5,10 +5,10 @@ import rawBody from 'raw-body'
 import { ServiceError } from '../error/service-error.js'
 import { parseJson } from './json.js'
 
-const DECODERS = { gzip: createGunzip, deflate: createInflate, br: createBrotliDecompress } as const
+export const DECODERS = { gzip: createGunzip, deflate: createInflate, br: createBrotliDecompress } as const
 
 /** How a body may be compressed. */
-type Coding = keyof typeof DECODERS
+export type Coding = keyof typeof DECODERS
 
 /** Does the request bring a body, be it an empty one sent in chunks? */
 export function bringsBody({ headers }: Request): boolean {
@@ -21,10 +21,19 @@ export function bringsBody({ headers }: Request): boolean {
  * @returns its coding; undefined where it is as it is
  * @throws ServiceError unsupported_media_type
  */
-export function codingOf({ headers }: Request): Coding | undefined {
-  if (!isJson(headers['content-type'])) {
+export function codingOf(request: Request): Coding | undefined {
+  if (!isJson(request.headers['content-type'])) {
     throw new ServiceError('unsupported_media_type', 'send Content-Type: application/json, in UTF-8')
   }
+  return contentCoding(request)
+}
+
+/**
+ * How a body is compressed, whatever it is.
+ * @returns undefined where it is as it is
+ * @throws ServiceError unsupported_media_type
+ */
+export function contentCoding({ headers }: Request): Coding | undefined {
   const coding = headers['content-encoding']?.trim().toLowerCase() ?? ''
   if (coding === '' || coding === 'identity') return undefined
   if (Object.hasOwn(DECODERS, coding)) return coding as Coding

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common'
 import type { Request, Response } from 'express'
 import { ServiceError, validationFailed } from '../error/service-error.js'
 import { Admission } from './admission.js'
+import { BodyStream, STREAM_IN_HAND_BYTES } from './body-stream.js'
 import { bringsBody, codingOf, readBody } from './request-body.js'
 import type { Route } from './route-table.js'
 
@@ -20,14 +21,17 @@ export class RequestForm {
   read(request: Request, response: Response, route: Route): Promise<void> | undefined {
     const { principal } = request
     const turn =
-      principal === undefined
-        ? undefined
-        : this.admission.enter(principal.id, bytesOf(request, route.bodyLimit), response)
+      principal === undefined ? undefined : this.admission.enter(principal.id, bytesOf(request, route), response)
     if (turn !== undefined) return turn.then(() => this.form(request, response, route))
     return this.form(request, response, route)
   }
 
   private form(request: Request, response: Response, route: Route): Promise<void> | undefined {
+    if (route.streams !== undefined) {
+      if (!route.takesQuery) refuseParameters(request)
+      request.body = new BodyStream(request, response, route.streams)
+      return undefined
+    }
     if (!bringsBody(request)) {
       request.body = {}
       if (!route.takesQuery) refuseParameters(request)
@@ -53,7 +57,8 @@ export class RequestForm {
 }
 
 /** Bytes that the body has at most once it is decompressed. */
-function bytesOf({ headers }: Request, limit: number): number {
+function bytesOf({ headers }: Request, { bodyLimit: limit, streams }: Route): number {
+  if (streams !== undefined) return STREAM_IN_HAND_BYTES
   if (headers['transfer-encoding'] !== undefined || headers['content-encoding'] !== undefined) return limit
   return Math.min(Number(headers['content-length'] ?? 0), limit)
 }

@@ -13,6 +13,8 @@ import {
 } from '../auth/access.decorator.js'
 import { type ErrorCode, ServiceError } from '../error/service-error.js'
 import type { ChannelScope, Scope } from '../role/scope.js'
+import type { StreamedBody } from './body-stream.js'
+import { STREAMED_BODY } from './body-stream.decorator.js'
 import { BODY_LIMIT, DEFAULT_BODY_LIMIT, EMPTY_BODY_LIMIT } from './body-limit.decorator.js'
 import { hasRules } from './dto.js'
 import { PROBLEM_CODES } from './problem.decorator.js'
@@ -29,6 +31,8 @@ export interface Route extends Guarded {
   readonly takesQuery: boolean
   /** Bytes of body after decompression, at most. */
   readonly bodyLimit: number
+  /** The body that its handler reads by itself; undefined where it takes one as a DTO, or none. */
+  readonly streams: StreamedBody | undefined
   /** Names of the path's parameters, in order. */
   readonly parameters: readonly string[]
   /** Can a word that is part of another route stand where this one has a parameter? */
@@ -191,6 +195,7 @@ function routesOf(controller: Type): Route[] {
         takesBody,
         takesQuery,
         bodyLimit: takesBody ? (own<number>(BODY_LIMIT) ?? DEFAULT_BODY_LIMIT) : EMPTY_BODY_LIMIT,
+        streams: own<StreamedBody>(STREAMED_BODY),
         parameters: segmentsOf(joined(prefix, path))
           .filter(isParameter)
           .map((segment) => segment.slice(1)),

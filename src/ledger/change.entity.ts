@@ -37,4 +37,8 @@ export abstract class ChangeRow {
   /** JSON: the same settings, as they became. */
   @Column({ type: 'text', name: 'after_json' })
   after!: string
+
+  /** The change set that it was part of; null where somebody changed this quota alone. */
+  @Column({ ...INTEGER, name: 'change_set_id', nullable: true })
+  changeSetId!: number | null
 }

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import type { Instant } from '../quota/instant.js'
 import type { NewSettings, SettingsPatch } from '../quota/settings.js'
 import type { ActKind } from './act.entity.js'
 
@@ -14,9 +15,11 @@ export type Command =
       readonly quotaId: number
       readonly patch: SettingsPatch
       readonly version: number | undefined
+      /** The anchor that its cycle had before a change that is taken back; undefined where it stays or follows the patch. */
+      readonly anchorAt?: Instant | undefined
     }
   | { readonly kind: 'delete'; readonly quotaId: number; readonly version: number | undefined }
-  | { readonly kind: 'restore'; readonly quotaId: number }
+  | { readonly kind: 'restore'; readonly quotaId: number; readonly version?: number | undefined }
   /** Begins a new count of the quota's units. */
   | { readonly kind: 'reset'; readonly quotaId: number; readonly version: number | undefined }
   | { readonly kind: 'consume'; readonly amount: number }
@@ -43,6 +46,8 @@ export interface Request {
   readonly key: string | null
   /** What may happen once only; see ActRow. */
   readonly deduplicationKey: string | null
+  /** The change set that asks for it; absent where a caller does. */
+  readonly changeSetId?: number
   readonly command: Command
 }
 
@@ -70,6 +75,11 @@ export function deduplicationKeyFor(callerId: string, key: string): string {
 /** A hold is settled once, whoever asks and however. */
 export function deduplicationKeyForSettling(operationId: string): string {
   return shortHash('settle', operationId)
+}
+
+/** A row of a change set takes effect once, and is taken back once. */
+export function deduplicationKeyForRow(step: 'apply' | 'revert', changeSetId: number, row: number): string {
+  return shortHash('change set', step, changeSetId, row)
 }
 
 /** What a value adds to a hash. */
@@ -103,9 +113,9 @@ const SETTINGS: Parts<NewSettings> = {
  */
 const PARTS: { readonly [K in Command['kind']]: Parts<Omit<Extract<Command, { kind: K }>, 'kind'>> } = {
   create: { people: (people) => [Object.entries(people)], settings: (settings) => partsOf(SETTINGS, settings) },
-  update: { quotaId: itself, patch: leftOut, version: leftOut },
+  update: { quotaId: itself, patch: leftOut, version: leftOut, anchorAt: leftOut },
   delete: { quotaId: itself, version: leftOut },
-  restore: { quotaId: itself },
+  restore: { quotaId: itself, version: leftOut },
   reset: { quotaId: itself, version: orNull },
   consume: { amount: leftOut },
   reserve: { amount: leftOut, ttlSeconds: itself },

@@ -68,6 +68,10 @@ const LOCKED_OUT_PAUSE_MS = 50
 const MAX_LOCKED_OUT_OF_ONE = 500
 /** Tries that may end in waiting for a row, before the batch is taken apart. */
 const MAX_LOCK_TIMEOUTS = 2
+/** Requests of the background that one transaction takes: so many owners are locked for a moment at most. */
+const BACKGROUND_BATCH_SIZE = 100
+/** For how long after a request somebody is reckoned to use the engine, in milliseconds. */
+const IN_USE_MS = 1_000
 /** Times that lock rows which a batch found missing are made for it; more says that something takes them away again. */
 const MAX_MENDS = 3
 
@@ -105,6 +109,10 @@ export class Engine<Q extends QuotaRow> {
   private readonly rooms: Rooms
   /** Which owners somebody else keeps locked, and since when. */
   readonly locks: LockedOwners
+  /** For requests that nobody waits for: small batches, so that those which somebody does wait for come in between. */
+  private readonly background: Lane
+  /** When a request came last that somebody waits for, on the clock of `performance.now()`. */
+  private askedAt = -Infinity
   private waitingCount = 0
   private closed = false
   /** Set by whoever wants to count; at most one. */
@@ -131,6 +139,8 @@ export class Engine<Q extends QuotaRow> {
     })
     const lockedOut: Lane = new Lane(async (batch) => this.run(batch, lockedOut), share, LOCKED_OUT_PAUSE_MS)
     this.lockedOut = lockedOut
+    const background: Lane = new Lane(async (batch) => this.run(batch, background), share, 0, BACKGROUND_BATCH_SIZE)
+    this.background = background
   }
 
   /** Requests that wait or are at the database. */
@@ -164,10 +174,28 @@ export class Engine<Q extends QuotaRow> {
    * @throws ServiceError the refusal; `unavailable` where the database is away, the queue full or the engine closed
    */
   async submit(request: Request): Promise<Outcome> {
+    this.askedAt = performance.now()
+    return this.enqueue(request, () => this.laneOf(request.ownerId))
+  }
+
+  /**
+   * The same for a request that nobody waits for: in a lane of its own, which takes few at a time. It needs no room; who
+   * submits it bounds how many there are, and rests while the engine is in use (`inUse`).
+   */
+  async submitInBackground(request: Request): Promise<Outcome> {
+    return this.enqueue(request, () => this.background)
+  }
+
+  /** Has somebody asked for something lately who waits for it? */
+  get inUse(): boolean {
+    return performance.now() - this.askedAt < IN_USE_MS
+  }
+
+  private async enqueue(request: Request, laneOf: () => Lane): Promise<Outcome> {
     const { callerId: caller, ownerId } = request
     if (this.closed) throw new Unavailable('draining')
     const lockedOut = this.lockedOwners.get(ownerId)
-    const lane = lockedOut === undefined ? this.laneOf(ownerId) : this.lockedOut
+    const lane = lockedOut === undefined ? laneOf() : this.lockedOut
     if (lane.isFullFor(caller)) throw new Unavailable('queue_full')
     if (lockedOut !== undefined && lockedOut >= MAX_LOCKED_OUT_OF_ONE) throw this.ownerLocked(ownerId)
     return new Promise((resolve, reject) => {
@@ -182,13 +210,15 @@ export class Engine<Q extends QuotaRow> {
       }
       this.waitingCount += 1
       if (lane === this.lockedOut) this.putAside(waiting)
+      // What is in the background does not lead its owner's other requests there.
+      else if (lane === this.background) lane.push(waiting)
       else this.join(lane, waiting)
     })
   }
 
   /** Transactions at the database at this moment. */
   get busyLanes(): number {
-    return [...this.lanes, this.lockedOut].filter(({ busy }) => busy).length
+    return [...this.lanes, this.background, this.lockedOut].filter(({ busy }) => busy).length
   }
 
   /**
@@ -214,6 +244,7 @@ export class Engine<Q extends QuotaRow> {
   async close(): Promise<void> {
     this.closed = true
     await Promise.all(this.lanes.map(async (lane) => lane.idle()))
+    await this.background.idle()
     await this.lockedOut.idle()
   }
 

@@ -8,6 +8,7 @@ import {
   timeViolations,
   foreignViolations,
   newQuota,
+  putBack,
   type SettingsChange,
   settingsView,
 } from '../quota/settings.js'
@@ -122,12 +123,15 @@ export class Judge<Q extends QuotaRow> {
     }
   }
 
-  private update(request: Request, { quotaId, patch, version }: Of<'update'>): Outcome {
+  private update(request: Request, { quotaId, patch, version, anchorAt }: Of<'update'>): Outcome {
     const quota = this.present(quotaId)
     const { workingSet } = this
     const patched = { ...quota }
     const foreign = foreignViolations(quota, patch)
-    const applied = applyPatch(patched, patch, workingSet.now)
+    const applied =
+      anchorAt === undefined
+        ? applyPatch(patched, patch, workingSet.now)
+        : putBack(patched, patch, anchorAt, workingSet.now)
     if (foreign.length > 0) throw validationFailed([...foreign, ...(applied.violations ?? [])])
     // What depends on the quota's present state is asked last: a stale record is told to be stale, not to be wrong.
     this.checkVersion(quota, version)
@@ -151,9 +155,10 @@ export class Judge<Q extends QuotaRow> {
     })
   }
 
-  private restore(request: Request, { quotaId }: Of<'restore'>): Outcome {
+  private restore(request: Request, { quotaId, version }: Of<'restore'>): Outcome {
     const quota = this.workingSet.quota(quotaId)
     if (quota === undefined) throw quotaNotFound(quotaId)
+    this.checkVersion(quota, version)
     if (quota.deletedAt === null) return this.show(quota)
     const deletedAt = formatInstant(quota.deletedAt)
     if (isLive({ ...quota, deletedAt: null }, this.workingSet.now)) this.checkRoom(quota.ownerId, quota.cap !== null)
@@ -289,6 +294,7 @@ export class Judge<Q extends QuotaRow> {
       at: this.workingSet.now,
       before: storedJson(before),
       after: storedJson(after),
+      changeSetId: request.changeSetId ?? null,
     }
     this.workingSet.changes.push(change)
     this.workingSet.tell(eventOfChange(this.channel, request.id, change))

@@ -46,11 +46,13 @@ export class Lane {
    * @param answerBatch answers every request of a batch, or puts it into a lane again; never throws
    * @param limit requests that may wait
    * @param pauseMs between two batches; for a lane whose requests wait for somebody else's lock
+   * @param batchSize requests that one transaction takes
    */
   constructor(
     private readonly answerBatch: (batch: readonly Waiting[]) => Promise<void>,
     private readonly limit: number,
     private readonly pauseMs = 0,
+    private readonly batchSize = MAX_BATCH_SIZE,
   ) {}
 
   /**
@@ -102,9 +104,9 @@ export class Lane {
     // One turn of the event loop, so that what came in together goes together.
     await new Promise(setImmediate)
     while (this.queue.size > 0) {
-      const part = performance.now() < this.sharedUntil ? MAX_BATCH_PART : MAX_BATCH_SIZE
+      const part = performance.now() < this.sharedUntil ? MAX_BATCH_PART : this.batchSize
       this.busySince = performance.now()
-      await this.answerBatch(this.queue.take(MAX_BATCH_SIZE, part))
+      await this.answerBatch(this.queue.take(this.batchSize, part))
       this.busySince = undefined
       if (this.pauseMs > 0) await sleep(this.pauseMs * (0.5 + Math.random()))
     }

@@ -181,6 +181,32 @@ export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, Befor
     return this.submit(caller, ownerId, { kind: 'refund', operationId, amount }, key)
   }
 
+  /**
+   * Does a row of a change set: once, however often it is asked for. Nobody waits for it.
+   * @param actor who had the change set applied or reverted
+   * @param once what tells this row and step from all others
+   */
+  async inBackground(
+    actor: Pick<Caller, 'name' | 'id' | 'requestId'>,
+    changeSetId: number,
+    ownerId: number,
+    command: Command,
+    once: string,
+  ): Promise<Outcome> {
+    this.work.requireWrites()
+    return this.engine.submitInBackground({
+      id: this.ids.next(),
+      ownerId,
+      caller: actor.name,
+      callerId: actor.id,
+      requestId: actor.requestId,
+      key: null,
+      deduplicationKey: once,
+      changeSetId,
+      command,
+    })
+  }
+
   /** Every id made from here on is later than this instant; see `IdSource`. */
   keepIdsAfter(instant: Instant): void {
     this.ids.keepAfter(instant)

@@ -119,6 +119,29 @@ export class ListReader<Q extends QuotaRow> {
     return found ?? this.counted.load(ask)
   }
 
+  /**
+   * The quotas of a list that have smaller ids, newest first, and nothing of how many there are: a step of a walk
+   * through all of it.
+   * @param size rows of a step
+   */
+  async step(asking: string, filter: QuotaFilter<Q>, beforeId: number | undefined, size: number): Promise<Q[]> {
+    const [reads, now] = [this.work.readsOf(asking), this.clock.now()]
+    const page = { page: 1, pageSize: size, beforeId }
+    const ask = { filter, page, key: '' }
+    const sources = await this.bestSources(reads, filter, now, page)
+    const [found] = await readLists(reads, this.store, now, [this.part(ask, sources.page, size)])
+    const quotas = found?.quotas ?? []
+    for (const quota of quotas) roll(quota, now)
+    return quotas
+  }
+
+  /** A quota as its list shows it. */
+  view(quota: Q, now: Instant): QuotaView {
+    const view = quotaView(this.channel, quota, now)
+    if (quota.deletedAt !== null) view.deleted_at = formatInstant(quota.deletedAt)
+    return view
+  }
+
   /** Pages that show the end of their list, by which its length is known; undefined where there is more. */
   private async readEnds(reads: Reads, asks: readonly Ask<Q>[]): Promise<(SharedPage | undefined)[]> {
     const now = this.clock.now()
@@ -194,9 +217,7 @@ export class ListReader<Q extends QuotaRow> {
   private shown({ page, pageSize }: PageRequest, quotas: readonly Q[], now: Instant, total: Total): SharedPage {
     const items = quotas.map((quota) => {
       roll(quota, now)
-      const view = quotaView(this.channel, quota, now)
-      if (quota.deletedAt !== null) view.deleted_at = formatInstant(quota.deletedAt)
-      return view
+      return this.view(quota, now)
     })
     return new SharedPage({ items, page, page_size: pageSize, ...total })
   }

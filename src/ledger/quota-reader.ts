@@ -194,6 +194,27 @@ export class QuotaReader<Q extends QuotaRow> {
   }
 
   /**
+   * The next step of a walk through a list, newest first.
+   * @param asking the principal whose turn it takes
+   * @param beforeId the last id of the step before
+   */
+  async step(asking: string, filter: QuotaFilter<Q>, beforeId: number | undefined, size: number): Promise<Q[]> {
+    return this.lists.step(asking, filter, beforeId, size)
+  }
+
+  /** The same as they are shown. */
+  async stepShown(
+    asking: string,
+    filter: QuotaFilter<Q>,
+    beforeId: number | undefined,
+    size: number,
+  ): Promise<QuotaView[]> {
+    const quotas = await this.lists.step(asking, filter, beforeId, size)
+    const now = this.clock.now()
+    return quotas.map((quota) => this.lists.view(quota, now))
+  }
+
+  /**
    * A page of what was changed in a quota's settings, newest first; deleted quotas' too.
    * @param asking the principal whose turn it takes
    * @throws ServiceError quota_not_found where it never was

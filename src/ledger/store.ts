@@ -214,6 +214,33 @@ export class LedgerStore<Q extends QuotaRow> {
     )
   }
 
+  /** The owners' quotas that may be live, and those that are named, deleted or not; nothing is locked. */
+  async quotasOf(
+    transaction: Transaction,
+    { ownerIds, quotaIds, now }: Pick<Wanted, 'ownerIds' | 'quotaIds' | 'now'>,
+  ): Promise<Q[]> {
+    // Connections for reads take one statement at a time.
+    const { sql, values = [] } = this.liveQuotas(transaction.dialect, ownerIds, now)
+    const live = ownerIds.length === 0 ? [] : await decoded(this.quota, await transaction.rows(sql, values))
+    return [...live, ...(await this.quotasById(transaction, quotaIds))]
+  }
+
+  /** What a change set changed first of each of the quotas, by quota. */
+  async changesOfSet(
+    transaction: Transaction,
+    changeSetId: number,
+    quotaIds: readonly number[],
+  ): Promise<Map<number, ChangeRow>> {
+    if (quotaIds.length === 0) return new Map()
+    const { change } = this
+    const rows = await transaction.rows(
+      `SELECT ${change.columns} FROM ${change.readBy(transaction.dialect, ['changeSetId', 'quotaId'])} ` +
+        `WHERE ${change.column('changeSetId')} = ? AND ${change.column('quotaId')} IN (${placeholders(quotaIds)}) ORDER BY ${change.column('id')} DESC`,
+      [changeSetId, ...quotaIds],
+    )
+    return new Map(rows.map((row) => change.decode(row)).map((one) => [one.quotaId, one]))
+  }
+
   /** Quotas by id, deleted ones too. */
   async quotasById(transaction: Transaction, ids: readonly number[]): Promise<Q[]> {
     return this.byIds(transaction, this.quota, 'id', ids)

@@ -58,6 +58,8 @@ export class Upkeep<Q extends QuotaRow> implements OnApplicationBootstrap, OnMod
   private aheadTold = false
   /** Set by whoever wants to count; at most one. */
   observer: UpkeepObserver | undefined
+  /** What others keep no longer than they must: each does one step, and says whether there may be another. */
+  readonly removals: (() => Promise<boolean>)[] = []
 
   constructor(
     private readonly ledger: Ledger<Q>,
@@ -155,6 +157,7 @@ export class Upkeep<Q extends QuotaRow> implements OnApplicationBootstrap, OnMod
       this.observer?.removed('event', removed)
       return removed > 0
     })
+    for (const step of this.removals) await this.paced(step)
     const { days, changesDays } = this.options
     if (changesDays !== undefined) {
       await this.paced(async () => {

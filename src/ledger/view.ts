@@ -83,6 +83,8 @@ export interface ChangeView {
   at: string
   before: object
   after: object
+  /** Of a change that was part of a change set alone. */
+  change_set_id?: number
 }
 
 function timeOrNull(instant: Instant | null): string | null {
@@ -212,5 +214,6 @@ export function changeView(channel: AnyChannel, change: ChangeRow, ownerId: numb
     at: formatInstant(change.at),
     before: JSON.parse(change.before) as object,
     after: JSON.parse(change.after) as object,
+    ...(change.changeSetId === null ? {} : { change_set_id: change.changeSetId }),
   }
 }

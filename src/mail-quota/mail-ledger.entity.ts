@@ -42,6 +42,7 @@ export class MailHold extends HoldRow {}
 @Index(['action', 'id'])
 @Index(['requestId', 'id'])
 @Index(['at', 'id'])
+@Index(['changeSetId', 'quotaId'])
 export class MailChange extends ChangeRow {}
 
 @Entity('mail_refusal')

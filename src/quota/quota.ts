@@ -131,6 +131,14 @@ function rollWindow(quota: QuotaState, window: RollingWindow, now: Instant): boo
   return true
 }
 
+/** The first reset after `now` by a quota's rule, or after the last instant of one that has expired; null without one. */
+export function firstReset(quota: QuotaState, now: Instant): Instant | null {
+  const { cycleUnit: unit, cycleTimeZone: timeZone, cycleAnchorAt: anchor, expireAt } = quota
+  if (unit === null || timeZone === null || anchor === null) return null
+  const at = expireAt === null ? now : Math.min(now, expireAt - 1)
+  return at < anchor ? anchor : nextBoundary({ unit, timeZone, anchor }, at).end
+}
+
 /**
  * Begins a new count: what was paid, held or counted before is of another `cycleSeq`, so its settlement leaves the
  * quota alone (contract, §8 Reset).

@@ -4,6 +4,7 @@ import {
   beginCount,
   type CapMode,
   CYCLE_QUOTA,
+  firstReset,
   isPastReset,
   type QuotaState,
   type QuotaType,
@@ -258,6 +259,21 @@ function changeWindow(quota: QuotaState, windowSeconds: number | null): Counters
   quota.windowSeconds = windowSeconds
   beginCount(quota)
   return { used, reserved }
+}
+
+/**
+ * Applies a patch that takes an earlier change of a cycle's rule back: as `applyPatch`, and with the anchor that the
+ * quota had then. Its next reset is the first one of that rule that has not come.
+ */
+export function putBack(quota: QuotaState, patch: SettingsPatch, anchorAt: Instant, now: Instant): Applied {
+  const before = { ...quota }
+  const applied = applyPatch(quota, patch, now)
+  if (applied.violations !== undefined || quota.quotaType !== CYCLE_QUOTA) return applied
+  // An expired quota is rolled up to its end alone, and on from there once it is revived.
+  roll(before, now)
+  quota.cycleAnchorAt = anchorAt
+  quota.cycleEndsAt = firstReset(quota, now)
+  return { change: difference(settingsView(before), settingsView(quota)) }
 }
 
 /** Lets nothing be left over, so that a setting which is not applied does not compile. */

@@ -42,6 +42,7 @@ export class SmsHold extends HoldRow {}
 @Index(['action', 'id'])
 @Index(['requestId', 'id'])
 @Index(['at', 'id'])
+@Index(['changeSetId', 'quotaId'])
 export class SmsChange extends ChangeRow {}
 
 @Entity('sms_refusal')

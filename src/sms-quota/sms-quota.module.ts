@@ -1,15 +1,20 @@
 import { Module } from '@nestjs/common'
 import { LedgerModule } from '../channel-api/ledger.module.js'
+import { ChangeSetModule } from '../change-set/change-set.module.js'
+import { SMS_CHANGE_SETS } from './sms-change-set.channel.js'
+import { SmsChangeSetController } from './sms-change-set.controller.js'
 import { SmsOfficeController } from './sms-office.controller.js'
 import { SmsQuotaController } from './sms-quota.controller.js'
 import { SmsQuotaService } from './sms-quota.service.js'
 import { SmsUsageController } from './sms-usage.controller.js'
 import { SMS } from './sms.channel.js'
 
+const ledger = LedgerModule.forChannel(SMS, SmsQuotaService)
+
 /** SMS: quotas and their usage. */
 @Module({
-  imports: [LedgerModule.forChannel(SMS, SmsQuotaService)],
+  imports: [ledger, ChangeSetModule.forChannel(SMS_CHANGE_SETS, ledger)],
   // Usage first: its paths would otherwise be taken for a quota's id.
-  controllers: [SmsUsageController, SmsOfficeController, SmsQuotaController],
+  controllers: [SmsUsageController, SmsOfficeController, SmsChangeSetController, SmsQuotaController],
 })
 export class SmsQuotaModule {}

@@ -11,6 +11,7 @@ import { Caps1795830000000 } from './1795830000000-caps.js'
 import { WriteCaps1795830000001 } from './1795830000001-write-caps.js'
 import { Events1795840000000 } from './1795840000000-events.js'
 import { Webhooks1795841000000 } from './1795841000000-webhooks.js'
+import { ChangeSets1795850000000 } from './1795850000000-change-sets.js'
 
 /** Every migration, oldest first. Append only: one that has been released is never edited. */
 export const MIGRATIONS = [
@@ -27,6 +28,7 @@ export const MIGRATIONS = [
   WriteCaps1795830000001,
   Events1795840000000,
   Webhooks1795841000000,
+  ChangeSets1795850000000,
 ]
 
 /**

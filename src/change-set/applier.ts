@@ -1,0 +1,183 @@
+import { patchOf, type SettingsPatchFields } from '../channel-api/settings.dto.js'
+import { ServiceError } from '../error/service-error.js'
+import { checkDto } from '../http/dto.js'
+import { type Command, deduplicationKeyForRow, type Outcome as Answer } from '../ledger/command.js'
+import type { Caller } from '../ledger/ledger.js'
+import type { QuotaRow } from '../ledger/quota.entity.js'
+import { storedJson } from '../ledger/stored-json.js'
+import type { ChangeSetDesk } from './change-set-desk.js'
+import type { ChangeSetItemRow } from './change-set-item.entity.js'
+import type { ItemsWanted } from './change-set-store.js'
+import type { Counts, Outcome } from './change-set.entity.js'
+import { rowProblem } from './change-set.view.js'
+import { outcomeOf, type Tools } from './preparer.js'
+
+/** Rows that are in hand at the same time. */
+const STEP = 200
+
+/** What is not worth waiting for within a step: the row is left as it is, and tried again. */
+function isPassing(error: unknown): boolean {
+  return error instanceof ServiceError && error.code === 'unavailable'
+}
+
+/**
+ * Does the rows of a change set, or takes them back. Each row has a key of its own, so that whoever goes on where
+ * another instance was killed finds what it did.
+ */
+export class Applier<Q extends QuotaRow> {
+  private readonly actor: Pick<Caller, 'name' | 'id' | 'requestId'>
+
+  constructor(
+    private readonly tools: Tools<Q>,
+    private readonly desk: ChangeSetDesk,
+  ) {
+    const { actingName, actingId, actingRequestId } = desk.set
+    this.actor = { name: actingName ?? '', id: actingId ?? '', requestId: actingRequestId ?? '' }
+  }
+
+  /** Does what is planned, in order. */
+  async apply(): Promise<void> {
+    await this.walk('planned', false, async (items) => this.applied(items))
+    await this.desk.become('applied', { appliedAt: this.tools.clock.now() })
+  }
+
+  /** Takes back what was applied, the last row first, so that what one row made room for is free again. */
+  async revert(): Promise<void> {
+    await this.walk('applied', true, async (items) => this.reverted(items))
+    await this.desk.become('reverted', { revertedAt: this.tools.clock.now() })
+  }
+
+  /** @param step sets what became of rows, and leaves those as they are that are to be tried again */
+  private async walk(
+    outcome: Outcome,
+    newestFirst: boolean,
+    step: (items: ChangeSetItemRow[]) => Promise<void>,
+  ): Promise<void> {
+    const { store, work } = this.tools
+    for (;;) {
+      const began = performance.now()
+      const wanted: ItemsWanted = { outcome, newestFirst, limit: STEP }
+      const items = await work.read((transaction) => store.items(transaction, this.desk.set.id, wanted))
+      if (items.length === 0) return
+      await step(items)
+      const counts = this.desk.counts
+      const done = items.filter((item) => item.outcome !== outcome)
+      for (const item of done) move(counts, outcome, item.outcome as Outcome)
+      await this.desk.wrote(done, counts)
+      await this.tools.rest(performance.now() - began)
+    }
+  }
+
+  private async applied(items: readonly ChangeSetItemRow[]): Promise<void> {
+    const results = await this.submit('apply', items, (item) => {
+      const command = JSON.parse(item.command ?? '') as Command
+      return command.kind === 'create' ? command : ({ ...command, version: item.version ?? undefined } as Command)
+    })
+    const quotaIds: number[] = []
+    for (const [item, result] of results) {
+      if (result instanceof ServiceError) {
+        item.outcome = outcomeOf(result)
+        item.problem = storedJson(rowProblem(result))
+        continue
+      }
+      item.outcome = 'applied'
+      item.quotaId = Number(result.subject)
+      item.appliedVersion = versionIn(result)
+      quotaIds.push(item.quotaId)
+    }
+    await this.asRecorded(items, quotaIds)
+  }
+
+  /** Shows of each row what was written down of it: a cycle may have ended since the preview. */
+  private async asRecorded(items: readonly ChangeSetItemRow[], quotaIds: readonly number[]): Promise<void> {
+    const { ledger, work } = this.tools
+    const changes = await work.read((transaction) => ledger.store.changesOfSet(transaction, this.desk.set.id, quotaIds))
+    for (const item of items) {
+      const change = item.outcome === 'applied' ? changes.get(item.quotaId ?? 0) : undefined
+      if (change !== undefined) Object.assign(item, { before: change.before, after: change.after })
+    }
+  }
+
+  private async reverted(items: readonly ChangeSetItemRow[]): Promise<void> {
+    const { store, work } = this.tools
+    const undone = await work.read((transaction) =>
+      store.undone(
+        transaction,
+        items.flatMap(({ quotaId }) => quotaId ?? []),
+      ),
+    )
+    const keep = (item: ChangeSetItemRow, refusal: ServiceError): void => {
+      item.outcome = 'kept'
+      item.problem = storedJson(rowProblem(refusal))
+    }
+    for (const item of items) if (item.action === 'reset') keep(item, RESET_STAYS)
+    const others = items.filter(({ action }) => action !== 'reset')
+    const results = await this.submit('revert', others, (item) => this.undoing(item, undone))
+    for (const [item, result] of results) {
+      if (result instanceof ServiceError) keep(item, result)
+      else {
+        item.outcome = 'reverted'
+        item.revertedVersion = versionIn(result)
+      }
+    }
+  }
+
+  /** The command that takes a row back, on the version that it left, or that sets left which were reverted since. */
+  private undoing(item: ChangeSetItemRow, undone: ReadonlyMap<number, ReadonlyMap<number, number>>): Command {
+    const quotaId = item.quotaId ?? 0
+    let version = item.appliedVersion ?? 0
+    for (let next = undone.get(quotaId)?.get(version); next !== undefined;) {
+      version = next
+      next = undone.get(quotaId)?.get(version)
+    }
+    if (item.action === 'create') return { kind: 'delete', quotaId, version }
+    if (item.action === 'delete') return { kind: 'restore', quotaId, version }
+    const before = JSON.parse(item.before ?? '{}') as Record<string, unknown>
+    const { value } = checkDto<SettingsPatchFields>(this.tools.kind.update, before, { from: 'body', now: () => 0 })
+    if (value === undefined) throw new Error(`what row ${item.row} changed cannot be read`)
+    const cycle = Object.keys(before).some((name) => name.startsWith('cycle_'))
+    const anchorAt = cycle && item.anchorAt !== null ? item.anchorAt : undefined
+    return { kind: 'update', quotaId, patch: patchOf(value), version, anchorAt }
+  }
+
+  /**
+   * Has rows done, in order. Those that met a passing trouble are left out.
+   * @throws ServiceError unavailable where all did
+   */
+  private async submit(
+    step: 'apply' | 'revert',
+    items: readonly ChangeSetItemRow[],
+    commandFor: (item: ChangeSetItemRow) => Command,
+  ): Promise<[ChangeSetItemRow, Answer | ServiceError][]> {
+    const { id: setId } = this.desk.set
+    const settled = await Promise.allSettled(
+      items.map(async (item) => {
+        const once = deduplicationKeyForRow(step, setId, item.row)
+        return this.tools.ledger.inBackground(this.actor, setId, item.ownerId ?? 0, commandFor(item), once)
+      }),
+    )
+    const results: [ChangeSetItemRow, Answer | ServiceError][] = []
+    let trouble: Error | undefined
+    for (const [place, result] of settled.entries()) {
+      const item = items[place]
+      if (item === undefined) continue
+      if (result.status === 'fulfilled') results.push([item, result.value])
+      else if (isPassing(result.reason)) trouble = result.reason as ServiceError
+      else if (result.reason instanceof ServiceError) results.push([item, result.reason])
+      else results.push([item, new ServiceError('internal_error', 'this row failed', { cause: result.reason })])
+    }
+    if (results.length === 0 && trouble !== undefined) throw trouble
+    return results
+  }
+}
+
+const RESET_STAYS = new ServiceError('change_set_state', 'A reset is never taken back.')
+
+function versionIn({ body }: Answer): number {
+  return (JSON.parse(body) as { version: number }).version
+}
+
+function move(counts: Counts, from: Outcome, to: Outcome): void {
+  counts[from] -= 1
+  counts[to] += 1
+}

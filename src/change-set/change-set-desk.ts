@@ -1,0 +1,85 @@
+import type { Clock } from '../clock/clock.js'
+import type { Transaction, UnitOfWork } from '../database/unit-of-work.js'
+import type { ChangeSetItemRow } from './change-set-item.entity.js'
+import type { ChangeSetStore } from './change-set-store.js'
+import type { ChangeSetRow, ChangeSetState, Counts } from './change-set.entity.js'
+import { OUTCOMES } from './change-set.entity.js'
+
+/** An instance that says nothing for so long works on a change set no more. */
+export const LEASE_MS = 10_000
+
+/** Another instance works on the change set, or it was dropped. */
+export class LeaseLost extends Error {}
+
+/**
+ * One change set while this instance works on it. Each write asks under the set's lock whether it still does, and keeps
+ * the lease for as long again: an instance that was stopped in the middle writes nothing over what another one did.
+ */
+export class ChangeSetDesk {
+  /** @param set as it was found when the lease was taken; kept current */
+  constructor(
+    private readonly store: ChangeSetStore,
+    private readonly work: UnitOfWork,
+    private readonly clock: Clock,
+    readonly set: ChangeSetRow,
+    private readonly holder: string,
+  ) {}
+
+  get counts(): Counts {
+    return Object.fromEntries(OUTCOMES.map((outcome) => [outcome, this.set[outcome]])) as Counts
+  }
+
+  /**
+   * Writes a step down: rows, and how many there are of each outcome.
+   * @throws LeaseLost
+   */
+  async wrote(items: readonly ChangeSetItemRow[], counts: Counts): Promise<void> {
+    await this.write(counts, async (transaction) => this.store.writeItems(transaction, items))
+  }
+
+  /** The same for rows that were not there. */
+  async added(items: readonly ChangeSetItemRow[]): Promise<void> {
+    await this.write({}, async (transaction) => this.store.insertItems(transaction, items))
+  }
+
+  /** Removes its rows, step by step. */
+  async clear(): Promise<void> {
+    while (await this.write({}, async (transaction) => this.store.removeItems(transaction, this.set.id)));
+  }
+
+  /** Keeps the lease. */
+  async keep(): Promise<void> {
+    await this.write({}, async () => undefined)
+  }
+
+  /** Moves on to a state, where nothing or something else is left to be done. */
+  async become(state: ChangeSetState, values: Partial<ChangeSetRow>): Promise<void> {
+    const { version } = this.set
+    const done = { work: null, holder: null, heldUntil: null }
+    await this.write({ state, version: version + 1, ...done, ...values }, async () => undefined)
+  }
+
+  /** Leaves the rest to another instance, which need not wait until the lease is over. */
+  async giveUp(): Promise<void> {
+    await this.write({ holder: null, heldUntil: null }, async () => undefined)
+  }
+
+  /** Ends what was to be done. */
+  async finish(): Promise<void> {
+    await this.write({ work: null, holder: null, heldUntil: null }, async () => undefined)
+  }
+
+  private async write<T>(values: Partial<ChangeSetRow>, others: (transaction: Transaction) => Promise<T>): Promise<T> {
+    const { id, work } = this.set
+    const all = { heldUntil: this.clock.now() + LEASE_MS, ...values }
+    const result = await this.work.write(async (transaction) => {
+      const found = await this.store.lock(transaction, id)
+      if (found?.holder !== this.holder || found.work !== work) throw new LeaseLost()
+      const done = await others(transaction)
+      await this.store.update(transaction, id, all)
+      return done
+    })
+    Object.assign(this.set, all)
+    return result
+  }
+}

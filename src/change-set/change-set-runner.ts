@@ -1,0 +1,160 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common'
+import type { Instant } from '../quota/instant.js'
+import type { QuotaRow } from '../ledger/quota.entity.js'
+import { Applier } from './applier.js'
+import { ChangeSetDesk, LEASE_MS, LeaseLost } from './change-set-desk.js'
+import type { ChangeSetRow } from './change-set.entity.js'
+import { Preparer, type Tools } from './preparer.js'
+
+const EVERY_MS = 1_000
+/** After a step while others use the engine: so many times what the step took. */
+const REST = 9
+const MAX_REST_MS = 2_000
+/** Change sets are kept for so long. */
+const KEPT_MS = 90 * 86_400_000
+/** A file that has not arrived by then will not. */
+const ARRIVES_MS = 3_600_000
+
+/** The process is about to end. */
+class Stopped extends Error {}
+
+/**
+ * Prepares, applies and reverts the change sets of one channel in the background. A change set is worked on by one
+ * instance at a time, which has a lease on it by the store's clock; another goes on once that is over.
+ */
+export class ChangeSetRunner<Q extends QuotaRow> implements OnApplicationBootstrap, OnModuleDestroy {
+  /** This instance's name where a lease is written down. */
+  readonly id = randomUUID()
+  private readonly logger: Logger
+  private readonly stop = new AbortController()
+  private timer: NodeJS.Timeout | undefined
+  private running: Promise<void> | undefined
+  private again = false
+  private waiting: readonly ChangeSetRow[] = []
+  private movedAt: Instant | undefined
+
+  constructor(private readonly tools: Omit<Tools<Q>, 'rest'>) {
+    this.logger = new Logger(`${tools.kind.channel.name} change sets`)
+  }
+
+  /** Change sets of which something is left to be done, as it was seen last. */
+  get waitingCount(): number {
+    return this.waiting.length
+  }
+
+  /** For how long nothing of it has moved on here or elsewhere, in milliseconds; 0 where there is nothing. */
+  get lagMs(): number {
+    const [first] = this.waiting
+    if (first === undefined) return 0
+    const moved = Math.max(this.movedAt ?? 0, (first.heldUntil ?? first.createdAt + LEASE_MS) - LEASE_MS)
+    return Math.max(0, this.tools.clock.now() - moved)
+  }
+
+  onApplicationBootstrap(): void {
+    this.timer = setInterval(() => this.kick(), EVERY_MS)
+    this.timer.unref()
+  }
+
+  async onModuleDestroy(): Promise<void> {
+    this.stop.abort()
+    clearInterval(this.timer)
+    await this.running
+  }
+
+  /** Looks at once whether there is something to do. */
+  kick(): void {
+    this.again = true
+    // Known, told once and watched by others.
+    if (this.stop.signal.aborted || this.tools.work.reach !== 'all') return
+    this.running ??= this.rounds()
+      .catch((error: unknown) => this.tell(error))
+      .finally(() => {
+        this.running = undefined
+      })
+  }
+
+  /** Removes a little of what is older than it need be kept. @returns may there be more? */
+  async removeOld(): Promise<boolean> {
+    const { store, work, clock } = this.tools
+    const now = clock.now()
+    const old = await work.read(async (transaction) => {
+      const abandoned = await store.abandoned(transaction, now - ARRIVES_MS)
+      if (abandoned !== undefined) return abandoned
+      const oldest = await store.oldest(transaction)
+      return oldest !== undefined && oldest.work === null && oldest.createdAt < now - KEPT_MS ? oldest : undefined
+    })
+    if (old === undefined) return false
+    await work.write(async (transaction) => {
+      if (!(await store.removeItems(transaction, old.id))) await store.remove(transaction, old.id)
+    })
+    return true
+  }
+
+  private async rounds(): Promise<void> {
+    while (this.again && !this.stop.signal.aborted) {
+      this.again = false
+      const { store, work } = this.tools
+      this.waiting = await work.read((transaction) => store.withWork(transaction))
+      for (const { id } of this.waiting) {
+        const desk = await this.take(id)
+        if (desk === undefined) continue
+        // What was asked for meanwhile may be seen now.
+        this.again = true
+        await this.perform(desk)
+        break
+      }
+    }
+  }
+
+  private async perform(desk: ChangeSetDesk): Promise<void> {
+    const tools: Tools<Q> = { ...this.tools, rest: async (tookMs) => this.rest(tookMs) }
+    try {
+      const { work } = desk.set
+      if (work === 'prepare') await new Preparer(tools, desk).run()
+      else if (work === 'apply') await new Applier(tools, desk).apply()
+      else if (work === 'revert') await new Applier(tools, desk).revert()
+      else {
+        await desk.clear()
+        await desk.finish()
+      }
+    } catch (error) {
+      if (error instanceof Stopped) await desk.giveUp()
+      else if (!(error instanceof LeaseLost)) {
+        this.again = false
+        throw error
+      }
+    }
+  }
+
+  /** Takes the lease on a change set, unless another instance has it. */
+  private async take(id: number): Promise<ChangeSetDesk | undefined> {
+    const { store, work, clock } = this.tools
+    const found = await work.write(async (transaction) => {
+      const set = await store.lock(transaction, id)
+      if (set?.work == null) return undefined
+      const now = clock.now()
+      const left = (set.heldUntil ?? now) - now
+      // One that lasts for longer was left before the time was set back.
+      if (set.holder !== null && set.holder !== this.id && left > 0 && left <= 2 * LEASE_MS) return undefined
+      const lease = { holder: this.id, heldUntil: now + LEASE_MS }
+      await store.update(transaction, id, lease)
+      return Object.assign(set, lease)
+    })
+    return found === undefined ? undefined : new ChangeSetDesk(store, work, clock, found, this.id)
+  }
+
+  private async rest(tookMs: number): Promise<void> {
+    this.movedAt = this.tools.clock.now()
+    const { signal } = this.stop
+    if (this.tools.ledger.engine.inUse) {
+      await sleep(Math.min(MAX_REST_MS, tookMs * REST), undefined, { ref: false, signal }).catch(() => undefined)
+    }
+    if (signal.aborted) throw new Stopped()
+  }
+
+  private tell(error: unknown): void {
+    this.logger.warn(`work on a change set failed, trying again later: ${String(error)}`)
+  }
+}

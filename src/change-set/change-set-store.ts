@@ -1,0 +1,226 @@
+import type { DataSource } from 'typeorm'
+import { type Dialect, placeholders, RowCodec, type Scalar } from '../database/row-codec.js'
+import type { Transaction } from '../database/unit-of-work.js'
+import type { Instant } from '../quota/instant.js'
+import type { ChangeSetChannel } from './change-set-channel.js'
+import type { ChangeSetItemRow } from './change-set-item.entity.js'
+import type { ChangeSetRow, ChangeSetState, Outcome } from './change-set.entity.js'
+
+/** Rows that one statement writes or removes. */
+export const ITEMS_AT_ONCE = 500
+
+/** Which rows of a change set are read. */
+export interface ItemsWanted {
+  readonly outcome?: Outcome | undefined
+  /** Rows behind this one; where `newestFirst`, before it. */
+  readonly after?: number | undefined
+  readonly newestFirst?: boolean
+  readonly limit: number
+}
+
+/** The statements of one channel's change sets. Knows tables, and nothing of what they are for. */
+export class ChangeSetStore {
+  readonly set: RowCodec<ChangeSetRow>
+  readonly item: RowCodec<ChangeSetItemRow>
+
+  constructor(dataSource: DataSource, { set, item }: Pick<ChangeSetChannel, 'set' | 'item'>) {
+    this.set = RowCodec.of(dataSource, set)
+    this.item = RowCodec.of(dataSource, item)
+  }
+
+  /** @returns its id */
+  async insert(transaction: Transaction, row: Omit<ChangeSetRow, 'id'>): Promise<number> {
+    const [statement] = this.set.inserts([row])
+    if (statement === undefined) throw new Error('nothing to insert')
+    return (await transaction.execute(statement.sql, statement.values)).insertId
+  }
+
+  async find(transaction: Transaction, id: number): Promise<ChangeSetRow | undefined> {
+    return this.one(transaction, 'id', id, '')
+  }
+
+  /** The same, and nobody else changes it until the transaction ends. */
+  async lock(transaction: Transaction, id: number): Promise<ChangeSetRow | undefined> {
+    return this.one(transaction, 'id', id, transaction.dialect === 'sqlite' ? '' : 'FOR UPDATE')
+  }
+
+  async byKey(transaction: Transaction, once: string): Promise<ChangeSetRow | undefined> {
+    return this.one(transaction, 'once', once, '')
+  }
+
+  async update(transaction: Transaction, id: number, values: Partial<ChangeSetRow>): Promise<void> {
+    const names = Object.keys(values) as (keyof ChangeSetRow)[]
+    await transaction.later(
+      `UPDATE ${this.set.table} SET ${names.map((name) => `${this.set.column(name)} = ?`).join(', ')} WHERE ${this.set.column('id')} = ?`,
+      [...names.map((name) => this.set.bind(name, values[name])), id],
+    )
+  }
+
+  /** Those that callers see, newest first. */
+  async page(
+    transaction: Transaction,
+    state: ChangeSetState | undefined,
+    before: number | undefined,
+    limit: number,
+  ): Promise<ChangeSetRow[]> {
+    const { set } = this
+    const property = state === undefined ? 'hidden' : 'state'
+    const conditions = [`${set.column(property)} = ?`]
+    const values: Scalar[] = [state ?? 0]
+    if (before !== undefined) {
+      conditions.push(`${set.column('id')} < ?`)
+      values.push(before)
+    }
+    const rows = await transaction.rows(
+      `SELECT ${set.columns} FROM ${set.readBy(transaction.dialect, [property, 'id'])} WHERE ${conditions.join(' AND ')} ORDER BY ${set.column('id')} DESC LIMIT ${limit}`,
+      values,
+    )
+    return rows.map((row) => set.decode(row))
+  }
+
+  /** Sets of which something is left to be done in the background, oldest first. */
+  async withWork(transaction: Transaction): Promise<ChangeSetRow[]> {
+    const { set } = this
+    const rows = await transaction.rows(
+      `SELECT ${set.columns} FROM ${set.readBy(transaction.dialect, ['work', 'id'])} WHERE ${set.column('work')} IN ('prepare', 'apply', 'revert', 'clear') ` +
+        `ORDER BY ${set.column('id')} LIMIT 100`,
+    )
+    return rows.map((row) => set.decode(row))
+  }
+
+  /** Rows of a change set, in order. */
+  async items(transaction: Transaction, setId: number, wanted: ItemsWanted): Promise<ChangeSetItemRow[]> {
+    const { outcome, after, newestFirst = false, limit } = wanted
+    const { item } = this
+    const row = item.column('row')
+    const conditions = [`${item.column('setId')} = ?`]
+    const values: Scalar[] = [setId]
+    if (outcome !== undefined) {
+      conditions.push(`${item.column('outcome')} = ?`)
+      values.push(outcome)
+    }
+    if (after !== undefined) {
+      conditions.push(`${row} ${newestFirst ? '<' : '>'} ?`)
+      values.push(after)
+    }
+    const from =
+      outcome === undefined
+        ? item.readByKey(transaction.dialect)
+        : item.readBy(transaction.dialect, ['setId', 'outcome', 'row'])
+    const rows = await transaction.rows(
+      `SELECT ${item.columns} FROM ${from} WHERE ${conditions.join(' AND ')} ORDER BY ${row}${newestFirst ? ' DESC' : ''} LIMIT ${limit}`,
+      values,
+    )
+    return rows.map((one) => item.decode(one))
+  }
+
+  /** Rows that name an owner, owner by owner and each owner's in order. */
+  async itemsByOwner(
+    transaction: Transaction,
+    setId: number,
+    after: { readonly ownerId: number; readonly row: number } | undefined,
+    limit: number,
+  ): Promise<ChangeSetItemRow[]> {
+    const { item } = this
+    const [ownerId, row] = [item.column('ownerId'), item.column('row')]
+    const [condition, values]: [string, Scalar[]] =
+      after === undefined
+        ? [`${ownerId} IS NOT NULL`, []]
+        : [`${ownerId} >= ? AND (${ownerId} > ? OR ${row} > ?)`, [after.ownerId, after.ownerId, after.row]]
+    const rows = await transaction.rows(
+      `SELECT ${item.columns} FROM ${item.readBy(transaction.dialect, ['setId', 'ownerId', 'row'])} ` +
+        `WHERE ${item.column('setId')} = ? AND ${condition} ORDER BY ${ownerId}, ${row} LIMIT ${limit}`,
+      [setId, ...values],
+    )
+    return rows.map((one) => item.decode(one))
+  }
+
+  async insertItems(transaction: Transaction, items: readonly ChangeSetItemRow[]): Promise<void> {
+    for (const { sql, values } of this.item.inserts(items)) await transaction.later(sql, values)
+  }
+
+  /** Writes rows as they are now, whole: by their key, in one statement. */
+  async writeItems(transaction: Transaction, items: readonly ChangeSetItemRow[]): Promise<void> {
+    const clause = this.overwrite(transaction.dialect)
+    for (const { sql, values } of this.item.inserts(items)) await transaction.later(sql + clause, values)
+  }
+
+  /** Removes rows, the first ones. @returns are there more? */
+  async removeItems(transaction: Transaction, setId: number): Promise<boolean> {
+    const { item } = this
+    const [set, row] = [item.column('setId'), item.column('row')]
+    const rows = await transaction.rows(
+      `SELECT ${row} AS n FROM ${item.readByKey(transaction.dialect)} WHERE ${set} = ? ORDER BY ${row} LIMIT ${ITEMS_AT_ONCE}`,
+      [setId],
+    )
+    const last = rows.at(-1)
+    if (last === undefined) return false
+    await transaction.later(`DELETE FROM ${item.table} WHERE ${set} = ? AND ${row} <= ?`, [setId, Number(last['n'])])
+    return rows.length === ITEMS_AT_ONCE
+  }
+
+  async remove(transaction: Transaction, id: number): Promise<void> {
+    await transaction.later(`DELETE FROM ${this.set.table} WHERE ${this.set.column('id')} = ?`, [id])
+  }
+
+  /** The oldest set, whatever its state. */
+  async oldest(transaction: Transaction): Promise<ChangeSetRow | undefined> {
+    const rows = await transaction.rows(
+      `SELECT ${this.set.columns} FROM ${this.set.table} ORDER BY ${this.set.column('id')} LIMIT 1`,
+    )
+    return rows[0] === undefined ? undefined : this.set.decode(rows[0])
+  }
+
+  /** A set whose file stopped arriving before `since`. */
+  async abandoned(transaction: Transaction, since: Instant): Promise<ChangeSetRow | undefined> {
+    const { set } = this
+    const rows = await transaction.rows(
+      `SELECT ${set.columns} FROM ${set.readBy(transaction.dialect, ['state', 'id'])} WHERE ${set.column('state')} = 'arriving' AND ${set.column('createdAt')} < ? LIMIT 1`,
+      [set.bind('createdAt', since)],
+    )
+    return rows[0] === undefined ? undefined : set.decode(rows[0])
+  }
+
+  /**
+   * From which version of a quota to which one change sets led that have been reverted since: they left its settings as
+   * they were.
+   */
+  async undone(transaction: Transaction, quotaIds: readonly number[]): Promise<Map<number, Map<number, number>>> {
+    const { item } = this
+    const found = new Map<number, Map<number, number>>()
+    if (quotaIds.length === 0) return found
+    const rows = await transaction.rows(
+      `SELECT ${item.column('quotaId')} AS quota_id, ${item.column('version')} AS version, ${item.column('revertedVersion')} AS reverted_version ` +
+        `FROM ${item.readBy(transaction.dialect, ['quotaId', 'version'])} WHERE ${item.column('quotaId')} IN (${placeholders(quotaIds)}) ` +
+        `AND ${item.column('outcome')} = 'reverted' AND ${item.column('version')} IS NOT NULL`,
+      quotaIds,
+    )
+    for (const row of rows) {
+      const quotaId = Number(row['quota_id'])
+      const steps = found.get(quotaId) ?? new Map<number, number>()
+      found.set(quotaId, steps.set(Number(row['version']), Number(row['reverted_version'])))
+    }
+    return found
+  }
+
+  private async one(
+    transaction: Transaction,
+    property: 'id' | 'once',
+    value: string | number,
+    lock: string,
+  ): Promise<ChangeSetRow | undefined> {
+    const { set } = this
+    const rows = await transaction.rows(
+      `SELECT ${set.columns} FROM ${set.table} WHERE ${set.column(property)} = ? ${lock}`,
+      [value],
+    )
+    return rows[0] === undefined ? undefined : set.decode(rows[0])
+  }
+
+  private overwrite(dialect: Dialect): string {
+    const columns = this.item.updated.map((name) => this.item.column(name))
+    return dialect === 'mysql'
+      ? ` ON DUPLICATE KEY UPDATE ${columns.map((column) => `${column} = VALUES(${column})`).join(', ')}`
+      : ` ON CONFLICT (${this.item.column('setId')}, ${this.item.column('row')}) DO UPDATE SET ${columns.map((column) => `${column} = excluded.${column}`).join(', ')}`
+  }
+}

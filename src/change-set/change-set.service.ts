@@ -1,0 +1,376 @@
+import { hash, randomUUID } from 'node:crypto'
+import type { Caller } from '../auth/caller.decorator.js'
+import { wantedPeople } from '../channel-api/people.js'
+import { filterOf, type QuotaListFields } from '../channel-api/quota.dto.js'
+import type { Transaction } from '../database/unit-of-work.js'
+import { ServiceError, validationFailed } from '../error/service-error.js'
+import type { BodyStream } from '../http/body-stream.js'
+import { DEFAULT_PAGE_SIZE } from '../http/field.decorator.js'
+import { deduplicationKeyFor, type Outcome as Answer } from '../ledger/command.js'
+import { keyReused } from '../ledger/judge.js'
+import type { QuotaRow } from '../ledger/quota.entity.js'
+import { storedJson } from '../ledger/stored-json.js'
+import type { ChangeSetItemRow } from './change-set-item.entity.js'
+import type { ChangeSetRunner } from './change-set-runner.js'
+import { ITEMS_AT_ONCE } from './change-set-store.js'
+import type {
+  ApplyDto,
+  ChangeSetsQuery,
+  NewChangeSetFields,
+  RevertDto,
+  RowsCsvQuery,
+  RowsQuery,
+} from './change-set.dto.js'
+import type { ChangeSetRow, ChangeSetState, Outcome } from './change-set.entity.js'
+import { changeSetView, type ChangeSetView, itemView, type ItemView, type RowProblem } from './change-set.view.js'
+import { checkColumns, recordColumns, rowColumns } from './csv-cells.js'
+import { csvLines, exportedRecord, rowRecord } from './csv-rows.js'
+import { CsvMalformed, type CsvRecord, readCsv } from './csv-reader.js'
+import { MAX_ROWS, newItem, noCounts, TOO_MANY_ROWS, type Tools } from './preparer.js'
+
+/** Rows that one read of a file that goes out takes. */
+const STEP = 500
+
+/** A page of change sets as it is answered. */
+export interface ChangeSetsPage {
+  readonly items: readonly ChangeSetView[]
+  readonly next_before: number | null
+}
+
+/** A page of rows as it is answered. */
+export interface RowsPage {
+  readonly items: readonly ItemView[]
+  readonly next_after: number | null
+}
+
+/** What callers do with one channel's change sets. Every error is a ServiceError. */
+export class ChangeSetService<Q extends QuotaRow> {
+  constructor(
+    private readonly tools: Omit<Tools<Q>, 'rest'>,
+    private readonly runner: ChangeSetRunner<Q>,
+  ) {}
+
+  /** Makes a change set of the quotas that a filter finds; it is prepared in the background. */
+  async create(caller: Caller, dto: NewChangeSetFields, key: string | undefined): Promise<Answer> {
+    const { filter, change } = dto
+    const request = hash('sha256', canonical([filter, change]))
+    const once = onceFor(caller, key)
+    const outcome = await this.tools.work.write(async (transaction) => {
+      const earlier = await this.earlier(transaction, once, request)
+      if (earlier !== undefined) return { ...earlier, replayed: key !== undefined }
+      const texts = { filter: storedJson(filter), change: storedJson(change) }
+      const row = this.newSet(caller, {
+        source: 'filter',
+        state: 'preparing',
+        work: 'prepare',
+        once,
+        request,
+        ...texts,
+      })
+      const id = await this.tools.store.insert(transaction, row)
+      return this.answered(transaction, { ...row, id })
+    })
+    this.runner.kick()
+    return outcome
+  }
+
+  /**
+   * Makes a change set of the records of a file, which are written down as they arrive; it is prepared in the
+   * background once all of them are there.
+   */
+  async import(caller: Caller, body: BodyStream, key: string | undefined): Promise<Answer> {
+    const { store, work } = this.tools
+    const once = onceFor(caller, key)
+    const records = readCsv(body.pieces())
+    const columns = await headerOf(records)
+    if (!(columns instanceof CsvMalformed)) checkColumns(this.tools.kind, columns)
+    const row = this.newSet(caller, {
+      source: 'import',
+      state: 'arriving',
+      hidden: 1,
+      columns: columns instanceof CsvMalformed ? null : storedJson(columns),
+    })
+    const id = await work.write((transaction) => store.insert(transaction, row))
+    try {
+      const problem = columns instanceof CsvMalformed ? malformed(columns) : await this.receive(id, records)
+      await body.drain()
+      const request = body.digest()
+      const outcome = await work.write(async (transaction) => {
+        const earlier = await this.earlier(transaction, once, request)
+        if (earlier !== undefined) {
+          // By this very request, in a try whose answer was lost; or by another one, whose rows these would double.
+          if (earlier.subject === id) return { ...earlier, replayed: false }
+          await store.update(transaction, id, { state: 'dropped', work: 'clear' })
+          return { ...earlier, replayed: true }
+        }
+        const arrived = { state: 'preparing', hidden: 0, work: 'prepare', once, request, problem } as const
+        await store.update(transaction, id, arrived)
+        return this.answered(transaction, { ...row, ...arrived, id })
+      })
+      this.runner.kick()
+      return outcome
+    } catch (error) {
+      await work.write((transaction) => store.update(transaction, id, { state: 'dropped', work: 'clear' }))
+      throw error
+    }
+  }
+
+  /** A page of change sets, newest first. */
+  async list({ id: asking }: Caller, query: ChangeSetsQuery): Promise<ChangeSetsPage> {
+    const { state, before, page_size: size = DEFAULT_PAGE_SIZE } = query
+    const { store, work } = this.tools
+    const sets = await work.readsOf(asking).read((transaction) => store.page(transaction, state, before, size + 1))
+    const items = sets.slice(0, size).map(changeSetView)
+    return { items, next_before: sets.length > size ? (items.at(-1)?.id ?? null) : null }
+  }
+
+  /** One change set. */
+  async get({ id: asking }: Caller, id: number): Promise<ChangeSetView> {
+    return changeSetView(await this.found(asking, id))
+  }
+
+  /** A page of a change set's rows, in order. */
+  async rows({ id: asking }: Caller, id: number, query: RowsQuery): Promise<RowsPage> {
+    const set = await this.decided(asking, id)
+    const { outcome, after, page_size: size = DEFAULT_PAGE_SIZE } = query
+    const items = await this.items(asking, set, { outcome, after, limit: size + 1 })
+    const shown = items.slice(0, size).map((item) => itemView(this.tools.kind.channel, item))
+    return { items: shown, next_after: items.length > size ? (shown.at(-1)?.row ?? null) : null }
+  }
+
+  /** A change set's rows as a file. */
+  async rowsCsv({ id: asking }: Caller, id: number, { outcome }: RowsCsvQuery): Promise<AsyncIterable<string>> {
+    const set = await this.decided(asking, id)
+    return this.rowLines(asking, set, outcome)
+  }
+
+  /** Every quota that the filter of a list finds, as a file, newest first. */
+  async *export({ id: asking }: Caller, query: object): AsyncGenerator<string> {
+    const { kind, reader } = this.tools
+    const filter = filterOf<Q>(query as QuotaListFields, wantedPeople(kind.channel, query))
+    const columns = [...recordColumns(kind.channel), ...(filter.deleted === true ? ['deleted_at'] : [])]
+    let beforeId: number | undefined
+    for (;;) {
+      const quotas = await reader.stepShown(asking, filter, beforeId, STEP)
+      const header = beforeId === undefined ? [columns] : []
+      yield csvLines([...header, ...quotas.map((quota) => exportedRecord(columns, quota))])
+      if (quotas.length < STEP) return
+      beforeId = quotas.at(-1)?.id
+    }
+  }
+
+  /** Has the planned rows done, in the background. */
+  async apply(caller: Caller, id: number, { version, rows }: ApplyDto): Promise<ChangeSetView> {
+    return this.move(caller, id, version, ['ready', 'applying'], 'apply', ({ planned }) => {
+      if (planned !== rows)
+        throw new ServiceError('change_set_differs', `The change set has ${planned} planned rows, not ${rows}.`)
+    })
+  }
+
+  /** Has the applied rows taken back, in the background. */
+  async revert(caller: Caller, id: number, { version }: RevertDto): Promise<ChangeSetView> {
+    return this.move(caller, id, version, ['applied', 'reverting'], 'revert')
+  }
+
+  /** Drops a change set that was not applied. */
+  async remove(id: number): Promise<void> {
+    const { store, work } = this.tools
+    await work.write(async (transaction) => {
+      const set = await store.lock(transaction, id)
+      if (set === undefined || set.hidden === 1) throw notFound(id)
+      if (!DROPPABLE.includes(set.state)) throw wrongState(set, 'be dropped')
+      // What it answered is kept for who sends its key again.
+      await store.update(transaction, id, { state: 'dropped', hidden: 1, work: 'clear', holder: null, heldUntil: null })
+    })
+    this.runner.kick()
+  }
+
+  private async *rowLines(asking: string, set: ChangeSetRow, outcome: Outcome | undefined): AsyncGenerator<string> {
+    const { channel } = this.tools.kind
+    const columns = rowColumns(channel)
+    let after: number | undefined
+    for (;;) {
+      const items = await this.items(asking, set, { outcome, after, limit: STEP })
+      const header = after === undefined ? [columns] : []
+      yield csvLines([...header, ...items.map((item) => rowRecord(channel, columns, set, item))])
+      if (items.length < STEP) return
+      after = items.at(-1)?.row
+    }
+  }
+
+  private async receive(id: number, records: AsyncGenerator<CsvRecord>): Promise<string | null> {
+    const { store, work } = this.tools
+    let waiting: ChangeSetItemRow[] = []
+    let count = 0
+    const write = async (): Promise<void> => {
+      const items = waiting
+      waiting = []
+      // A try again, after a COMMIT without an answer, finds them there.
+      await work.write((transaction) => store.writeItems(transaction, items))
+    }
+    try {
+      for await (const { line, cells } of records) {
+        count += 1
+        if (count > MAX_ROWS) return storedJson(TOO_MANY_ROWS)
+        const known = { setId: id, row: count, line, quotaId: null, ownerId: null, action: 'create' } as const
+        waiting.push(newItem({ ...known, given: storedJson(cells) }))
+        if (waiting.length === ITEMS_AT_ONCE) await write()
+      }
+    } catch (error) {
+      if (!(error instanceof CsvMalformed)) throw error
+      return malformed(error)
+    }
+    if (waiting.length > 0) await write()
+    return null
+  }
+
+  private newSet(caller: Caller, known: Partial<ChangeSetRow>): Omit<ChangeSetRow, 'id'> {
+    return {
+      state: 'preparing',
+      hidden: 0,
+      work: null,
+      holder: null,
+      heldUntil: null,
+      source: 'filter',
+      filter: null,
+      change: null,
+      columns: null,
+      actor: caller.name,
+      actingName: null,
+      actingId: null,
+      actingRequestId: null,
+      version: 1,
+      createdAt: this.tools.clock.now(),
+      appliedAt: null,
+      revertedAt: null,
+      problem: null,
+      once: null,
+      request: null,
+      answer: null,
+      ...noCounts(),
+      ...known,
+    }
+  }
+
+  /** The answer to a new change set, written down with it. */
+  private async answered(transaction: Transaction, set: ChangeSetRow): Promise<Answer> {
+    const answer = storedJson(changeSetView(set))
+    await this.tools.store.update(transaction, set.id, { answer })
+    return { body: answer, replayed: false, subject: set.id }
+  }
+
+  /** What was answered to this request before. @throws ServiceError idempotency_key_reused by another one's key */
+  private async earlier(
+    transaction: Transaction,
+    once: string,
+    request: string,
+  ): Promise<Pick<Answer, 'body' | 'subject'> | undefined> {
+    const { store, ledger } = this.tools
+    const set = await store.byKey(transaction, once)
+    if (set === undefined) {
+      // A caller's keys are the same ones for whatever it asks.
+      const acts = await ledger.store.actsByDeduplicationKey(transaction, [once])
+      if (acts.length > 0) throw keyReused()
+      return undefined
+    }
+    if (set.request !== request) throw keyReused()
+    return { body: set.answer ?? '', subject: set.id }
+  }
+
+  private async move(
+    caller: Caller,
+    id: number,
+    version: number,
+    [from, to]: readonly [ChangeSetState, ChangeSetState],
+    work: 'apply' | 'revert',
+    check?: (set: ChangeSetRow) => void,
+  ): Promise<ChangeSetView> {
+    const { store } = this.tools
+    const acting = { actingName: caller.name, actingId: caller.id, actingRequestId: caller.requestId }
+    let written = false
+    const moved = await this.tools.work.write(async (transaction) => {
+      const set = await store.lock(transaction, id)
+      if (set === undefined || set.hidden === 1) throw notFound(id)
+      // This very request, in a try whose answer was lost.
+      if (written && set.version > version && set.actingRequestId === caller.requestId) return set
+      if (set.version !== version) throw staleVersion(set, version)
+      if (set.state !== from) throw wrongState(set, work === 'apply' ? 'be applied' : 'be reverted')
+      check?.(set)
+      const values = { state: to, version: version + 1, work, ...acting }
+      await store.update(transaction, id, values)
+      written = true
+      return Object.assign(set, values)
+    })
+    this.runner.kick()
+    return changeSetView(moved)
+  }
+
+  private async found(asking: string, id: number): Promise<ChangeSetRow> {
+    const { store, work } = this.tools
+    const set = await work.readsOf(asking).read((transaction) => store.find(transaction, id))
+    if (set === undefined || set.hidden === 1) throw notFound(id)
+    return set
+  }
+
+  private async decided(asking: string, id: number): Promise<ChangeSetRow> {
+    const set = await this.found(asking, id)
+    if (set.state === 'preparing') throw wrongState(set, 'show its rows')
+    return set
+  }
+
+  private async items(
+    asking: string,
+    set: ChangeSetRow,
+    wanted: Parameters<Tools<Q>['store']['items']>[2],
+  ): Promise<ChangeSetItemRow[]> {
+    // What a set that has failed still holds is about to go.
+    if (set.state === 'failed') return []
+    const { store, work } = this.tools
+    return work.readsOf(asking).read((transaction) => store.items(transaction, set.id, wanted))
+  }
+}
+
+function malformed({ message }: CsvMalformed): string {
+  return storedJson({ code: 'csv_malformed', detail: message } satisfies RowProblem)
+}
+
+const DROPPABLE: readonly ChangeSetRow['state'][] = ['preparing', 'ready', 'failed']
+
+async function headerOf(records: AsyncGenerator<CsvRecord>): Promise<readonly string[] | CsvMalformed> {
+  try {
+    const first = await records.next()
+    if (first.done !== true) return first.value.cells
+  } catch (error) {
+    if (error instanceof CsvMalformed) return error
+    throw error
+  }
+  throw validationFailed([{ field: 'body', message: 'must begin with a header that names the columns' }])
+}
+
+/** The hash of a key; without one, of this request alone. */
+function onceFor(caller: Caller, key: string | undefined): string {
+  return key === undefined ? randomUUID().replaceAll('-', '') : deduplicationKeyFor(caller.id, key)
+}
+
+/** A value as JSON, whatever the order of members. */
+function canonical(value: unknown): string {
+  return JSON.stringify(value, (_name, member: unknown) =>
+    typeof member === 'object' && member !== null && !Array.isArray(member)
+      ? Object.fromEntries(Object.entries(member).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : member,
+  )
+}
+
+function notFound(id: number): ServiceError {
+  return new ServiceError('change_set_not_found', `There is no change set ${id}.`)
+}
+
+function wrongState({ state }: ChangeSetRow, wanted: string): ServiceError {
+  return new ServiceError('change_set_state', `A change set that is ${state} cannot ${wanted}.`)
+}
+
+function staleVersion(set: ChangeSetRow, version: number): ServiceError {
+  return new ServiceError('version_mismatch', `The change set is at version ${set.version}, not ${version}.`, {
+    extra: { version: set.version },
+  })
+}

@@ -1,0 +1,84 @@
+import { formatInstant, type Instant } from '../quota/instant.js'
+import type { AnyChannel } from '../ledger/channel.js'
+import type { ErrorCode, FieldError, ServiceError } from '../error/service-error.js'
+import type { ChangeSetItemRow } from './change-set-item.entity.js'
+import { type ChangeSetRow, type Counts, OUTCOMES } from './change-set.entity.js'
+
+/** Why a set has failed, or a row was not done. */
+export interface RowProblem {
+  readonly code: ErrorCode | 'csv_malformed' | 'too_many_rows'
+  readonly detail: string
+  readonly errors?: readonly FieldError[]
+}
+
+/** A change set as it is answered. */
+export interface ChangeSetView {
+  id: number
+  state: string
+  source: string
+  filter: object | null
+  change: object | null
+  actor: string
+  version: number
+  created_at: string
+  applied_at: string | null
+  reverted_at: string | null
+  counts: { rows: number } & Counts
+  /** Of a set that has failed. */
+  problem?: RowProblem
+}
+
+/** A row of a change set as it is answered; the owner comes after `quota_id`. */
+export interface ItemView {
+  row: number
+  line: number | null
+  quota_id: number | null
+  action: string
+  outcome: string
+  before: object | null
+  after: object | null
+  problem: RowProblem | null
+}
+
+const timeOrNull = (instant: Instant | null): string | null => (instant === null ? null : formatInstant(instant))
+const objectOrNull = (json: string | null): object | null => (json === null ? null : (JSON.parse(json) as object))
+
+/** Shows a change set. */
+export function changeSetView(set: ChangeSetRow): ChangeSetView {
+  const counts = Object.fromEntries(OUTCOMES.map((outcome) => [outcome, set[outcome]])) as Counts
+  const rows = OUTCOMES.reduce((sum, outcome) => sum + set[outcome], 0)
+  return {
+    id: set.id,
+    state: set.state,
+    source: set.source,
+    filter: objectOrNull(set.filter),
+    change: objectOrNull(set.change),
+    actor: set.actor,
+    version: set.version,
+    created_at: formatInstant(set.createdAt),
+    applied_at: timeOrNull(set.appliedAt),
+    reverted_at: timeOrNull(set.revertedAt),
+    counts: { rows, ...counts },
+    ...(set.state === 'failed' && set.problem !== null ? { problem: JSON.parse(set.problem) as RowProblem } : {}),
+  }
+}
+
+/** Shows a row. */
+export function itemView(channel: AnyChannel, item: ChangeSetItemRow): ItemView {
+  return {
+    row: item.row,
+    line: item.line,
+    quota_id: item.quotaId,
+    [channel.people[0].field]: item.ownerId,
+    action: item.action,
+    outcome: item.outcome,
+    before: objectOrNull(item.before),
+    after: objectOrNull(item.after),
+    problem: objectOrNull(item.problem) as RowProblem | null,
+  }
+}
+
+/** What of a refusal is kept with a row. */
+export function rowProblem({ code, detail, fields }: ServiceError): RowProblem {
+  return { code, detail, ...(fields === undefined ? {} : { errors: fields }) }
+}

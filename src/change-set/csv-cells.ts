@@ -1,0 +1,129 @@
+import { distance } from './distance.js'
+import { fieldsOf } from '../http/dto.js'
+import { readerOf } from '../http/field.decorator.js'
+import { type FieldError, validationFailed } from '../error/service-error.js'
+import type { Channel } from '../ledger/channel.js'
+import type { QuotaRow } from '../ledger/quota.entity.js'
+import { quotaView } from '../ledger/view.js'
+import { newQuota, settingsView } from '../quota/settings.js'
+import { TOTAL_QUOTA } from '../quota/quota.js'
+import { isWireInteger } from '../http/wire.js'
+import type { ChangeSetChannel } from './change-set-channel.js'
+
+/** What the cells of a record say, by column; what says nothing is left out. */
+export type Cells = Record<string, unknown>
+
+/** Columns that tell of a row what became of it; an import ignores them. */
+export const RESULT_COLUMNS = ['outcome', 'problem'] as const
+
+/** Lists of integers in one cell. */
+const NO_INTEGERS = 'none'
+
+/** A spreadsheet would take such a cell for a formula. */
+const FORMULA = /^['=+\-@\t\r]/
+
+/** A value as a cell: null is empty, and what a spreadsheet would run, or an import would read as null, is text. */
+export function exportedCell(value: unknown): string {
+  if (value === null || value === undefined) return ''
+  if (Array.isArray(value)) return value.length === 0 ? NO_INTEGERS : value.join(' ')
+  if (typeof value !== 'string') return JSON.stringify(value)
+  return FORMULA.test(value) || value === 'null' ? `'${value}` : value
+}
+
+/** The same where the cell is to say that there is nothing. */
+export function askedCell(value: unknown): string {
+  return value === null ? 'null' : exportedCell(value)
+}
+
+/** Reads the cells of a record. Those without a column are left out. */
+export function importedCells<Q extends QuotaRow>(
+  kind: ChangeSetChannel<Q>,
+  columns: readonly string[],
+  given: readonly string[],
+): Cells {
+  const cells: Cells = {}
+  for (const [place, column] of columns.entries()) {
+    const text = given[place]
+    if (text === undefined || text === '' || isIn(RESULT_COLUMNS, column)) continue
+    cells[column] = importedCell(kind, column, text)
+  }
+  return cells
+}
+
+function importedCell<Q extends QuotaRow>(
+  { create, update }: ChangeSetChannel<Q>,
+  column: string,
+  text: string,
+): unknown {
+  if (text === 'null') return null
+  const plain = text.startsWith("'") && (FORMULA.test(text.slice(1)) || text === "'null") ? text.slice(1) : text
+  if (column === 'thresholds') {
+    if (plain === NO_INTEGERS) return []
+    return plain.split(' ').map((part) => (isWireInteger(part) ? Number(part) : part))
+  }
+  const reader = readerOf(update, column) ?? readerOf(create, column)
+  if (reader !== undefined) return reader.fromText?.(plain) ?? plain
+  return column === 'id' && isWireInteger(plain) ? Number(plain) : plain
+}
+
+/** A record that nothing is known of, for the names of what it shows. */
+const SAMPLE = newQuota(
+  {
+    quotaType: TOTAL_QUOTA,
+    total: 0,
+    expireAt: null,
+    cycleUnit: null,
+    cycleResetAt: null,
+    cycleTimeZone: null,
+    label: null,
+    cap: null,
+    windowSeconds: null,
+    thresholds: [],
+  },
+  0,
+)
+
+/** The members of a channel's record, in their order. */
+export function recordColumns<Q extends QuotaRow>(channel: Channel<Q>): string[] {
+  const sample = { ...SAMPLE, id: 1, version: 1, updatedAt: 0, ownerId: 1 } as unknown as Q
+  return Object.keys(quotaView(channel, sample, 0))
+}
+
+/** The columns in which a channel's rows are handed out: as an import takes them, and what became of them. */
+export function rowColumns<Q extends QuotaRow>(channel: Channel<Q>): string[] {
+  const people = channel.people.map(({ field }) => field)
+  const settings = Object.keys(settingsView({ ...SAMPLE, id: 1 }))
+  return ['id', ...people, 'quota_type', ...settings, 'version', ...RESULT_COLUMNS]
+}
+
+/**
+ * Checks the header of a file.
+ * @throws ServiceError validation_failed, which names every column that is wrong
+ */
+export function checkColumns<Q extends QuotaRow>(kind: ChangeSetChannel<Q>, columns: readonly string[]): void {
+  const known = new Set([
+    ...recordColumns(kind.channel),
+    ...rowColumns(kind.channel),
+    ...fieldsOf(kind.create),
+    ...fieldsOf(kind.update),
+    'deleted_at',
+  ])
+  const errors: FieldError[] = []
+  for (const [place, column] of columns.entries()) {
+    const field = column === '' ? `column ${place + 1}` : column.slice(0, 64)
+    if (!known.has(column)) {
+      errors.push({ field, message: `is no column of an import: did you mean ${nearest(column, [...known])}?` })
+    } else if (columns.indexOf(column) !== place) errors.push({ field, message: 'is there twice' })
+  }
+  if (errors.length > 0) throw validationFailed(errors.slice(0, 50))
+}
+
+function nearest(name: string, known: readonly string[]): string {
+  const bare = name.slice(0, 64).toLowerCase()
+  const far = known.map((one) => [distance(bare, one), one] as const)
+  return far.sort(([a], [b]) => a - b)[0]?.[1] ?? ''
+}
+
+function isIn(names: readonly string[], name: string): boolean {
+  return names.includes(name)
+}

@@ -1,0 +1,175 @@
+import { isUtf8 } from 'node:buffer'
+import { Readable, Transform } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { type Options, parse } from 'csv-parse'
+
+/** A record may have so many bytes. */
+const MAX_RECORD_BYTES = 10_000
+
+const [LF, CR] = [0x0a, 0x0d]
+
+/** A file is no CSV. */
+export class CsvMalformed extends Error {
+  /** @param line where the record begins that is at fault */
+  constructor(
+    readonly line: number,
+    readonly why: string,
+  ) {
+    super(`line ${line}: ${why}`)
+  }
+}
+
+/** A record of a file. */
+export interface CsvRecord {
+  /** The line on which it begins, from 1. */
+  readonly line: number
+  readonly cells: readonly string[]
+}
+
+const TOO_LONG = `the record has more than ${MAX_RECORD_BYTES} bytes`
+
+const WHY: Readonly<Record<string, string>> = {
+  CSV_QUOTE_NOT_CLOSED: 'a quote is left open',
+  INVALID_OPENING_QUOTE: 'a quote inside a cell that does not begin with one',
+  CSV_INVALID_CLOSING_QUOTE: 'text after the closing quote of a cell',
+  CSV_MAX_RECORD_SIZE: TOO_LONG,
+}
+
+/**
+ * Reads CSV (RFC 4180, UTF-8) record by record; the header is the first. Holds no more than a few records at a time,
+ * and takes chunks no faster than its records are taken.
+ * @throws CsvMalformed where the file is none; the records before have been handed over
+ */
+export async function* readCsv(chunks: AsyncIterable<Buffer>): AsyncGenerator<CsvRecord> {
+  const lines = new Lines()
+  const options: Options<CsvRecord> = {
+    bom: true,
+    // What the parser keeps of one that has no end.
+    max_record_size: MAX_RECORD_BYTES,
+    // Called as soon as a record is read, so that a mistake behind it is found behind its lines.
+    on_record: (cells: unknown, { bytes }): CsvRecord => ({ line: lines.passed(bytes), cells: cells as string[] }),
+    record_delimiter: ['\r\n', '\n'],
+    relax_column_count: true,
+    skip_empty_lines: true,
+  }
+  const parser = parse(options as unknown as Options)
+  const checked = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      try {
+        lines.add(chunk)
+        done(null, chunk)
+      } catch (error) {
+        done(error as Error)
+      }
+    },
+    flush(done) {
+      done(lines.end())
+    },
+  })
+  const fed = pipeline(Readable.from(chunks), checked, parser)
+  // Told by the parser's own iterator.
+  fed.catch(() => undefined)
+  try {
+    for await (const record of parser as AsyncIterable<CsvRecord>) yield record
+  } catch (error) {
+    const why = WHY[(error as { code?: string }).code ?? '']
+    throw why === undefined ? error : new CsvMalformed(lines.next(), why)
+  }
+}
+
+/**
+ * Knows on which line a record begins, and that all of it is UTF-8. The parser counts lines its own way, so they are
+ * counted by where they end.
+ */
+class Lines {
+  /** Ends of lines that no record has passed yet: their place in bytes, and whether nothing but the end is there. */
+  private readonly ends: { readonly at: number; readonly blank: boolean }[] = []
+  private passedLines = 0
+  /** Where the last record ended, in bytes. */
+  private passedBytes = 0
+  private bytes = 0
+  private lines = 0
+  private lineBegan = 0
+  private lastByte: number | undefined
+  private tail: Buffer = Buffer.alloc(0)
+
+  /** @throws CsvMalformed where a line is no UTF-8 */
+  add(chunk: Buffer): void {
+    this.check(chunk)
+    for (let at = chunk.indexOf(LF); at !== -1; at = chunk.indexOf(LF, at + 1)) {
+      const place = this.bytes + at
+      const before = at === 0 ? this.lastByte : chunk[at - 1]
+      const length = place - this.lineBegan
+      this.ends.push({ at: place, blank: length === 0 || (length === 1 && before === CR) })
+      this.lineBegan = place + 1
+    }
+    this.bytes += chunk.length
+    this.lastByte = chunk.at(-1)
+  }
+
+  /** @returns what is wrong where the file ends within a character */
+  end(): CsvMalformed | null {
+    return this.tail.length === 0 ? null : new CsvMalformed(this.lines + 1, NOT_UTF8)
+  }
+
+  /**
+   * A record was read.
+   * @param bytes where it ends, its delimiter included
+   * @returns the line on which it begins
+   * @throws CsvMalformed where it is too long
+   */
+  passed(bytes: number): number {
+    const line = this.next()
+    let began = this.passedBytes
+    while (this.ends[0] !== undefined && this.ends[0].at < bytes) {
+      const { at, blank } = this.ends[0]
+      if (blank && this.passedLines + 1 < line) began = at + 1
+      this.passedLines += 1
+      this.ends.shift()
+    }
+    this.passedBytes = bytes
+    // The longest delimiter has two bytes.
+    if (bytes - began > MAX_RECORD_BYTES + 2) throw new CsvMalformed(line, TOO_LONG)
+    return line
+  }
+
+  /** The line on which the record begins that comes next. */
+  next(): number {
+    const first = this.ends.findIndex((end) => !end.blank)
+    return this.passedLines + 1 + (first === -1 ? this.ends.length : first)
+  }
+
+  private check(chunk: Buffer): void {
+    const text = this.tail.length === 0 ? chunk : Buffer.concat([this.tail, chunk])
+    const whole = text.length - unfinished(text)
+    const lines = text.subarray(0, whole)
+    if (!isUtf8(lines)) throw new CsvMalformed(this.lines + 1 + badLine(lines), NOT_UTF8)
+    for (let at = lines.indexOf(LF); at !== -1; at = lines.indexOf(LF, at + 1)) this.lines += 1
+    this.tail = Buffer.from(text.subarray(whole))
+  }
+}
+
+const NOT_UTF8 = 'bytes that are no UTF-8'
+
+/** How many bytes at the end may be the beginning of a character. */
+function unfinished(text: Buffer): number {
+  for (let back = 1; back <= 3 && back <= text.length; back += 1) {
+    const byte = text[text.length - back] ?? 0
+    if (byte < 0x80) return 0
+    // The first byte says how many follow.
+    if (byte >= 0xc0) return (byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2) > back ? back : 0
+  }
+  return 0
+}
+
+/** Which of the lines holds bytes that are no UTF-8, from 0. */
+function badLine(lines: Buffer): number {
+  let line = 0
+  let began = 0
+  for (let at = lines.indexOf(LF); at !== -1; at = lines.indexOf(LF, at + 1)) {
+    if (!isUtf8(lines.subarray(began, at))) return line
+    line += 1
+    began = at + 1
+  }
+  return line
+}

@@ -1,0 +1,74 @@
+import { stringify } from 'csv-stringify/sync'
+import type { Channel } from '../ledger/channel.js'
+import type { Command } from '../ledger/command.js'
+import type { QuotaRow } from '../ledger/quota.entity.js'
+import type { QuotaView } from '../ledger/view.js'
+import type { ChangeSetItemRow } from './change-set-item.entity.js'
+import type { ChangeSetRow } from './change-set.entity.js'
+import type { ManyChangeDto } from './change-set.dto.js'
+import type { RowProblem } from './change-set.view.js'
+import { askedCell, exportedCell } from './csv-cells.js'
+
+/** Records as lines of a file, the end of the last one included. */
+export function csvLines(records: readonly (readonly string[])[]): string {
+  return stringify(records as string[][], { record_delimiter: 'windows', quoted_match: /[\r\n]/ })
+}
+
+/** A quota as a record. */
+export function exportedRecord(columns: readonly string[], quota: QuotaView): string[] {
+  const members = quota as unknown as Record<string, unknown>
+  return columns.map((column) => exportedCell(members[column]))
+}
+
+/**
+ * A row of a change set as a record that an import takes: what it leads to where it is to be done or was, what was
+ * asked for where not.
+ */
+export function rowRecord<Q extends QuotaRow>(
+  channel: Channel<Q>,
+  columns: readonly string[],
+  set: ChangeSetRow,
+  item: ChangeSetItemRow,
+): string[] {
+  const problem = item.problem === null ? undefined : (JSON.parse(item.problem) as RowProblem)
+  const cells: Record<string, string> = {
+    ...cellsOf(channel, set, item),
+    outcome: item.outcome,
+    problem: problem === undefined ? '' : exportedCell(`${problem.code}: ${problem.detail}`),
+  }
+  return columns.map((column) => cells[column] ?? '')
+}
+
+const ASKED: readonly ChangeSetItemRow['outcome'][] = ['unchanged', 'invalid', 'conflict']
+
+function cellsOf<Q extends QuotaRow>(
+  channel: Channel<Q>,
+  set: ChangeSetRow,
+  item: ChangeSetItemRow,
+): Record<string, string> {
+  const id = item.quotaId === null ? {} : { id: String(item.quotaId) }
+  if (item.action === 'delete' || item.action === 'reset') return id
+  const command = item.command === null ? undefined : (JSON.parse(item.command) as Command)
+  if (ASKED.includes(item.outcome)) return { ...id, ...askedFor(set, item, command) }
+  const after = JSON.parse(item.after ?? '{}') as Record<string, unknown>
+  const people: Record<string, unknown> = {}
+  if (command?.kind === 'create') {
+    for (const { field, property } of channel.people) people[field] = command.people[property]
+    people['quota_type'] = command.settings.quotaType
+  }
+  const cells = Object.entries({ ...people, ...after }).map(([name, value]) => [name, askedCell(value)])
+  return { ...id, ...(Object.fromEntries(cells) as Record<string, string>) }
+}
+
+/** What a row asked for: the cells of its record as they were given, or the settings of the change. */
+function askedFor(set: ChangeSetRow, item: ChangeSetItemRow, command: Command | undefined): Record<string, string> {
+  if (item.given !== null) {
+    const names = JSON.parse(set.columns ?? '[]') as string[]
+    const cells = JSON.parse(item.given) as string[]
+    return Object.fromEntries(names.map((name, place) => [name, cells[place] ?? '']))
+  }
+  const { update = {} } = JSON.parse(set.change ?? '{}') as Pick<ManyChangeDto, 'update'>
+  const total = command?.kind === 'update' ? command.patch.total : undefined
+  const asked = Object.entries({ ...update, total }).filter(([, value]) => value !== undefined)
+  return Object.fromEntries(asked.map(([name, value]) => [name, askedCell(value)]))
+}

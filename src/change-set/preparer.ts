@@ -1,0 +1,242 @@
+import { type ServiceError, validationFailed } from '../error/service-error.js'
+import { wantedPeople } from '../channel-api/people.js'
+import { filterOf, type QuotaListFields } from '../channel-api/quota.dto.js'
+import type { Clock } from '../clock/clock.js'
+import { quotaNotFound } from '../ledger/judge.js'
+import type { UnitOfWork } from '../database/unit-of-work.js'
+import type { Ledger } from '../ledger/ledger.js'
+import type { QuotaFilter } from '../ledger/list-sources.js'
+import { Preview, type Previewed, type Proposal } from '../ledger/preview.js'
+import type { QuotaReader } from '../ledger/quota-reader.js'
+import type { QuotaRow } from '../ledger/quota.entity.js'
+import { storedJson } from '../ledger/stored-json.js'
+import { type Ask, commandOf, RecordReader } from './ask.js'
+import { askOf } from './change-set.dto.js'
+import type { ChangeSetChannel } from './change-set-channel.js'
+import type { ChangeSetDesk } from './change-set-desk.js'
+import type { ChangeSetItemRow } from './change-set-item.entity.js'
+import { type ChangeSetStore, ITEMS_AT_ONCE } from './change-set-store.js'
+import { type Counts, OUTCOMES, type Outcome } from './change-set.entity.js'
+import { rowProblem, type RowProblem } from './change-set.view.js'
+
+/** A change set has at most so many rows. */
+export const MAX_ROWS = 100_000
+
+/** Quotas that one read of a walk takes. */
+const STEP = 1_000
+
+/** What a change set is worked on with. */
+export interface Tools<Q extends QuotaRow> {
+  readonly kind: ChangeSetChannel<Q>
+  readonly ledger: Ledger<Q>
+  readonly reader: QuotaReader<Q>
+  readonly store: ChangeSetStore
+  readonly work: UnitOfWork
+  readonly clock: Clock
+  /** Between two steps: rests where others use the engine. @throws Stopped */
+  readonly rest: (tookMs: number) => Promise<void>
+}
+
+/** What of a row's refusal becomes of the row. */
+export function outcomeOf({ code }: ServiceError): Extract<Outcome, 'conflict' | 'invalid'> {
+  return code === 'version_mismatch' || code === 'quota_not_found' ? 'conflict' : 'invalid'
+}
+
+/** Of each outcome none. */
+export function noCounts(): Counts {
+  return Object.fromEntries(OUTCOMES.map((outcome) => [outcome, 0])) as Counts
+}
+
+/** The problem of a set that would have too many rows. */
+export const TOO_MANY_ROWS: RowProblem = {
+  code: 'too_many_rows',
+  detail: `A change set has at most ${MAX_ROWS} rows.`,
+}
+
+/**
+ * Pins the rows of a change set and decides each of them, without doing anything. Begins anew where it was broken off.
+ */
+export class Preparer<Q extends QuotaRow> {
+  constructor(
+    private readonly tools: Tools<Q>,
+    private readonly desk: ChangeSetDesk,
+  ) {}
+
+  async run(): Promise<void> {
+    const { set } = this.desk
+    const tooMany = set.source === 'filter' ? !(await this.pin()) : false
+    const problem = tooMany ? storedJson(TOO_MANY_ROWS) : set.problem
+    if (problem !== null) {
+      await this.desk.become('failed', { ...noCounts(), problem, work: 'clear' })
+      return
+    }
+    const counts = noCounts()
+    if (set.source === 'import') await this.resolve(counts)
+    await this.decide(counts)
+    await this.desk.become('ready', counts)
+  }
+
+  /** Writes the quotas that the filter finds down as rows. @returns are they not too many? */
+  private async pin(): Promise<boolean> {
+    const { set } = this.desk
+    await this.desk.clear()
+    const found = await this.walk()
+    if (found.length > MAX_ROWS) return false
+    found.reverse()
+    const action = askOf(set).kind
+    for (let start = 0; start < found.length; start += ITEMS_AT_ONCE) {
+      const began = performance.now()
+      const items = found
+        .slice(start, start + ITEMS_AT_ONCE)
+        .map(([quotaId, ownerId], place) =>
+          newItem({ setId: set.id, row: start + place + 1, quotaId, ownerId, action, line: null, given: null }),
+        )
+      await this.desk.added(items)
+      await this.tools.rest(performance.now() - began)
+    }
+    return true
+  }
+
+  /** Every quota that the filter finds with its owner, newest first; one more than there may be at most. */
+  private async walk(): Promise<[quotaId: number, ownerId: number][]> {
+    const { kind, reader } = this.tools
+    const filter = filterOfSet(kind, JSON.parse(this.desk.set.filter ?? '{}') as FilterSent)
+    const found: [number, number][] = []
+    for (;;) {
+      const began = performance.now()
+      const quotas = await reader.step(`(${kind.channel.name} change sets)`, filter, found.at(-1)?.[0], STEP)
+      for (const { id, ownerId } of quotas) found.push([id, ownerId])
+      if (quotas.length < STEP || found.length > MAX_ROWS) return found
+      await this.desk.keep()
+      await this.tools.rest(performance.now() - began)
+    }
+  }
+
+  /** Reads the records of a file: what each asks for, and of whose quota. Those at fault are decided by that. */
+  private async resolve(counts: Counts): Promise<void> {
+    const { store, work, ledger } = this.tools
+    const records = new RecordReader(this.tools.kind, JSON.parse(this.desk.set.columns ?? '[]') as string[])
+    const seen = new Set<number>()
+    for (let after = 0; ;) {
+      const began = performance.now()
+      const items = await work.read((transaction) =>
+        store.items(transaction, this.desk.set.id, { after, limit: ITEMS_AT_ONCE }),
+      )
+      if (items.length === 0) return
+      after = items.at(-1)?.row ?? after
+      const ids: number[] = []
+      for (const item of items) {
+        const { action, quotaId, ask, refusal } = records.read(JSON.parse(item.given ?? '[]') as string[])
+        const { setId, row, line, given } = item
+        Object.assign(item, newItem({ setId, row, line, given, action, quotaId, ownerId: null }))
+        let problem = refusal
+        if (quotaId !== null && seen.has(quotaId))
+          problem = validationFailed([{ field: 'id', message: 'stands above already' }])
+        if (quotaId !== null) seen.add(quotaId)
+        if (problem !== undefined) refuse(item, problem, counts)
+        else if (ask?.kind === 'create') item.ownerId = ask.people['ownerId'] ?? null
+        else if (quotaId !== null) ids.push(quotaId)
+        item.command = ask === undefined ? null : storedJson(ask)
+      }
+      const owners = await work.read((transaction) => ledger.store.ownersOfQuotas(transaction, ids))
+      for (const item of items) {
+        if (item.outcome !== 'pending' || item.quotaId === null) continue
+        item.ownerId = owners.get(item.quotaId) ?? null
+        if (item.ownerId === null) refuse(item, quotaNotFound(item.quotaId), counts)
+      }
+      await this.desk.wrote(items, counts)
+      await this.tools.rest(performance.now() - began)
+    }
+  }
+
+  /** Decides the rows owner by owner: what earlier ones of an owner do counts for its later ones alone. */
+  private async decide(counts: Counts): Promise<void> {
+    const { store, work, kind, ledger, clock } = this.tools
+    const preview = new Preview(kind.channel, ledger.store, work, clock)
+    const common = this.desk.set.source === 'filter' ? askOf(this.desk.set) : undefined
+    let after: { ownerId: number; row: number } | undefined
+    for (;;) {
+      const began = performance.now()
+      const page = await work.read((transaction) =>
+        store.itemsByOwner(transaction, this.desk.set.id, after, ITEMS_AT_ONCE),
+      )
+      const items = wholeOwners(page)
+      const last = items.at(-1)
+      if (last?.ownerId == null) return
+      after = { ownerId: last.ownerId, row: last.row }
+      const undecided = items.filter(({ outcome }) => outcome === 'pending')
+      const proposals = undecided.map((item): Proposal<Q> => {
+        const ask = common ?? (JSON.parse(item.command ?? '') as Ask)
+        return {
+          ownerId: item.ownerId ?? 0,
+          quotaId: item.quotaId ?? undefined,
+          command: (quota) => commandOf(ask, item.quotaId, quota),
+        }
+      })
+      const decided = await preview.decide(proposals)
+      for (const [place, item] of undecided.entries()) {
+        const previewed = decided[place]
+        if (previewed !== undefined) settle(item, previewed, counts)
+      }
+      await this.desk.wrote(undecided, counts)
+      await this.tools.rest(performance.now() - began)
+    }
+  }
+}
+
+/** A filter as it is sent, checked already. */
+export type FilterSent = Readonly<Record<string, unknown>>
+
+/** The same as the list's. */
+export function filterOfSet<Q extends QuotaRow>({ channel }: ChangeSetChannel<Q>, filter: FilterSent): QuotaFilter<Q> {
+  const { deleted: _live, ...wanted } = filterOf<Q>(filter as unknown as QuotaListFields, wantedPeople(channel, filter))
+  return wanted
+}
+
+/** Rows up to the last owner of whom there may be more than these; all where they are of one. */
+function wholeOwners(page: readonly ChangeSetItemRow[]): readonly ChangeSetItemRow[] {
+  if (page.length < ITEMS_AT_ONCE) return page
+  const last = page.at(-1)?.ownerId
+  const whole = page.filter(({ ownerId }) => ownerId !== last)
+  return whole.length === 0 ? page : whole
+}
+
+function refuse(item: ChangeSetItemRow, refusal: ServiceError, counts: Counts): void {
+  item.outcome = outcomeOf(refusal)
+  item.problem = storedJson(rowProblem(refusal))
+  counts[item.outcome] += 1
+}
+
+function settle(item: ChangeSetItemRow, previewed: Previewed, counts: Counts): void {
+  const { version, anchorAt, command, change, refusal } = previewed
+  item.version = version ?? null
+  item.anchorAt = anchorAt
+  item.command = command === undefined ? item.command : storedJson(command)
+  if (refusal !== undefined) {
+    refuse(item, refusal, counts)
+    return
+  }
+  item.outcome = change === undefined ? 'unchanged' : 'planned'
+  item.before = change?.before ?? null
+  item.after = change?.after ?? null
+  counts[item.outcome] += 1
+}
+
+/** A row of which nothing is decided. */
+export function newItem(
+  known: Pick<ChangeSetItemRow, 'setId' | 'row' | 'line' | 'quotaId' | 'ownerId' | 'action' | 'given'>,
+): ChangeSetItemRow {
+  const { setId, row, line, quotaId, ownerId, action, given } = known
+  return {
+    ...{ setId, row, line, quotaId, ownerId, action, given },
+    outcome: 'pending',
+    version: null,
+    anchorAt: null,
+    appliedVersion: null,
+    revertedVersion: null,
+    command: null,
+    before: null,
+    after: null,
+    problem: null,
+  }
+}

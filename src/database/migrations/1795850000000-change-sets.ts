@@ -1,0 +1,127 @@
+import { type MigrationInterface, type QueryRunner, Table, TableColumn, TableIndex } from 'typeorm'
+import { indexOver } from './index-over.js'
+
+const PREFIXES = ['mail', 'sms'] as const
+
+/**
+ * Change sets with their rows, and which of them a change was part of. Instances of the version before name their columns, and leave the new one null.
+ *
+ * MySQL commits at every DDL statement, so a process that is killed in the middle leaves a part behind: each step asks first whether it has been taken.
+ */
+export class ChangeSets1795850000000 implements MigrationInterface {
+  async up(runner: QueryRunner): Promise<void> {
+    for (const prefix of PREFIXES) {
+      await runner.createTable(changeSets(prefix, isSqlite(runner)), true, false, true)
+      await runner.createTable(items(prefix), true, false, true)
+      const change = `${prefix}_change`
+      if (!(await runner.hasColumn(change, 'change_set_id'))) {
+        await runner.query(`ALTER TABLE \`${change}\` ADD COLUMN \`change_set_id\` bigint NULL`)
+      }
+      if ((await indexOver(runner, change, BY_SET)) === undefined) {
+        await runner.createIndex(change, new TableIndex({ columnNames: BY_SET }))
+      }
+    }
+  }
+
+  async down(runner: QueryRunner): Promise<void> {
+    for (const prefix of PREFIXES) {
+      const change = `${prefix}_change`
+      const index = await indexOver(runner, change, BY_SET)
+      if (index !== undefined) await runner.dropIndex(change, index)
+      await runner.query(`ALTER TABLE \`${change}\` DROP COLUMN \`change_set_id\``)
+      await runner.dropTable(`${prefix}_change_set_item`)
+      await runner.dropTable(`${prefix}_change_set`)
+    }
+  }
+}
+
+const BY_SET = ['change_set_id', 'quota_id']
+
+const integer = (name: string): object => ({ name, type: 'bigint' })
+const text = (name: string): object => ({ name, type: 'text', isNullable: true })
+const ascii = (name: string, length: number): object => ({ name, type: 'varchar', length: String(length) })
+const instant = (name: string): object => ({ name, type: 'datetime', precision: 3 })
+const nullable = (column: object): object => ({ ...column, isNullable: true })
+
+function tableOf(
+  name: string,
+  columns: readonly object[],
+  indices: readonly string[][],
+  unique: readonly string[] = [],
+): Table {
+  return new Table({
+    name,
+    columns: columns.map((column) => new TableColumn(column as { name: string; type: string })),
+    indices: [
+      ...indices.map((columnNames) => ({ columnNames })),
+      ...unique.map((column) => ({ columnNames: [column], isUnique: true })),
+    ],
+  })
+}
+
+function isSqlite(runner: QueryRunner): boolean {
+  return runner.dataSource.options.type === 'better-sqlite3'
+}
+
+function changeSets(prefix: string, sqlite: boolean): Table {
+  const id = { name: 'id', type: sqlite ? 'integer' : 'bigint', isPrimary: true, isGenerated: true, generationStrategy: 'increment' }
+  return tableOf(
+    `${prefix}_change_set`,
+    [
+      id,
+      ascii('state', 9),
+      integer('hidden'),
+      nullable(ascii('work', 7)),
+      nullable(ascii('holder', 36)),
+      nullable(instant('held_until')),
+      ascii('source', 6),
+      text('filter'),
+      text('change'),
+      text('columns'),
+      ascii('actor', 64),
+      nullable(ascii('acting_name', 64)),
+      nullable(ascii('acting_id', 64)),
+      nullable(ascii('acting_request_id', 128)),
+      integer('version'),
+      instant('created_at'),
+      nullable(instant('applied_at')),
+      nullable(instant('reverted_at')),
+      text('problem'),
+      nullable(ascii('once', 32)),
+      nullable(ascii('request', 64)),
+      text('answer'),
+      ...['planned', 'unchanged', 'invalid', 'applied', 'conflict', 'reverted', 'kept'].map(integer),
+    ],
+    [
+      ['hidden', 'id'],
+      ['state', 'id'],
+      ['work', 'id'],
+    ],
+    ['once'],
+  )
+}
+
+function items(prefix: string): Table {
+  return tableOf(
+    `${prefix}_change_set_item`,
+    [
+      { ...integer('set_id'), isPrimary: true },
+      { ...integer('row_number'), isPrimary: true },
+      nullable(integer('line')),
+      nullable(integer('quota_id')),
+      nullable(integer('owner_id')),
+      ascii('action', 6),
+      ascii('outcome', 9),
+      nullable(integer('version')),
+      nullable(instant('anchor_at')),
+      nullable(integer('applied_version')),
+      nullable(integer('reverted_version')),
+      ...['given', 'command', 'before_json', 'after_json', 'problem'].map(text),
+    ],
+    [
+      ['set_id', 'outcome', 'row_number'],
+      ['set_id', 'owner_id', 'row_number'],
+      ['quota_id', 'version'],
+    ],
+  )
+}

@@ -1,0 +1,22 @@
+import { createParamDecorator, type ExecutionContext, SetMetadata } from '@nestjs/common'
+import { ApiBody, ApiConsumes } from '@nestjs/swagger'
+import type { Request } from 'express'
+import type { BodyStream, StreamedBody } from './body-stream.js'
+
+/** Metadata key of a handler that reads its body by itself. */
+export const STREAMED_BODY = 'quota:streamed-body'
+
+/** The handler reads its body by itself, piece by piece: one of this type, of so many bytes at most. */
+export function StreamsBody(body: StreamedBody): MethodDecorator {
+  return (target, method, descriptor) => {
+    SetMetadata(STREAMED_BODY, body)(target, method, descriptor)
+    ApiConsumes(body.mediaType)(target, method, descriptor)
+    ApiBody({ schema: { type: 'string' }, required: true })(target, method, descriptor)
+  }
+}
+
+/** Hands a handler the body that it `StreamsBody`. */
+export const StreamedBodyParam = createParamDecorator(
+  (_data: unknown, context: ExecutionContext): BodyStream =>
+    context.switchToHttp().getRequest<Request>().body as BodyStream,
+)

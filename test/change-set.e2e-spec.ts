@@ -1,0 +1,34 @@
+import { afterAll, afterEach, beforeAll, describe } from '@jest/globals'
+import { TestApp } from './support/app.js'
+import { MAIL_API, SMS_API } from './support/channel-api.js'
+import { filterContract } from './support/change-set/filter.contract.js'
+import { importContract } from './support/change-set/import.contract.js'
+import { changeSetSuite } from './support/change-set/suite.js'
+import { START, stopSweepers } from './support/quota-api.js'
+import { onEveryStore, type Store } from './support/store.js'
+
+onEveryStore('change sets', (kind) => {
+  let store: Store
+  let app: TestApp
+
+  beforeAll(async () => {
+    store = await kind.open()
+    app = await TestApp.start(store)
+    await stopSweepers(app)
+  })
+
+  afterEach(() => {
+    app.clock.set(START)
+  })
+
+  afterAll(async () => {
+    await app.stop()
+    await store.drop()
+  })
+
+  describe.each([MAIL_API, SMS_API])('of $name', (api) => {
+    const suite = changeSetSuite(api, () => app)
+    filterContract(suite)
+    importContract(suite)
+  })
+})

@@ -1,0 +1,288 @@
+import { describe, expect, it } from '@jest/globals'
+import { gzipSync } from 'node:zlib'
+import { type Body, bodyOf, brokenFields, fresh, refusal } from '../quota-api.js'
+import type { ChangeSetSuite } from './suite.js'
+
+const LABELS = [
+  'plain',
+  'with "quotes", and a comma',
+  "'quoted",
+  '=1+1',
+  '+1',
+  '-1',
+  '@name',
+  "'=1",
+  "''",
+  "'",
+  'null',
+  "'null",
+  'nullify',
+  '  blanks at both ends ',
+  'مرحبا بالعالم',
+  '\u202Ertl\u202C',
+  '\u2028 line separator',
+  '😀 astral',
+]
+
+/** Change sets made of a file, and the files that go out, for one channel. */
+export function importContract(suite: ChangeSetSuite): void {
+  const { api, made, total, cycle, read, updated, remove, ofOwner, app, at } = suite
+  const { imported, upload, applied, reverted, rows, outcomes, exported, rowsCsv, ready } = suite
+  const rowLines = async (id: number, query = ''): Promise<string[][]> =>
+    (await rowsCsv(id, query))
+      .trimEnd()
+      .split('\r\n')
+      .map((line) => line.split(','))
+  const cellsOf = async (id: number, query = ''): Promise<Record<string, string>[]> => {
+    const [header = [], ...lines] = await rowLines(id, query)
+    return lines.map((cells) =>
+      Object.fromEntries(header.map((name, place) => [name, cells[place] ?? '']).filter(([, cell]) => cell !== '')),
+    )
+  }
+
+  describe('made of a file', () => {
+    it('make and change quotas, in the order of the file', async () => {
+      const [owner, other] = [fresh(), fresh()]
+      const { id } = await made(total(owner))
+      const set = await imported(
+        `id,${api.owner},quota_type,total,expire_at,label`,
+        `,${other},1,50,2027-01-01T00:00:00Z,new`,
+        '',
+        `${id},,,75,,`,
+        `${Number(id) + 100_000},,,1,,`,
+      )
+      expect(set).toMatchObject({
+        source: 'import',
+        filter: null,
+        change: null,
+        state: 'ready',
+        counts: { rows: 3, planned: 2, conflict: 1 },
+      })
+      const [first, second, third] = await rows(set.id)
+      expect(first).toMatchObject({ row: 1, line: 2, quota_id: null, [api.owner]: other, action: 'create' })
+      expect(first).toMatchObject({ before: {}, after: { total: 50, label: 'new', status: 'active', cap: null } })
+      expect(second).toMatchObject({ row: 2, line: 4, quota_id: id, action: 'update' })
+      expect(second).toMatchObject({ before: { total: 100 }, after: { total: 75 } })
+      expect(third).toMatchObject({ line: 5, outcome: 'conflict', problem: { code: 'quota_not_found' } })
+      const done = await applied(set)
+      expect(done.counts).toMatchObject({ applied: 2, conflict: 1 })
+      const [created] = await rows(set.id)
+      expect(await read(created.quota_id)).toMatchObject({ total: 50, label: 'new', [api.owner]: other })
+      expect((await read(id)).total).toBe(75)
+      expect((await reverted(done)).counts).toMatchObject({ reverted: 2 })
+      expect((await app().get(suite.path(created.quota_id))).status).toBe(404)
+    })
+
+    it('change nothing with what was exported', async () => {
+      const owner = fresh()
+      for (const label of LABELS) await made(total(owner, { label, total: 7 }))
+      await made(cycle(owner, { cycle_time_zone: 'Europe/Berlin', thresholds: [80, 50] }))
+      await made(total(owner, { cap: 'observe' }))
+      await made({ [api.owner]: owner, quota_type: 3, cap: 'enforce', total: 5, window_seconds: 3600 })
+      const over = await made(total(owner))
+      await updated(over.id, { expire_at: '2026-11-01T00:00:00Z' })
+      const off = await made(total(owner))
+      await updated(off.id, { status: 'disabled', total: 0 })
+      const text = await exported(ofOwner(owner))
+      expect(text).toContain(',50 80,')
+      expect(text).toContain(",'=1+1,")
+      expect(text).toContain(",'null,")
+      expect(text).toContain(",''null,".replace("''", "''"))
+      const set = await ready(await upload(text))
+      expect(set.counts).toMatchObject({ rows: LABELS.length + 5, unchanged: LABELS.length + 5 })
+      const bom = await ready(await upload(`\uFEFF${text.replaceAll('\r\n', '\n')}`))
+      expect(bom.counts).toMatchObject({ unchanged: LABELS.length + 5 })
+      // The same as new ones, without what tells who they are.
+      const [header = '', ...lines] = text.trimEnd().split('\r\n')
+      const renamed = [header.replace(/^id/, 'outcome'), ...lines.filter((line) => !/expired|disabled/.test(line))]
+      const copies = await applied(await imported(...renamed))
+      expect(copies.counts.applied).toBe(LABELS.length + 3)
+    })
+
+    it('are exported as their list shows them', async () => {
+      const owner = fresh()
+      const { id } = await made(total(owner, { label: 'a,b' }))
+      const { id: gone } = await made(total(owner))
+      await remove(gone)
+      const shown = await read(id)
+      const [header = '', line, end] = (await exported(ofOwner(owner))).split('\r\n')
+      expect(header.split(',')).toEqual(Object.keys(shown))
+      expect(line).toMatch(new RegExp(`^${id},`))
+      expect(line).toContain('"a,b"')
+      expect(end).toBe('')
+      const [deletedHeader = '', deleted = ''] = (await exported(`${ofOwner(owner)}&deleted=true`)).split('\r\n')
+      expect(deletedHeader.split(',').at(-1)).toBe('deleted_at')
+      expect(deleted).toMatch(new RegExp(`^${gone},.*Z$`))
+      expect(await exported(`${ofOwner(owner)}&label=nothing`)).toBe(`${header}\r\n`)
+      expect(brokenFields(await app().get(`${api.quotas}/export.csv?page=1`))).toHaveProperty('page')
+      const head = await app().send('head', `${api.quotas}/export.csv`)
+      expect([head.status, head.headers['content-type']]).toEqual([200, 'text/csv; charset=utf-8'])
+    })
+
+    it('tell what is wrong with each record', async () => {
+      const [owner, other] = [fresh(), fresh()]
+      const { id } = await made(total(owner))
+      const { id: second } = await made(total(owner))
+      const set = await imported(
+        `id,version,${api.owner},quota_type,total,status,expire_at`,
+        `${id},1,${owner},1,7,,`,
+        `${id},,,,8,,`,
+        `${second},2,,,8,,`,
+        `${Number(second) + 90_000},,${other},,,,`,
+        `x,,,,8,,`,
+        `,,${other},1,5,disabled,2027-01-01T00:00:00Z`,
+        `,,${other},1,5,active,2027-01-01T00:00:00Z`,
+        `,,,1,5,,2027-01-01T00:00:00Z`,
+        `,,${other},1,-5,,`,
+        `,,${other},1,5,,2026-01-01T00:00:00Z`,
+        `1,2,3`,
+      )
+      expect(await outcomes(set.id)).toEqual([
+        [1, 'planned', undefined],
+        [2, 'invalid', 'validation_failed'],
+        [3, 'conflict', 'version_mismatch'],
+        [4, 'conflict', 'quota_not_found'],
+        [5, 'invalid', 'validation_failed'],
+        [6, 'invalid', 'validation_failed'],
+        [7, 'planned', undefined],
+        [8, 'invalid', 'validation_failed'],
+        [9, 'invalid', 'validation_failed'],
+        [10, 'invalid', 'validation_failed'],
+        [11, 'invalid', 'validation_failed'],
+      ])
+      const fields = (await rows(set.id)).map(({ problem }: Body) => problem?.errors?.map(({ field }: Body) => field))
+      expect(fields.slice(4)).toEqual([
+        ['id'],
+        ['status'],
+        undefined,
+        [api.owner],
+        expect.arrayContaining(['total', 'expire_at']),
+        ['expire_at'],
+        ['record'],
+      ])
+    })
+
+    it('hold a row to whose its quota is, and of which type', async () => {
+      const [owner, other] = [fresh(), fresh()]
+      const ids = []
+      for (let n = 0; n < 4; n += 1) ids.push((await made(total(owner))).id)
+      const set = await imported(
+        `id,${api.owner},quota_type,version,total`,
+        `${ids[0]},${other},,,5`,
+        `${ids[1]},,2,,5`,
+        `${ids[2]},,,x,5`,
+        `${ids[3]},${owner},1,1,5`,
+      )
+      expect(await outcomes(set.id)).toEqual([
+        [1, 'invalid', 'validation_failed'],
+        [2, 'invalid', 'validation_failed'],
+        [3, 'invalid', 'validation_failed'],
+        [4, 'planned', undefined],
+      ])
+    })
+
+    it('count earlier rows towards the limits', async () => {
+      const owner = fresh()
+      const row = `${owner},1,5,2027-01-01T00:00:00Z`
+      const lines = [`${api.owner},quota_type,total,expire_at`, ...Array.from({ length: 205 }, () => row)]
+      const set = await imported(...lines)
+      expect(set.counts).toMatchObject({ planned: 200, invalid: 5 })
+      const [refused] = await rows(set.id, 'outcome=invalid')
+      expect(refused).toMatchObject({ row: 201, problem: { code: 'too_many_quotas' } })
+      const one = await made(total(owner))
+      const done = await applied(set)
+      expect(done.counts).toMatchObject({ applied: 199, invalid: 6 })
+      await remove(one.id)
+      expect((await reverted(done)).counts).toMatchObject({ reverted: 199 })
+    })
+
+    it('say nothing by an empty cell, and null by null', async () => {
+      const { id } = await made(cycle(fresh(), { label: 'named', expire_at: '2027-01-01T00:00:00Z' }))
+      const set = await imported('id,label,expire_at,total,thresholds', `${id},,null,,50 80`)
+      const [row] = await rows(set.id)
+      expect(row.after).toEqual({ expire_at: null, thresholds: [50, 80] })
+      await applied(set)
+      const none = await imported('id,label,thresholds', `${id},null,none`)
+      const [cleared] = await rows(none.id)
+      expect(cleared.after).toEqual({ label: null, thresholds: [] })
+    })
+
+    it.each<[string, string | Buffer, string]>([
+      ['a quote left open', 'id,label\n1,a\n\n2,"b\nc\n', 'line 4: '],
+      ['a quote inside a cell', 'id,label\r\n1,"a\r\nb"\r\n\r\n1,a"b\r\n', 'line 5: '],
+      ['text after a quote', 'id,label\n1,"a"b\n', 'line 2: '],
+      ['bytes that are no UTF-8', Buffer.from('id,label\n1,a\n2,\xff\n', 'latin1'), 'line 3: '],
+      ['half a character', Buffer.from('id,label\n1,\xc3', 'latin1'), 'line 2: '],
+      ['a record over 10 kB', `id,label\n1,a\n2,${'x'.repeat(10_000)}\n`, 'line 3: '],
+    ])('fail as a whole for %s', async (_what, text, beginning) => {
+      const set = await ready(await upload(text))
+      expect(set).toMatchObject({ state: 'failed', version: 2, counts: { rows: 0 } })
+      expect(set.problem.code).toBe('csv_malformed')
+      expect(set.problem.detail.slice(0, beginning.length)).toBe(beginning)
+      expect(await rows(set.id)).toEqual([])
+      expect((await app().delete(at(set.id))).status).toBe(204)
+    })
+
+    it('know their columns', async () => {
+      expect(brokenFields(await upload('id,Total,lable,total,total\n'))).toEqual({
+        Total: expect.stringContaining('did you mean total?'),
+        lable: expect.stringContaining('did you mean label?'),
+        total: 'is there twice',
+      })
+      expect(brokenFields(await upload(''))).toEqual({ body: expect.any(String) })
+      const none = await ready(await upload('id,outcome,problem,used,remaining,created_at\n'))
+      expect(none).toMatchObject({ state: 'ready', counts: { rows: 0 } })
+      expect((await applied(none)).state).toBe('applied')
+    })
+
+    it('come as text/csv, compressed or not, of 50 MB at most', async () => {
+      const csv = { 'Content-Type': 'application/json' }
+      expect(refusal(await upload('id\n', { headers: csv }))).toEqual([415, 'unsupported_media_type'])
+      const odd = { 'Content-Encoding': 'odd' }
+      expect(refusal(await upload('id\n', { headers: odd }))).toEqual([415, 'unsupported_media_type'])
+      const gzip = { 'Content-Encoding': 'gzip' }
+      const set = await ready(await upload(gzipSync('id\n'), { headers: gzip }))
+      expect(set.state).toBe('ready')
+      const large = gzipSync(Buffer.concat([Buffer.from('id,label\n'), Buffer.alloc(50_000_000, 'x')]))
+      expect(refusal(await upload(large, { headers: gzip }))).toEqual([413, 'payload_too_large'])
+    })
+
+    it('are made once for a key', async () => {
+      const key = `file-${fresh()}`
+      const first = await upload('id\n1\n', { key })
+      await ready(first)
+      const again = await upload('id\n1\n', { key })
+      expect([again.status, again.text, again.headers['idempotency-replayed']]).toEqual([202, first.text, 'true'])
+      expect(refusal(await upload('id\n2\n', { key }))).toEqual([422, 'idempotency_key_reused'])
+    })
+
+    it('are handed out again as an import takes them', async () => {
+      const [owner, other] = [fresh(), fresh()]
+      const { id } = await made(total(owner, { label: '=1' }))
+      const { id: stale } = await made(total(owner))
+      const set = await imported(
+        `id,version,${api.owner},quota_type,total,expire_at,label`,
+        `${id},,,,7,,null`,
+        `${stale},9,,,7,,`,
+        `,,${other},1,5,2027-01-01T00:00:00Z,'=2`,
+        `,,${other},1,x,2027-01-01T00:00:00Z,`,
+        `${stale},,,,100,,`,
+      )
+      const cells = await cellsOf(set.id)
+      expect(cells[0]).toEqual({ id: String(id), total: '7', label: 'null', outcome: 'planned' })
+      expect(cells[1]).toMatchObject({ id: String(stale), version: '9', total: '7', outcome: 'conflict' })
+      expect(cells[1]?.['problem']).toContain('version_mismatch: ')
+      expect(cells[2]).toMatchObject({ [api.owner]: String(other), quota_type: '1', total: '5', label: "'=2" })
+      expect(cells[3]).toMatchObject({ [api.owner]: String(other), total: 'x', outcome: 'invalid' })
+      expect(cells[4]).toMatchObject({ id: String(stale), outcome: 'invalid' })
+      const again = await ready(await upload(await rowsCsv(set.id, '?outcome=planned')))
+      expect(again.counts).toMatchObject({ rows: 2, planned: 2 })
+      const gone = await suite.madeSet({ [api.owner]: owner }, { delete: true })
+      expect(await cellsOf(gone.id)).toEqual([
+        { id: String(id), outcome: 'planned' },
+        { id: String(stale), outcome: 'planned' },
+      ])
+      expect(bodyOf(200, await app().get(at(set.id))).counts.planned).toBe(2)
+    })
+  })
+}
