@@ -855,6 +855,56 @@ export interface components {
             /** @description Why. */
             problem: components["schemas"]["ValidationFailedProblem"] | components["schemas"]["QuotaExceededProblem"] | components["schemas"]["NoActiveQuotaProblem"] | components["schemas"]["IdempotencyKeyReusedProblem"] | components["schemas"]["InternalErrorProblem"] | components["schemas"]["UnavailableProblem"];
         };
+        Cap: {
+            /**
+             * Format: int64
+             * @description The cap.
+             * @example 9
+             */
+            id: number;
+            /**
+             * @description Does it refuse what does not fit, or tell of it alone?
+             * @example enforce
+             * @enum {string}
+             */
+            cap: "enforce" | "observe";
+            /**
+             * @description 1: total units until its end. 2: total units per cycle. 3: total units in any window.
+             * @example 3
+             * @enum {integer}
+             */
+            quota_type: 1 | 2 | 3;
+            /**
+             * Format: int64
+             * @description Its allowance.
+             * @example 100
+             */
+            total: number;
+            /**
+             * Format: int64
+             * @description Units spent, as far as they count now; of an observe cap they may pass `total`.
+             * @example 97
+             */
+            used: number;
+            /**
+             * Format: int64
+             * @description Units held, as far as they count now.
+             * @example 0
+             */
+            reserved: number;
+            /**
+             * Format: int64
+             * @description What it lets pass.
+             * @example 3
+             */
+            remaining: number;
+            /**
+             * Format: date-time
+             * @description When it lets more pass: its next reset, or of a rolling cap the next boundary at which something returns, before its end; null where there is none.
+             * @example 2026-12-01T00:00:00.000Z
+             */
+            refills_at: string | null;
+        };
         ChangedSettings: {
             /**
              * Format: int64
@@ -936,7 +986,7 @@ export interface components {
         };
         Check: {
             /**
-             * @description Whether the owner's active quotas could pay it together at this moment.
+             * @description Whether the owner's active quotas could pay it together, and its caps let it pass, at this moment.
              * @example true
              */
             allowed: boolean;
@@ -948,16 +998,27 @@ export interface components {
             requested: number;
             /**
              * Format: int64
-             * @description What the owner has left.
+             * @description What one consume could take: `payable`, bounded by what remains of each enforce cap; 0 without an active payer.
              * @example 975
              */
             remaining: number;
             /**
+             * Format: int64
+             * @description What the quotas that pay could pay together.
+             * @example 975
+             */
+            payable: number;
+            /**
              * Format: date-time
-             * @description The earliest reset from which the amount could fit if nobody else took anything; null where allowed or where there is none.
+             * @description The earliest instant from which payers and caps would let it pass if nobody else took anything; null where allowed or where there is none.
              * @example null
              */
             refills_at: string | null;
+            /**
+             * @description The enforce caps that cannot take it, ids ascending; none where it is allowed.
+             * @example []
+             */
+            caps: components["schemas"]["Cap"][];
         };
         Commit: {
             /**
@@ -1498,8 +1559,23 @@ export interface components {
             /** @description Which quotas paid, as drawn, in draw-down order. */
             allocations: components["schemas"]["Allocation"][];
             /**
+             * @description The caps that counted it, with its whole amount, ids ascending; absent where there were none.
+             * @example [
+             *       9,
+             *       10
+             *     ]
+             */
+            caps?: number[];
+            /**
+             * @description The observe caps among them that would have refused it; in the first answer and its replays alone, absent where there were none.
+             * @example [
+             *       10
+             *     ]
+             */
+            would_refuse?: number[];
+            /**
              * Format: int64
-             * @description What the owner had left right after the operation's last act.
+             * @description What the owner could take in one consume right after the operation's last act.
              * @example 970
              */
             owner_remaining: number;
@@ -1697,8 +1773,23 @@ export interface components {
             /** @description Which quotas paid, as drawn, in draw-down order. */
             allocations: components["schemas"]["Allocation"][];
             /**
+             * @description The caps that counted it, with its whole amount, ids ascending; absent where there were none.
+             * @example [
+             *       9,
+             *       10
+             *     ]
+             */
+            caps?: number[];
+            /**
+             * @description The observe caps among them that would have refused it; in the first answer and its replays alone, absent where there were none.
+             * @example [
+             *       10
+             *     ]
+             */
+            would_refuse?: number[];
+            /**
              * Format: int64
-             * @description What the owner had left right after the operation's last act.
+             * @description What the owner could take in one consume right after the operation's last act.
              * @example 970
              */
             owner_remaining: number;
@@ -1721,6 +1812,49 @@ export interface components {
              */
             account_id: number;
         };
+        MailOwner: {
+            /**
+             * Format: int64
+             * @description The sum of the active quotas' totals.
+             * @example 1500
+             */
+            total: number;
+            /**
+             * Format: int64
+             * @description The sum of what they have spent.
+             * @example 20
+             */
+            used: number;
+            /**
+             * Format: int64
+             * @description The sum of what their open reservations hold.
+             * @example 5
+             */
+            reserved: number;
+            /**
+             * Format: int64
+             * @description The sum of the quotas' own remaining; after a lowered total it may exceed total - used - reserved.
+             * @example 1475
+             */
+            remaining: number;
+            /**
+             * @description How many quotas are active that pay.
+             * @example 2
+             */
+            quota_count: number;
+            /**
+             * Format: int64
+             * @description What one consume could take now: `remaining`, bounded by what remains of each enforce cap; 0 without an active payer.
+             * @example 1475
+             */
+            available: number;
+            /**
+             * Format: int64
+             * @description The account.
+             * @example 7
+             */
+            account_id: number;
+        };
         MailOwnersPage: {
             /**
              * Format: int64
@@ -1729,7 +1863,7 @@ export interface components {
              */
             next_after: number | null;
             /** @description Each with what its active quotas add up to. */
-            items: components["schemas"]["MailSummary"][];
+            items: components["schemas"]["MailOwner"][];
         };
         MailQuota: {
             /**
@@ -1931,10 +2065,21 @@ export interface components {
              */
             remaining: number;
             /**
-             * @description How many quotas are active.
+             * @description How many quotas are active that pay.
              * @example 2
              */
             quota_count: number;
+            /**
+             * Format: int64
+             * @description What one consume could take now: `remaining`, bounded by what remains of each enforce cap; 0 without an active payer.
+             * @example 1475
+             */
+            available: number;
+            /**
+             * @description The active caps, ids ascending.
+             * @example []
+             */
+            caps: components["schemas"]["Cap"][];
             /**
              * Format: int64
              * @description The account.
@@ -1944,11 +2089,11 @@ export interface components {
         };
         MailTopRefusal: {
             /**
-             * @description Why.
+             * @description Why. `quota_observed`: what was taken although an observe cap would have refused it.
              * @example quota_exceeded
              * @enum {string}
              */
-            code: "quota_exceeded" | "no_active_quota";
+            code: "quota_exceeded" | "no_active_quota" | "quota_observed";
             /**
              * Format: int64
              * @description Attempts, repeated ones too.
@@ -2199,14 +2344,21 @@ export interface components {
             requested: number;
             /**
              * Format: int64
-             * @description What the active quotas could pay together.
+             * @description What one consume could take: `payable`, bounded by what remains of each enforce cap.
              */
             remaining: number;
             /**
+             * Format: int64
+             * @description What the quotas that pay could pay together.
+             */
+            payable: number;
+            /**
              * Format: date-time
-             * @description The earliest reset from which the request could fit if nobody else took anything; null if none.
+             * @description The earliest instant from which payers and caps would let the request pass if nobody else took anything; null if none.
              */
             refills_at: string | null;
+            /** @description The enforce caps that cannot take it, by id; none where only the payers are short. */
+            caps: components["schemas"]["Cap"][];
             /** @description The first quotas in the order in which they would pay. */
             quotas: components["schemas"]["RefusingQuota"][];
         };
@@ -2293,7 +2445,7 @@ export interface components {
              * @example quota_exceeded
              * @enum {string}
              */
-            code: "quota_exceeded" | "no_active_quota";
+            code: "quota_exceeded" | "no_active_quota" | "quota_observed";
             /**
              * Format: int64
              * @description Attempts, repeated ones too.
@@ -2620,8 +2772,23 @@ export interface components {
             /** @description Which quotas paid, as drawn, in draw-down order. */
             allocations: components["schemas"]["Allocation"][];
             /**
+             * @description The caps that counted it, with its whole amount, ids ascending; absent where there were none.
+             * @example [
+             *       9,
+             *       10
+             *     ]
+             */
+            caps?: number[];
+            /**
+             * @description The observe caps among them that would have refused it; in the first answer and its replays alone, absent where there were none.
+             * @example [
+             *       10
+             *     ]
+             */
+            would_refuse?: number[];
+            /**
              * Format: int64
-             * @description What the owner had left right after the operation's last act.
+             * @description What the owner could take in one consume right after the operation's last act.
              * @example 970
              */
             owner_remaining: number;
@@ -2813,8 +2980,23 @@ export interface components {
             /** @description Which quotas paid, as drawn, in draw-down order. */
             allocations: components["schemas"]["Allocation"][];
             /**
+             * @description The caps that counted it, with its whole amount, ids ascending; absent where there were none.
+             * @example [
+             *       9,
+             *       10
+             *     ]
+             */
+            caps?: number[];
+            /**
+             * @description The observe caps among them that would have refused it; in the first answer and its replays alone, absent where there were none.
+             * @example [
+             *       10
+             *     ]
+             */
+            would_refuse?: number[];
+            /**
              * Format: int64
-             * @description What the owner had left right after the operation's last act.
+             * @description What the owner could take in one consume right after the operation's last act.
              * @example 970
              */
             owner_remaining: number;
@@ -2837,6 +3019,49 @@ export interface components {
              */
             user_id: number;
         };
+        SmsOwner: {
+            /**
+             * Format: int64
+             * @description The sum of the active quotas' totals.
+             * @example 1500
+             */
+            total: number;
+            /**
+             * Format: int64
+             * @description The sum of what they have spent.
+             * @example 20
+             */
+            used: number;
+            /**
+             * Format: int64
+             * @description The sum of what their open reservations hold.
+             * @example 5
+             */
+            reserved: number;
+            /**
+             * Format: int64
+             * @description The sum of the quotas' own remaining; after a lowered total it may exceed total - used - reserved.
+             * @example 1475
+             */
+            remaining: number;
+            /**
+             * @description How many quotas are active that pay.
+             * @example 2
+             */
+            quota_count: number;
+            /**
+             * Format: int64
+             * @description What one consume could take now: `remaining`, bounded by what remains of each enforce cap; 0 without an active payer.
+             * @example 1475
+             */
+            available: number;
+            /**
+             * Format: int64
+             * @description The user.
+             * @example 7
+             */
+            user_id: number;
+        };
         SmsOwnersPage: {
             /**
              * Format: int64
@@ -2845,7 +3070,7 @@ export interface components {
              */
             next_after: number | null;
             /** @description Each with what its active quotas add up to. */
-            items: components["schemas"]["SmsSummary"][];
+            items: components["schemas"]["SmsOwner"][];
         };
         SmsQuota: {
             /**
@@ -3041,10 +3266,21 @@ export interface components {
              */
             remaining: number;
             /**
-             * @description How many quotas are active.
+             * @description How many quotas are active that pay.
              * @example 2
              */
             quota_count: number;
+            /**
+             * Format: int64
+             * @description What one consume could take now: `remaining`, bounded by what remains of each enforce cap; 0 without an active payer.
+             * @example 1475
+             */
+            available: number;
+            /**
+             * @description The active caps, ids ascending.
+             * @example []
+             */
+            caps: components["schemas"]["Cap"][];
             /**
              * Format: int64
              * @description The user.
@@ -3054,11 +3290,11 @@ export interface components {
         };
         SmsTopRefusal: {
             /**
-             * @description Why.
+             * @description Why. `quota_observed`: what was taken although an observe cap would have refused it.
              * @example quota_exceeded
              * @enum {string}
              */
-            code: "quota_exceeded" | "no_active_quota";
+            code: "quota_exceeded" | "no_active_quota" | "quota_observed";
             /**
              * Format: int64
              * @description Attempts, repeated ones too.
@@ -3840,7 +4076,7 @@ export interface operations {
     smsUsageList: {
         parameters: {
             query?: {
-                /** @description Only operations that this quota paid a part of; a deleted quota's too. */
+                /** @description Only operations that this quota paid a part of, or that this cap counted; a deleted one's too. */
                 quota_id?: number;
                 /** @description Only what this key made or refunded: one operation, or with `caller=*` one for each caller who has sent it. */
                 idempotency_key?: string;
@@ -4382,7 +4618,7 @@ export interface operations {
     mailUsageList: {
         parameters: {
             query?: {
-                /** @description Only operations that this quota paid a part of; a deleted quota's too. */
+                /** @description Only operations that this quota paid a part of, or that this cap counted; a deleted one's too. */
                 quota_id?: number;
                 /** @description Only what this key made or refunded: one operation, or with `caller=*` one for each caller who has sent it. */
                 idempotency_key?: string;

@@ -9,8 +9,8 @@ export const NONE_REFUSING: readonly number[] = []
 const WOULD_REFUSE = '!'
 
 /**
- * The caps that counted a plain consume, as its act says them: ` 9:0 10:14!`. Each has a blank before it, then its id, a
- * colon and the number of its count, and a `!` where it would have refused. The longest text has 560 characters.
+ * The caps that counted a plain consume, as its act says them: ` 9:0 10:14!`. Each has a blank before it, then its id,
+ * a colon and the number of its count, and a `!` where it would have refused. The longest text has 560 characters.
  * @param caps ids ascending
  * @param wouldRefuse ids of those of them that would have refused
  * @returns null for none

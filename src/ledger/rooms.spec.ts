@@ -49,7 +49,7 @@ describe('room for the requests of a caller', () => {
     expect(rooms.take('a', LIMIT)).toBeUndefined()
     const waiting = [10, 10, 10, 10].map(async (count) => rooms.take('a', count))
     expect(() => rooms.take('a', 1)).toThrow(Unavailable)
-    for (const one of waiting) await expect(one).rejects.toMatchObject(REFUSED)
+    await Promise.all(waiting.map(async (one) => expect(one).rejects.toMatchObject(REFUSED)))
     expect([...rooms.taken()]).toEqual([['a', LIMIT]])
     rooms.giveBack('a', LIMIT)
     expect(rooms.take('a', LIMIT)).toBeUndefined()

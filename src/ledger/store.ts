@@ -320,7 +320,10 @@ export class LedgerStore<Q extends QuotaRow> {
     )
   }
 
-  /** What the owners' due holds keep that are still written down: units by quota and cycle, of caps by when they counted. */
+  /**
+   * What the owners' due holds keep that are still written down: units by quota and cycle, of caps by when they
+   * counted.
+   */
   async dueUnits(transaction: Transaction, ownerIds: readonly number[], now: Instant): Promise<DueUnits[]> {
     if (ownerIds.length === 0) return []
     const { hold, allocation } = this

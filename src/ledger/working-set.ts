@@ -174,8 +174,8 @@ export class WorkingSet<Q extends QuotaRow> {
   }
 
   /**
-   * The earliest instant from which `amount` could fit, or null. Needs the owner's open holds. What it takes to know that
-   * is sorted once for all refusals of a batch.
+   * The earliest instant from which `amount` could fit, or null. Needs the owner's open holds. What it takes to know
+   * that is sorted once for all refusals of a batch.
    */
   refillsAt(ownerId: number, amount: number): Instant | null {
     const owner = this.owner(ownerId)
