@@ -90,7 +90,7 @@ export interface Call extends MaybeKeyedOptions {
   readonly query?: object | undefined
   readonly body?: object | undefined
   /** A CSV file in place of a body. */
-  readonly file?: BodyInit | undefined
+  readonly file?: RequestInit['body'] | undefined
   /** Is the answer a file? Then the body is its stream. */
   readonly streams?: boolean
   /** May it be sent again when nobody knows whether it took effect? Reads and calls with a key always may. */
@@ -378,7 +378,7 @@ function parsed(text: string): unknown {
 
 function queryOf(query: object = {}): string {
   const given = Object.entries(query).filter(([, value]) => (value ?? undefined) !== undefined)
-  const text = String(new URLSearchParams(given.map(([name, value]) => [wireName(name), String(value)])))
+  const text = String(new URLSearchParams(given.map(([name, value]): [string, string] => [wireName(name), String(value)])))
   return text && `?${text}`
 }
 
