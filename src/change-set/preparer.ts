@@ -138,7 +138,10 @@ export class Preparer<Q extends QuotaRow> {
         else if (quotaId !== null) ids.push(quotaId)
         item.command = ask === undefined ? null : storedJson(ask)
       }
-      const owners = await work.read((transaction) => ledger.store.ownersOfQuotas(transaction, ids))
+      const owners =
+        ids.length === 0
+          ? new Map<number, number>()
+          : await work.read((transaction) => ledger.store.ownersOfQuotas(transaction, ids))
       for (const item of items) {
         if (item.outcome !== 'pending' || item.quotaId === null) continue
         item.ownerId = owners.get(item.quotaId) ?? null
