@@ -139,6 +139,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/sms/admin/quota/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List what happened to quotas, oldest first */
+        get: operations["smsOfficeEvents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/sms/admin/quota/expiring": {
         parameters: {
             query?: never;
@@ -688,6 +705,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/quotas/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List what happened to quotas, oldest first */
+        get: operations["mailOfficeEvents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/quotas/expiring": {
         parameters: {
             query?: never;
@@ -1064,6 +1098,74 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/webhooks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the endpoints */
+        get: operations["webhookList"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/webhooks/{name}/enable": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** End a disablement */
+        post: operations["webhookEnable"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/webhooks/{name}/replay": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Send the events of a period again */
+        post: operations["webhookReplay"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/webhooks/{name}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Send a test message, once and now */
+        post: operations["webhookTest"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -1144,6 +1246,56 @@ export interface components {
             status: 400 | 409 | 422 | 500 | 503;
             /** @description Why. */
             problem: components["schemas"]["ValidationFailedProblem"] | components["schemas"]["QuotaExceededProblem"] | components["schemas"]["NoActiveQuotaProblem"] | components["schemas"]["IdempotencyKeyReusedProblem"] | components["schemas"]["InternalErrorProblem"] | components["schemas"]["UnavailableProblem"];
+        };
+        Cap: {
+            /**
+             * Format: int64
+             * @description The cap.
+             * @example 9
+             */
+            id: number;
+            /**
+             * @description Does it refuse what does not fit, or tell of it alone?
+             * @example enforce
+             * @enum {string}
+             */
+            cap: "enforce" | "observe";
+            /**
+             * @description 1: total units until its end. 2: total units per cycle. 3: total units in any window.
+             * @example 3
+             * @enum {integer}
+             */
+            quota_type: 1 | 2 | 3;
+            /**
+             * Format: int64
+             * @description Its allowance.
+             * @example 100
+             */
+            total: number;
+            /**
+             * Format: int64
+             * @description Units spent, as far as they count now; of an observe cap they may pass `total`.
+             * @example 97
+             */
+            used: number;
+            /**
+             * Format: int64
+             * @description Units held, as far as they count now.
+             * @example 0
+             */
+            reserved: number;
+            /**
+             * Format: int64
+             * @description What it lets pass.
+             * @example 3
+             */
+            remaining: number;
+            /**
+             * Format: date-time
+             * @description When it lets more pass: its next reset, or of a rolling cap the next boundary at which something returns, before its end; null where there is none.
+             * @example 2026-12-01T00:00:00.000Z
+             */
+            refills_at: string | null;
         };
         ChangeSet: {
             /**
@@ -1386,7 +1538,7 @@ export interface components {
         };
         Check: {
             /**
-             * @description Whether the owner's active quotas could pay it together at this moment.
+             * @description Whether the owner's active quotas could pay it together, and its caps let it pass, at this moment.
              * @example true
              */
             allowed: boolean;
@@ -1398,16 +1550,27 @@ export interface components {
             requested: number;
             /**
              * Format: int64
-             * @description What the owner has left.
+             * @description What one consume could take: `payable`, bounded by what remains of each enforce cap; 0 without an active payer.
              * @example 975
              */
             remaining: number;
             /**
+             * Format: int64
+             * @description What the quotas that pay could pay together.
+             * @example 975
+             */
+            payable: number;
+            /**
              * Format: date-time
-             * @description The earliest reset from which the amount could fit if nobody else took anything; null where allowed or where there is none.
+             * @description The earliest instant from which payers and caps would let it pass if nobody else took anything; null where allowed or where there is none.
              * @example null
              */
             refills_at: string | null;
+            /**
+             * @description The enforce caps that cannot take it, ids ascending; none where it is allowed.
+             * @example []
+             */
+            caps: components["schemas"]["Cap"][];
         };
         Commit: {
             /**
@@ -1636,6 +1799,31 @@ export interface components {
              * @example 7
              */
             user_id: number;
+        };
+        /** @description The cursor is too old. */
+        CursorExpiredProblem: {
+            /**
+             * Format: uri
+             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @constant
+             */
+            type: "about:blank";
+            /** @description The kind in words; the same for every problem of that code. */
+            title: string;
+            /**
+             * @description The HTTP status.
+             * @constant
+             */
+            status: 410;
+            /** @description What went wrong this time. */
+            detail: string;
+            /**
+             * @description The kind, for machines; stable.
+             * @constant
+             */
+            code: "cursor_expired";
+            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            request_id: string;
         };
         FieldError: {
             /**
@@ -1888,6 +2076,40 @@ export interface components {
              */
             account_id: number;
         };
+        MailChangeEvent: {
+            /**
+             * Format: uuid
+             * @description Tells it apart from every other one; a UUIDv7.
+             * @example 01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d
+             */
+            id: string;
+            /**
+             * Format: date-time
+             * @description When it happened.
+             * @example 2026-12-01T00:00:00.000Z
+             */
+            at: string;
+            /**
+             * Format: int64
+             * @description The quota.
+             * @example 12
+             */
+            quota_id: number;
+            /**
+             * @description What happened.
+             * @example quota.created
+             * @enum {string}
+             */
+            type: "quota.created" | "quota.updated" | "quota.deleted" | "quota.restored" | "quota.reset";
+            /**
+             * Format: int64
+             * @description Whose quota it is.
+             * @example 7
+             */
+            account_id: number;
+            /** @description The change. */
+            data: components["schemas"]["MailChange"];
+        };
         MailChangeFilter: {
             /**
              * @description Only those that are so at this instant.
@@ -2030,6 +2252,15 @@ export interface components {
              */
             account_id: number;
         };
+        MailEventsPage: {
+            /**
+             * @description Hand it in as `after` to go on, at once or later; never null. An empty page is the end for now.
+             * @example e1841
+             */
+            next_after: string;
+            /** @description The events. */
+            items: (components["schemas"]["MailThresholdEvent"] | components["schemas"]["MailChangeEvent"])[];
+        };
         MailExpiringPage: {
             /**
              * @description Hand it in as `cursor` for the next page; null at the end.
@@ -2095,8 +2326,23 @@ export interface components {
             /** @description Which quotas paid, as drawn, in draw-down order. */
             allocations: components["schemas"]["Allocation"][];
             /**
+             * @description The caps that counted it, with its whole amount, ids ascending; absent where there were none.
+             * @example [
+             *       9,
+             *       10
+             *     ]
+             */
+            caps?: number[];
+            /**
+             * @description The observe caps among them that would have refused it; in the first answer and its replays alone, absent where there were none.
+             * @example [
+             *       10
+             *     ]
+             */
+            would_refuse?: number[];
+            /**
              * Format: int64
-             * @description What the owner had left right after the operation's last act.
+             * @description What the owner could take in one consume right after the operation's last act.
              * @example 970
              */
             owner_remaining: number;
@@ -2294,8 +2540,23 @@ export interface components {
             /** @description Which quotas paid, as drawn, in draw-down order. */
             allocations: components["schemas"]["Allocation"][];
             /**
+             * @description The caps that counted it, with its whole amount, ids ascending; absent where there were none.
+             * @example [
+             *       9,
+             *       10
+             *     ]
+             */
+            caps?: number[];
+            /**
+             * @description The observe caps among them that would have refused it; in the first answer and its replays alone, absent where there were none.
+             * @example [
+             *       10
+             *     ]
+             */
+            would_refuse?: number[];
+            /**
              * Format: int64
-             * @description What the owner had left right after the operation's last act.
+             * @description What the owner could take in one consume right after the operation's last act.
              * @example 970
              */
             owner_remaining: number;
@@ -2318,6 +2579,49 @@ export interface components {
              */
             account_id: number;
         };
+        MailOwner: {
+            /**
+             * Format: int64
+             * @description The sum of the active quotas' totals.
+             * @example 1500
+             */
+            total: number;
+            /**
+             * Format: int64
+             * @description The sum of what they have spent.
+             * @example 20
+             */
+            used: number;
+            /**
+             * Format: int64
+             * @description The sum of what their open reservations hold.
+             * @example 5
+             */
+            reserved: number;
+            /**
+             * Format: int64
+             * @description The sum of the quotas' own remaining; after a lowered total it may exceed total - used - reserved.
+             * @example 1475
+             */
+            remaining: number;
+            /**
+             * @description How many quotas are active that pay.
+             * @example 2
+             */
+            quota_count: number;
+            /**
+             * Format: int64
+             * @description What one consume could take now: `remaining`, bounded by what remains of each enforce cap; 0 without an active payer.
+             * @example 1475
+             */
+            available: number;
+            /**
+             * Format: int64
+             * @description The account.
+             * @example 7
+             */
+            account_id: number;
+        };
         MailOwnersPage: {
             /**
              * Format: int64
@@ -2326,7 +2630,7 @@ export interface components {
              */
             next_after: number | null;
             /** @description Each with what its active quotas add up to. */
-            items: components["schemas"]["MailSummary"][];
+            items: components["schemas"]["MailOwner"][];
         };
         MailQuota: {
             /**
@@ -2528,10 +2832,21 @@ export interface components {
              */
             remaining: number;
             /**
-             * @description How many quotas are active.
+             * @description How many quotas are active that pay.
              * @example 2
              */
             quota_count: number;
+            /**
+             * Format: int64
+             * @description What one consume could take now: `remaining`, bounded by what remains of each enforce cap; 0 without an active payer.
+             * @example 1475
+             */
+            available: number;
+            /**
+             * @description The active caps, ids ascending.
+             * @example []
+             */
+            caps: components["schemas"]["Cap"][];
             /**
              * Format: int64
              * @description The account.
@@ -2539,13 +2854,47 @@ export interface components {
              */
             account_id: number;
         };
+        MailThresholdEvent: {
+            /**
+             * Format: uuid
+             * @description Tells it apart from every other one; a UUIDv7.
+             * @example 01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d
+             */
+            id: string;
+            /**
+             * Format: date-time
+             * @description When it happened.
+             * @example 2026-12-01T00:00:00.000Z
+             */
+            at: string;
+            /**
+             * Format: int64
+             * @description The quota.
+             * @example 12
+             */
+            quota_id: number;
+            /**
+             * @description What happened.
+             * @example quota.threshold_reached
+             * @enum {string}
+             */
+            type: "quota.threshold_reached";
+            /** @description Which, and how far it has come. */
+            data: components["schemas"]["PassedThresholds"];
+            /**
+             * Format: int64
+             * @description Whose quota it is.
+             * @example 7
+             */
+            account_id: number;
+        };
         MailTopRefusal: {
             /**
-             * @description Why.
+             * @description Why. `quota_observed`: what was taken although an observe cap would have refused it.
              * @example quota_exceeded
              * @enum {string}
              */
-            code: "quota_exceeded" | "no_active_quota";
+            code: "quota_exceeded" | "no_active_quota" | "quota_observed";
             /**
              * Format: int64
              * @description Attempts, repeated ones too.
@@ -2835,6 +3184,50 @@ export interface components {
             /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
             request_id: string;
         };
+        PassedThresholds: {
+            /**
+             * @description The highest of them, in per cent of `total`.
+             * @example 80
+             */
+            threshold: number;
+            /**
+             * @description All of them, ascending.
+             * @example [
+             *       50,
+             *       80
+             *     ]
+             */
+            crossed: number[];
+            /**
+             * Format: int64
+             * @description The quota's `total` right after the act.
+             * @example 1000
+             */
+            total: number;
+            /**
+             * Format: int64
+             * @description Its `used` right after the act.
+             * @example 803
+             */
+            used: number;
+            /**
+             * Format: date-time
+             * @description Its next reset; null for type 1.
+             * @example 2026-12-01T00:00:00.000Z
+             */
+            cycle_reset_at: string | null;
+            /**
+             * @description What people call it.
+             * @example Newsletter
+             */
+            label: string | null;
+            /**
+             * Format: uuid
+             * @description The consume or reservation that passed them; null where an edit did.
+             * @example 01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d
+             */
+            operation_id: string | null;
+        };
         /** @description The body is too large. */
         PayloadTooLargeProblem: {
             /**
@@ -2891,14 +3284,21 @@ export interface components {
             requested: number;
             /**
              * Format: int64
-             * @description What the active quotas could pay together.
+             * @description What one consume could take: `payable`, bounded by what remains of each enforce cap.
              */
             remaining: number;
             /**
+             * Format: int64
+             * @description What the quotas that pay could pay together.
+             */
+            payable: number;
+            /**
              * Format: date-time
-             * @description The earliest reset from which the request could fit if nobody else took anything; null if none.
+             * @description The earliest instant from which payers and caps would let the request pass if nobody else took anything; null if none.
              */
             refills_at: string | null;
+            /** @description The enforce caps that cannot take it, by id; none where only the payers are short. */
+            caps: components["schemas"]["Cap"][];
             /** @description The first quotas in the order in which they would pay. */
             quotas: components["schemas"]["RefusingQuota"][];
         };
@@ -2985,7 +3385,7 @@ export interface components {
              * @example quota_exceeded
              * @enum {string}
              */
-            code: "quota_exceeded" | "no_active_quota";
+            code: "quota_exceeded" | "no_active_quota" | "quota_observed";
             /**
              * Format: int64
              * @description Attempts, repeated ones too.
@@ -3064,6 +3464,28 @@ export interface components {
              * @example 2026-12-01T00:00:00.000Z
              */
             refills_at: string | null;
+        };
+        Replay: {
+            /**
+             * Format: date-time
+             * @description From this instant on.
+             * @example 2026-11-01T00:00:00.000Z
+             */
+            from: string;
+            /**
+             * Format: date-time
+             * @description Before this instant; absent: all later ones.
+             * @example 2099-12-01T00:00:00.000Z
+             */
+            to?: string;
+        };
+        Replayed: {
+            /**
+             * Format: int64
+             * @description How many.
+             * @example 41
+             */
+            events: number;
         };
         Reset: {
             /**
@@ -3224,6 +3646,40 @@ export interface components {
              */
             user_id: number;
         };
+        SmsChangeEvent: {
+            /**
+             * Format: uuid
+             * @description Tells it apart from every other one; a UUIDv7.
+             * @example 01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d
+             */
+            id: string;
+            /**
+             * Format: date-time
+             * @description When it happened.
+             * @example 2026-12-01T00:00:00.000Z
+             */
+            at: string;
+            /**
+             * Format: int64
+             * @description The quota.
+             * @example 12
+             */
+            quota_id: number;
+            /**
+             * @description What happened.
+             * @example quota.created
+             * @enum {string}
+             */
+            type: "quota.created" | "quota.updated" | "quota.deleted" | "quota.restored" | "quota.reset";
+            /**
+             * Format: int64
+             * @description Whose quota it is.
+             * @example 7
+             */
+            user_id: number;
+            /** @description The change. */
+            data: components["schemas"]["SmsChange"];
+        };
         SmsChangeFilter: {
             /**
              * @description Only those that are so at this instant.
@@ -3360,6 +3816,15 @@ export interface components {
              */
             user_id: number;
         };
+        SmsEventsPage: {
+            /**
+             * @description Hand it in as `after` to go on, at once or later; never null. An empty page is the end for now.
+             * @example e1841
+             */
+            next_after: string;
+            /** @description The events. */
+            items: (components["schemas"]["SmsThresholdEvent"] | components["schemas"]["SmsChangeEvent"])[];
+        };
         SmsExpiringPage: {
             /**
              * @description Hand it in as `cursor` for the next page; null at the end.
@@ -3425,8 +3890,23 @@ export interface components {
             /** @description Which quotas paid, as drawn, in draw-down order. */
             allocations: components["schemas"]["Allocation"][];
             /**
+             * @description The caps that counted it, with its whole amount, ids ascending; absent where there were none.
+             * @example [
+             *       9,
+             *       10
+             *     ]
+             */
+            caps?: number[];
+            /**
+             * @description The observe caps among them that would have refused it; in the first answer and its replays alone, absent where there were none.
+             * @example [
+             *       10
+             *     ]
+             */
+            would_refuse?: number[];
+            /**
              * Format: int64
-             * @description What the owner had left right after the operation's last act.
+             * @description What the owner could take in one consume right after the operation's last act.
              * @example 970
              */
             owner_remaining: number;
@@ -3618,8 +4098,23 @@ export interface components {
             /** @description Which quotas paid, as drawn, in draw-down order. */
             allocations: components["schemas"]["Allocation"][];
             /**
+             * @description The caps that counted it, with its whole amount, ids ascending; absent where there were none.
+             * @example [
+             *       9,
+             *       10
+             *     ]
+             */
+            caps?: number[];
+            /**
+             * @description The observe caps among them that would have refused it; in the first answer and its replays alone, absent where there were none.
+             * @example [
+             *       10
+             *     ]
+             */
+            would_refuse?: number[];
+            /**
              * Format: int64
-             * @description What the owner had left right after the operation's last act.
+             * @description What the owner could take in one consume right after the operation's last act.
              * @example 970
              */
             owner_remaining: number;
@@ -3642,6 +4137,49 @@ export interface components {
              */
             user_id: number;
         };
+        SmsOwner: {
+            /**
+             * Format: int64
+             * @description The sum of the active quotas' totals.
+             * @example 1500
+             */
+            total: number;
+            /**
+             * Format: int64
+             * @description The sum of what they have spent.
+             * @example 20
+             */
+            used: number;
+            /**
+             * Format: int64
+             * @description The sum of what their open reservations hold.
+             * @example 5
+             */
+            reserved: number;
+            /**
+             * Format: int64
+             * @description The sum of the quotas' own remaining; after a lowered total it may exceed total - used - reserved.
+             * @example 1475
+             */
+            remaining: number;
+            /**
+             * @description How many quotas are active that pay.
+             * @example 2
+             */
+            quota_count: number;
+            /**
+             * Format: int64
+             * @description What one consume could take now: `remaining`, bounded by what remains of each enforce cap; 0 without an active payer.
+             * @example 1475
+             */
+            available: number;
+            /**
+             * Format: int64
+             * @description The user.
+             * @example 7
+             */
+            user_id: number;
+        };
         SmsOwnersPage: {
             /**
              * Format: int64
@@ -3650,7 +4188,7 @@ export interface components {
              */
             next_after: number | null;
             /** @description Each with what its active quotas add up to. */
-            items: components["schemas"]["SmsSummary"][];
+            items: components["schemas"]["SmsOwner"][];
         };
         SmsQuota: {
             /**
@@ -3846,10 +4384,21 @@ export interface components {
              */
             remaining: number;
             /**
-             * @description How many quotas are active.
+             * @description How many quotas are active that pay.
              * @example 2
              */
             quota_count: number;
+            /**
+             * Format: int64
+             * @description What one consume could take now: `remaining`, bounded by what remains of each enforce cap; 0 without an active payer.
+             * @example 1475
+             */
+            available: number;
+            /**
+             * @description The active caps, ids ascending.
+             * @example []
+             */
+            caps: components["schemas"]["Cap"][];
             /**
              * Format: int64
              * @description The user.
@@ -3857,13 +4406,47 @@ export interface components {
              */
             user_id: number;
         };
+        SmsThresholdEvent: {
+            /**
+             * Format: uuid
+             * @description Tells it apart from every other one; a UUIDv7.
+             * @example 01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d
+             */
+            id: string;
+            /**
+             * Format: date-time
+             * @description When it happened.
+             * @example 2026-12-01T00:00:00.000Z
+             */
+            at: string;
+            /**
+             * Format: int64
+             * @description The quota.
+             * @example 12
+             */
+            quota_id: number;
+            /**
+             * @description What happened.
+             * @example quota.threshold_reached
+             * @enum {string}
+             */
+            type: "quota.threshold_reached";
+            /** @description Which, and how far it has come. */
+            data: components["schemas"]["PassedThresholds"];
+            /**
+             * Format: int64
+             * @description Whose quota it is.
+             * @example 7
+             */
+            user_id: number;
+        };
         SmsTopRefusal: {
             /**
-             * @description Why.
+             * @description Why. `quota_observed`: what was taken although an observe cap would have refused it.
              * @example quota_exceeded
              * @enum {string}
              */
-            code: "quota_exceeded" | "no_active_quota";
+            code: "quota_exceeded" | "no_active_quota" | "quota_observed";
             /**
              * Format: int64
              * @description Attempts, repeated ones too.
@@ -3892,6 +4475,24 @@ export interface components {
         SmsTopRefusals: {
             /** @description One for each user and reason. */
             items: components["schemas"]["SmsTopRefusal"][];
+        };
+        Tested: {
+            /**
+             * @description What was answered; null where nothing was.
+             * @example 204
+             */
+            status: number | null;
+            /**
+             * @description Why it was not received; null where it was.
+             * @example answered 500
+             */
+            error: string | null;
+            /**
+             * Format: int64
+             * @description How long it took, in milliseconds.
+             * @example 12
+             */
+            ms: number;
         };
         /** @description The owner has too many quotas. */
         TooManyQuotasProblem: {
@@ -4258,6 +4859,136 @@ export interface components {
              */
             version: number;
         };
+        Webhook: {
+            /**
+             * @description As the operator's file names it.
+             * @example ops
+             */
+            name: string;
+            /**
+             * @description Without query and user; null where the instance that answers does not know it.
+             * @example https://ops.example.com/hooks/quota
+             */
+            url: string | null;
+            /**
+             * @description What it is told of.
+             * @example [
+             *       "quota.threshold_reached"
+             *     ]
+             */
+            types: ("quota.threshold_reached" | "quota.created" | "quota.updated" | "quota.deleted" | "quota.restored" | "quota.reset")[];
+            /**
+             * @description The channels that it is told of.
+             * @example [
+             *       "mail"
+             *     ]
+             */
+            channels: ("mail" | "sms")[];
+            /**
+             * @description disabled: it has answered 410. removed: in the file of no live instance.
+             * @example active
+             * @enum {string}
+             */
+            state: "active" | "disabled" | "removed";
+            /**
+             * Format: int64
+             * @description Events that it has received.
+             * @example 1812
+             */
+            delivered: number;
+            /**
+             * Format: int64
+             * @description Events that were given up.
+             * @example 0
+             */
+            failed: number;
+            /**
+             * Format: int64
+             * @description Events that wait for it.
+             * @example 3
+             */
+            waiting: number;
+            /**
+             * Format: date-time
+             * @description When the oldest of them happened.
+             * @example 2026-12-01T00:00:00.000Z
+             */
+            oldest_waiting_at: string | null;
+            /** @description Null before the first one. */
+            last_attempt: components["schemas"]["WebhookAttempt"] | null;
+        };
+        WebhookAttempt: {
+            /**
+             * Format: date-time
+             * @description When it ended.
+             * @example 2026-12-01T00:00:00.000Z
+             */
+            at: string;
+            /**
+             * @description What was answered; null where nothing was.
+             * @example 204
+             */
+            status: number | null;
+            /**
+             * @description Why it was not received; null where it was.
+             * @example answered 500
+             */
+            error: string | null;
+        };
+        /** @description The webhook is disabled. */
+        WebhookDisabledProblem: {
+            /**
+             * Format: uri
+             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @constant
+             */
+            type: "about:blank";
+            /** @description The kind in words; the same for every problem of that code. */
+            title: string;
+            /**
+             * @description The HTTP status.
+             * @constant
+             */
+            status: 409;
+            /** @description What went wrong this time. */
+            detail: string;
+            /**
+             * @description The kind, for machines; stable.
+             * @constant
+             */
+            code: "webhook_disabled";
+            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            request_id: string;
+        };
+        /** @description There is no such webhook. */
+        WebhookNotFoundProblem: {
+            /**
+             * Format: uri
+             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @constant
+             */
+            type: "about:blank";
+            /** @description The kind in words; the same for every problem of that code. */
+            title: string;
+            /**
+             * @description The HTTP status.
+             * @constant
+             */
+            status: 404;
+            /** @description What went wrong this time. */
+            detail: string;
+            /**
+             * @description The kind, for machines; stable.
+             * @constant
+             */
+            code: "webhook_not_found";
+            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            request_id: string;
+        };
+        Webhooks: {
+            /** @description The endpoints. */
+            items: components["schemas"]["Webhook"][];
+        };
     };
     responses: never;
     parameters: never;
@@ -4525,6 +5256,37 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SmsChangesPage"];
+                };
+            };
+        };
+    };
+    smsOfficeEvents: {
+        parameters: {
+            query?: {
+                /** @description The `next_after` of an earlier page: only what comes behind it; or `latest`, which is behind all there is. Absent: from the beginning of what is kept. */
+                after?: string;
+                /** @description Only of this type. */
+                type?: "quota.threshold_reached" | "quota.created" | "quota.updated" | "quota.deleted" | "quota.restored" | "quota.reset";
+                /** @description Only of this quota. */
+                quota_id?: number;
+                /** @description Events on a page. */
+                page_size?: number;
+                /** @description Only of this user's quotas. */
+                user_id?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SmsEventsPage"];
                 };
             };
         };
@@ -4899,7 +5661,7 @@ export interface operations {
     smsUsageList: {
         parameters: {
             query?: {
-                /** @description Only operations that this quota paid a part of; a deleted quota's too. */
+                /** @description Only operations that this quota paid a part of, or that this cap counted; a deleted one's too. */
                 quota_id?: number;
                 /** @description Only what this key made or refunded: one operation, or with `caller=*` one for each caller who has sent it. */
                 idempotency_key?: string;
@@ -5509,6 +6271,37 @@ export interface operations {
             };
         };
     };
+    mailOfficeEvents: {
+        parameters: {
+            query?: {
+                /** @description The `next_after` of an earlier page: only what comes behind it; or `latest`, which is behind all there is. Absent: from the beginning of what is kept. */
+                after?: string;
+                /** @description Only of this type. */
+                type?: "quota.threshold_reached" | "quota.created" | "quota.updated" | "quota.deleted" | "quota.restored" | "quota.reset";
+                /** @description Only of this quota. */
+                quota_id?: number;
+                /** @description Events on a page. */
+                page_size?: number;
+                /** @description Only of this account's quotas. */
+                account_id?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MailEventsPage"];
+                };
+            };
+        };
+    };
     mailOfficeExpiring: {
         parameters: {
             query?: {
@@ -5697,7 +6490,7 @@ export interface operations {
     mailUsageList: {
         parameters: {
             query?: {
-                /** @description Only operations that this quota paid a part of; a deleted quota's too. */
+                /** @description Only operations that this quota paid a part of, or that this cap counted; a deleted one's too. */
                 quota_id?: number;
                 /** @description Only what this key made or refunded: one operation, or with `caller=*` one for each caller who has sent it. */
                 idempotency_key?: string;
@@ -6128,6 +6921,99 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["MailQuota"];
+                };
+            };
+        };
+    };
+    webhookList: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Webhooks"];
+                };
+            };
+        };
+    };
+    webhookEnable: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description As WEBHOOKS_FILE names it. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Webhook"];
+                };
+            };
+        };
+    };
+    webhookReplay: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description As WEBHOOKS_FILE names it. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Replay"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Replayed"];
+                };
+            };
+        };
+    };
+    webhookTest: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description As WEBHOOKS_FILE names it. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Tested"];
                 };
             };
         };
