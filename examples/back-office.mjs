@@ -209,9 +209,38 @@ async function live(service, { anna, boris, chen, mailer, newsletter, gateway },
   ])
     await mailer.mail.reserve({ accountId, amount: 15, ttlSeconds }, { key: `hold-${accountId}` })
   await gateway.sms.reserve({ userId: 3, amount: 2, ttlSeconds: 40_000 }, { key: 'sms-hold-3' })
+  await limited({ anna, chen, mailer })
+  for (const { id } of made.slice(0, 25)) await anna.mail.quotas.update(id, { thresholds: [50, 80, 95] })
   await chen.mail.quotas.update(made[24].id, { status: 'disabled' })
   await anna.mail.quotas.delete(made[29].id)
   await anna.mail.quotas.delete(made[33].id)
+}
+
+/** An account that has enough to pay with, and is held up by one of its caps; another one is on trial. */
+export async function limited({ anna, chen, mailer }) {
+  const accountId = 11
+  const rolling = { accountId, quotaType: 3, total: 300 }
+  await chen.mail.quotas.create({
+    accountId,
+    quotaType: 1,
+    total: 9_000,
+    expireAt: new Date(Date.now() + 40 * DAY_MS).toISOString(),
+    label: 'Spring mailing',
+  })
+  await anna.mail.quotas.create({
+    ...rolling,
+    cap: 'enforce',
+    windowSeconds: 86_400,
+    label: 'No more than our provider takes',
+  })
+  await chen.mail.quotas.create({ ...rolling, total: 100, cap: 'observe', windowSeconds: 3_600, label: 'On trial' })
+  await inTurns(
+    Array.from({ length: 28 }, (_, index) => index),
+    async (index) =>
+      mailer.mail.consume({ accountId, amount: 12 }, { key: `limited-${index}` }).catch((error) => {
+        if (!isProblem(error, 'quota_exceeded')) throw error
+      }),
+  )
 }
 
 /** Numbers from 0 to below 1, the same in every run (mulberry32). */

@@ -1,5 +1,5 @@
 /**
- * `npm run screenshots`: pictures of every screen of the console at 1440 and 390 pixels, light and dark, over the store of `npm run demo -- --keep`, into `screenshots/`.
+ * `npm run screenshots`: pictures of every screen of the console at 1440 and 360 pixels, light and dark, over the store of `npm run demo -- --keep`, into `screenshots/`.
  * With `--docs` also those four that the README shows, into docs/images.
  */
 /* global document, sessionStorage */
@@ -12,7 +12,7 @@ import { fill, makeTokens, startService } from '../examples/back-office.mjs'
 import { launchOptions } from './chromium.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-const WIDTHS = [1440, 390]
+const WIDTHS = [1440, 360]
 const SCHEMES = ['light', 'dark']
 
 /** Screens by name: where they are, and what is done there first. */
@@ -37,6 +37,15 @@ const SCREENS = {
   undo: ['/mail/owners/7', async (page) => page.getByRole('button', { name: 'Undo' }).first().click()],
   done: ['/mail/owners/4', topUp],
   keys: ['/mail/quotas', async (page) => page.keyboard.press('?')],
+  'held-up': ['/mail/owners/11'],
+  enforce: ['/mail/owners/11', async (page) => page.getByRole('button', { name: 'Enforce it' }).click()],
+  caps: ['/mail/quotas?cap=enforce'],
+  cap: ['/mail/quotas?cap=enforce', async (page) => page.locator('[data-row-link]').first().click()],
+  'cap-edit': ['/mail/quotas?cap=observe', editCap],
+  'new-cap': ['/mail/new?owner=11', newCap],
+  'new-watching': ['/mail/new?owner=11', async (page) => page.getByLabel('only watches').check()],
+  thresholds: ['/mail/quotas/3'],
+  webhooks: ['/webhooks'],
   sms: ['/sms/owners/3'],
   missing: ['/mail/quotas/999999'],
 }
@@ -114,6 +123,17 @@ async function conflict(page) {
   await boris.mail.quotas.update(12, { total: now.total + 1, label: 'Business, agreed by phone' })
   await page.getByRole('button', { name: 'Save' }).click()
   await page.getByRole('button', { name: 'Save mine on top' }).waitFor()
+}
+
+async function newCap(page) {
+  await page.getByLabel(/^limits/).check()
+  await page.getByLabel('Total', { exact: true }).fill('300')
+}
+
+async function editCap(page) {
+  await page.locator('[data-row-link]').first().click()
+  await page.getByRole('button', { name: 'Edit' }).click()
+  await page.getByRole('button', { name: '7 days' }).click()
 }
 
 /** Something that was done is told. */

@@ -690,6 +690,22 @@ describe('the console', () => {
       expect((clicks['why'] = await clicked())).toBe(1)
     })
 
+    it('says first that a cap holds an account up, and enforces no cap that only watches by itself', async () => {
+      await service.quota(109)
+      const rolling = { quota_type: 3, total: 10, window_seconds: 3600, cycle_unit: null, cycle_reset_at: null }
+      const cap = await service.quota(109, { ...rolling, cap: 'enforce' })
+      await service.quota(109, { ...rolling, total: 5, cap: 'observe' })
+      const body = { account_id: 109, amount: 10 }
+      await service.call('mailer', 'POST', '/api/v1/quotas/usage/consume', body, 'capped')
+      const page = await open(service, '/mail/owners/109')
+      await page.getByRole('region', { name: 'Held up' }).getByText(`Cap #${cap}`).waitFor()
+      expect(await panel(page, 'Now').locator('.limit').allInnerTexts()).toEqual([
+        expect.stringMatching(/^1 quota pays\s+990 left of 1,000/),
+        expect.stringMatching(/limits\s+10 in any hour\s+0 left of 10/),
+        expect.stringMatching(/only watches\s+5 in any hour\s+0 left of 5[\s\S]*Enforce it/),
+      ])
+    })
+
     it('gives 5,000 until the end of the month', async () => {
       const [page, clicked] = await desk()
       await search(page, String(account))
@@ -748,6 +764,9 @@ describe('the console', () => {
       'a question': ['/mail/quotas/1', async (page) => button(page, 'Delete').click()],
       'a new quota with mistakes': ['/mail/new', async (page) => button(page, 'Make the quota').click()],
       'an owner': ['/mail/owners/91'],
+      'an owner with caps': ['/mail/owners/93'],
+      'a new cap': ['/mail/new', async (page) => page.getByLabel(/^limits/).check()],
+      webhooks: ['/webhooks'],
       'a top-up': ['/mail/owners/91', async (page) => button(page, 'Top up').click()],
       changes: ['/mail/changes'],
       'finding operations': ['/mail/operations?key=x'],
@@ -786,6 +805,15 @@ describe('the console', () => {
         .call('mailer', 'POST', '/api/v1/quotas/usage/consume', { account_id: 91, amount: 5000 }, 'r-91')
         .catch(() => undefined)
       await service.call('anna', 'DELETE', `/api/v1/quotas/${await service.quota(92)}`)
+      for (const cap of ['enforce', 'observe'])
+        await service.quota(93, {
+          quota_type: 3,
+          total: 0,
+          window_seconds: 3600,
+          cap,
+          cycle_unit: null,
+          cycle_reset_at: null,
+        })
       page = await browser.page()
       await page.goto(`${service.url}/admin/`)
       await heading(page, 'Sign in').waitFor()

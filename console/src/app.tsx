@@ -26,6 +26,7 @@ import { OwnerScreen } from './screens/owner.tsx'
 import { QuotaScreen } from './screens/quota.tsx'
 import { QuotasScreen } from './screens/quotas.tsx'
 import { SignInForm } from './screens/sign-in.tsx'
+import { WebhooksScreen } from './screens/webhooks.tsx'
 import { resume, signOut, useSession, useWaiting } from './session.ts'
 import {
   changesSearch,
@@ -94,7 +95,7 @@ function Frame(): ReactNode {
           </button>
         </div>
       </header>
-      {manages && <Sections channel={channel} />}
+      {manages && <Sections channel={channel} admin={me.role === 'admin'} />}
       <main id="main" tabIndex={-1}>
         <WaitingNotice />
         {manages ? <Outlet /> : <MayNotManage me={me} />}
@@ -194,7 +195,7 @@ function Channels({ several }: { several: boolean }): ReactNode {
   )
 }
 
-function Sections({ channel }: { channel: ChannelName }): ReactNode {
+function Sections({ channel, admin }: { channel: ChannelName; admin: boolean }): ReactNode {
   return (
     <nav aria-label="Sections" className="sections">
       <Link to="/$channel" params={{ channel }} search={{}} activeOptions={{ exact: true, includeSearch: false }}>
@@ -209,6 +210,7 @@ function Sections({ channel }: { channel: ChannelName }): ReactNode {
       <Link to="/$channel/operations" params={{ channel }} search={{}} activeOptions={{ includeSearch: false }}>
         Operations
       </Link>
+      {admin && <Link to="/webhooks">Webhooks</Link>}
     </nav>
   )
 }
@@ -358,6 +360,7 @@ const startRoute = createRoute({
     throw redirect({ to: '/$channel', params: { channel: 'mail' }, search: {}, replace: true })
   },
 })
+const webhooksRoute = createRoute({ getParentRoute: () => rootRoute, path: '/webhooks', component: WebhooksScreen })
 const channelRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: '/$channel',
@@ -448,6 +451,7 @@ const operationRoute = createRoute({
 export const router = createRouter({
   routeTree: rootRoute.addChildren([
     startRoute,
+    webhooksRoute,
     channelRoute.addChildren([
       overviewRoute,
       quotasRoute,

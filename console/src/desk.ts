@@ -1,5 +1,7 @@
+import { isProblem } from '@quota-service/client'
 import type {
   Act,
+  Cap,
   Check,
   ChangedSettings,
   Mail,
@@ -7,11 +9,13 @@ import type {
   MailListedOperation,
   MailListedQuota,
   MailSummary,
+  MailThresholdEvent,
   MailTopRefusal,
   Me,
   Refusal,
   Series,
 } from '@quota-service/client'
+import { type CapMode, reachedThreshold } from './limits.ts'
 import { client } from './session.ts'
 
 /*
@@ -38,7 +42,7 @@ export type Change = Owned<MailChange>
 export type Summary = Owned<MailSummary>
 export type TopRefusal = Owned<MailTopRefusal>
 export type Status = Quota['status']
-export type { Act, Check, ChangedSettings, Refusal, Series }
+export type { Act, Cap, Check, ChangedSettings, Refusal, Series }
 
 /** What can be set of a quota, beside whose it is and of which type. */
 export type Settings = Omit<Mail['update'], 'version'>
@@ -64,6 +68,7 @@ export interface QuotaFilter {
   readonly person?: number | undefined
   readonly status?: Status | undefined
   readonly label?: string | undefined
+  readonly cap?: 'none' | CapMode | undefined
   readonly deleted?: boolean | undefined
 }
 
@@ -92,7 +97,37 @@ export interface LedgerFilter {
 /** Stands for every name that has spent lately, where the sender of a key is asked for. */
 export const ANYBODY = '*'
 
+/** A quota has passed thresholds, told when it was. */
+export interface Passed {
+  readonly id: string
+  readonly at: string
+  readonly owner: number
+  readonly quotaId: number
+  readonly data: MailThresholdEvent['data']
+}
+
+/** What was passed, newest first, as far as it was read. */
+export interface PassedList {
+  readonly items: readonly Passed[]
+  /** Is there more than was read, and newer? */
+  readonly more: boolean
+}
+
+/** A quota that is over a threshold now. */
+export interface NearLimit {
+  readonly quota: Quota
+  /** The highest threshold that it has reached. */
+  readonly threshold: number
+  /** When it last passed one. */
+  readonly since: string
+}
+
 type Signal = AbortSignal | undefined
+/** So many quotas that passed a threshold lately are looked at. */
+const NEAR = 20
+/** The feed begins with the oldest: so many of its pages are read at once. */
+const EVENT_PAGES = 20
+const THRESHOLD_REACHED = 'quota.threshold_reached' as const
 const ROWS = 50
 /** An owner has 200 live quotas at most: two pages. */
 const MAX_ROWS = 100
@@ -195,6 +230,40 @@ export class Desk {
 
   async refusals(owner: number, from: string, signal?: Signal): Promise<Refusal[]> {
     return this.api.quotas.refusals(this.out({ from, amounts: 'true' }, owner) as never, { signal })
+  }
+
+  /** Thresholds that were passed in the 31 days for which that is kept: of an owner, of a quota, or of all. */
+  async passed(of: { owner?: number; quotaId?: number }, signal?: Signal): Promise<PassedList> {
+    const { owner, ...filter } = of
+    const items: Passed[] = []
+    let after: string | undefined
+    for (let page = 0; page < EVENT_PAGES; page += 1) {
+      const asked = this.out({ ...filter, type: THRESHOLD_REACHED, after, pageSize: MAX_ROWS }, owner)
+      const found = await this.api.quotas.events(asked, { signal }).page()
+      items.push(...found.items.flatMap((event) => (event.type === THRESHOLD_REACHED ? [this.in(event)] : [])))
+      if (found.items.length < MAX_ROWS) return { items: items.reverse(), more: false }
+      after = found.nextAfter
+    }
+    return { items: items.reverse(), more: true }
+  }
+
+  /** Who is over a threshold now, most used first: of the quotas that passed one last, those that still are. */
+  async nearLimit(signal?: Signal): Promise<{ items: readonly NearLimit[]; more: boolean }> {
+    const { items, more } = await this.passed({}, signal)
+    const latest = new Map<number, Passed>()
+    for (const one of items) if (!latest.has(one.quotaId)) latest.set(one.quotaId, one)
+    const found = await Promise.all(
+      [...latest.values()].slice(0, NEAR).map(async ({ quotaId, at }) => {
+        const quota = await this.quota(quotaId, signal).catch((error: unknown) => {
+          if (isProblem(error, 'quota_not_found')) return undefined
+          throw error
+        })
+        const threshold = quota?.status === 'active' ? reachedThreshold(quota) : undefined
+        return quota === undefined || threshold === undefined ? [] : [{ quota, threshold, since: at }]
+      }),
+    )
+    const share = ({ quota: { used, total } }: NearLimit): number => used / total
+    return { items: found.flat().sort((a, b) => share(b) - share(a)), more: more || latest.size > NEAR }
   }
 
   async check(owner: number, amount: number, signal?: Signal): Promise<Check> {

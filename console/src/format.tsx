@@ -1,11 +1,12 @@
 import type { ReactNode } from 'react'
 
+export { amount, counted } from './amount.ts'
+
 /*
  * Numbers and times as people of this browser write them. Times are in the browser's zone, with UTC where the mouse
  * rests.
  */
 
-const number = new Intl.NumberFormat()
 const dateTime = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
 const exactTime = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
 const clockTime = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' })
@@ -17,15 +18,6 @@ export const HERE = Intl.DateTimeFormat().resolvedOptions().timeZone
 /** The present, by this machine's clock: for what is shown alone, never for what is decided. */
 export function now(): number {
   return Date.now()
-}
-
-export function amount(value: number): string {
-  return number.format(value)
-}
-
-/** `1 hold`, `2 holds`. */
-export function counted(value: number, one: string, many = `${one}s`): string {
-  return `${amount(value)} ${value === 1 ? one : many}`
 }
 
 export function timeText(at: string, zone?: string): string {

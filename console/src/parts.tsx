@@ -18,6 +18,7 @@ import {
 import type { ChannelName, Operation, Quota, Status } from './desk.ts'
 import { amount, ClockTime } from './format.tsx'
 import { Notice } from './notice.ts'
+import { type CapMode, roleText } from './limits.ts'
 import type { Reading } from './whole-number.ts'
 
 /* What has happened is seen, and said to those who do not see the screen. */
@@ -348,6 +349,8 @@ function toDo(status: number, code: string): string {
       return 'Change what is named here, then try again.'
     case 'version_mismatch':
       return 'Somebody changed it meanwhile. Look at it, then try again.'
+    case 'webhook_disabled':
+      return 'Enable it first, or have it named in the file again.'
     case 'too_many_quotas':
       return 'Delete or end quotas of this owner that are not needed.'
     case 'operation_already_settled':
@@ -409,6 +412,9 @@ const FIELD_NAMES: Readonly<Record<string, string>> = {
   deletedAt: 'Deleted',
   used: 'Used',
   reserved: 'Reserved',
+  cap: 'Cap',
+  windowSeconds: 'Window',
+  thresholds: 'Tell at',
 }
 
 /** A field as forms call it. */
@@ -449,7 +455,7 @@ async function copy(text: string): Promise<boolean> {
 }
 
 /** A status, as a word with a sign of its own: never a colour alone. */
-export function Badge({ status }: { status: Status | Operation['state'] | 'deleted' }): ReactNode {
+export function Badge({ status }: { status: Status | Operation['state'] | 'deleted' | 'removed' }): ReactNode {
   return (
     <span className={`badge badge-${status}`}>
       <span aria-hidden="true">{SIGNS[status] ?? '·'}</span> {status}
@@ -461,10 +467,20 @@ const SIGNS: Readonly<Record<string, string>> = {
   disabled: '‖',
   expired: '○',
   deleted: '✕',
+  removed: '✕',
   consumed: '●',
   reserved: '◔',
   committed: '●',
   released: '↩',
+}
+
+/** What a cap does: with a word and a sign of its own. */
+export function CapBadge({ cap }: { cap: CapMode }): ReactNode {
+  return (
+    <span className={`badge badge-${cap}`}>
+      <span aria-hidden="true">{cap === 'enforce' ? '⊤' : '◌'}</span> {roleText(cap)}
+    </span>
+  )
 }
 
 const BAR = 100

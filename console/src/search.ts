@@ -36,6 +36,8 @@ function defined<T extends object>(fields: T): { [Name in keyof T]?: Exclude<T[N
 }
 
 export const STATUSES: readonly Status[] = ['active', 'disabled', 'expired']
+/** Which quotas by what they are for: those that pay, caps that refuse, caps that only watch. */
+export const ROLES = ['none', 'enforce', 'observe'] as const
 export const ACTIONS: readonly Change['action'][] = ['create', 'update', 'delete', 'restore', 'reset']
 
 export const overviewSearch = (raw: Raw) => defined({ cursor: text(raw['cursor']) })
@@ -47,6 +49,7 @@ export const quotasSearch = (raw: Raw) =>
     person: number(raw['person']),
     status: oneOf(STATUSES, raw['status']),
     label: text(raw['label']),
+    cap: oneOf(ROLES, raw['cap']),
     deleted: raw['deleted'] === 'true' || raw['deleted'] === true ? (true as const) : undefined,
   })
 export const quotaSearch = (raw: Raw) =>

@@ -20,7 +20,7 @@ import {
 } from '../parts.tsx'
 import { ACTIONS, type ChangesSearch } from '../search.ts'
 import { readId } from '../whole-number.ts'
-import { differences, EDITABLE, type SettingValue, settingText } from '../settings.ts'
+import { differences, EDITABLE, isNothing, sameSetting, type SettingValue, settingText } from '../settings.ts'
 
 /** Changes as rows, each with its undoing where there is one. */
 export function ChangeTable({
@@ -78,7 +78,7 @@ function Difference({ change }: { change: Change }): ReactNode {
   const rows = change.action === 'update' || change.action === 'reset' ? differences(change) : []
   const made =
     change.action === 'create'
-      ? differences(change).filter(({ field }) => (change.after as Record<string, SettingValue>)[field] !== null)
+      ? differences(change).filter(({ field }) => !isNothing((change.after as Record<string, SettingValue>)[field]))
       : []
   return (
     <div className="difference">
@@ -249,7 +249,7 @@ function Undoing({ desk, change, onClose }: { desk: Desk; change: Change; onClos
   const after = change.after as Record<string, SettingValue>
   const isNow = (field: (typeof EDITABLE)[number]): SettingValue =>
     field === 'status' ? (quota.status === 'disabled' ? 'disabled' : 'active') : quota[field]
-  const fields = EDITABLE.filter((field) => field in before && isNow(field) !== before[field])
+  const fields = EDITABLE.filter((field) => field in before && !sameSetting(isNow(field), before[field]))
   if (fields.length === 0) {
     return (
       <Dialog title={title} onClose={onClose}>
@@ -277,7 +277,7 @@ function Undoing({ desk, change, onClose }: { desk: Desk; change: Change; onClos
           </li>
         ))}
       </ul>
-      {fields.some((field) => isNow(field) !== after[field]) && (
+      {fields.some((field) => !sameSetting(isNow(field), after[field])) && (
         <p className="notice">
           <span aria-hidden="true">⚠ </span>It was changed again since then; that change goes, too.
         </p>

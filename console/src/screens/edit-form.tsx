@@ -3,10 +3,12 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { type ReactNode, useEffect, useRef } from 'react'
 import type { Desk, Quota } from '../desk.ts'
 import { announce, Failure, Field, fieldErrors, fieldName, NumberField, Panel, useStillHere } from '../parts.tsx'
+import { exampleOf, type QuotaType, readThresholds, thresholdsText } from '../limits.ts'
 import {
   changedFields,
   type Editable,
   editableOf,
+  limitOf,
   mistakes,
   readTotal,
   settingsOf,
@@ -17,6 +19,7 @@ import {
   UNITS,
 } from '../settings.ts'
 import { draftOf, isOpen, keepDraft, useDraft } from '../use-draft.ts'
+import { WindowInput } from './window-input.tsx'
 import { ZoneInput } from './zone-input.tsx'
 
 interface Draft {
@@ -35,7 +38,7 @@ export function draftName(desk: Desk, id: number): string {
 /** What is left of a draft once a part of it is saved: what was typed since then, upon what was saved. */
 function onto(saved: Quota, typed: Typed, sent: Typed): Draft {
   const shown = typedOf(saved)
-  const fields = editableOf(saved.quotaType).filter((field) => typed[field] !== sent[field])
+  const fields = editableOf(saved).filter((field) => typed[field] !== sent[field])
   return { base: saved, typed: { ...shown, ...Object.fromEntries(fields.map((field) => [field, typed[field]])) } }
 }
 
@@ -49,7 +52,10 @@ export function EditForm({ desk, quota, onDone }: { desk: Desk; quota: Quota; on
     typed: typedOf(quota),
     base: quota,
   }))
-  const { typed, base, theirs } = draft
+  const { theirs } = draft
+  // A draft of an earlier console knows fewer settings.
+  const base = { ...quota, ...draft.base }
+  const typed = { ...typedOf(quota), ...draft.typed }
   const here = useStillHere()
   const name = draftName(desk, quota.id)
   // Answers come late: the form may be gone by then, reopened, or typed in. They settle what was sent and no more.
@@ -110,7 +116,7 @@ export function EditForm({ desk, quota, onDone }: { desk: Desk; quota: Quota; on
     if (theirs === undefined) return
     const shown = typedOf(theirs.quota)
     const merged = Object.fromEntries(
-      editableOf(base.quotaType).map((field) => [field, fields.includes(field) ? typed[field] : shown[field]]),
+      editableOf(base).map((field) => [field, fields.includes(field) ? typed[field] : shown[field]]),
     )
     const next: Draft = { base: theirs.quota, typed: { ...shown, ...merged } }
     setDraft(next)
@@ -135,7 +141,7 @@ export function EditForm({ desk, quota, onDone }: { desk: Desk; quota: Quota; on
             {theirs.actor === undefined ? 'Somebody' : <b>{theirs.actor}</b>} has saved this quota since you opened it
           </h3>
           <p>Nothing was overwritten. Save yours on top of it, or take it as it is now.</p>
-          <ConflictTable base={base} theirs={theirs.quota} typed={typed} fields={fields} />
+          <ConflictTable base={base} theirs={theirs.quota} typed={typed} fields={fields} wrong={wrong} />
           <div className="actions">
             <button type="button" className="primary" onClick={onTop}>
               Save mine on top
@@ -151,9 +157,23 @@ export function EditForm({ desk, quota, onDone }: { desk: Desk; quota: Quota; on
         ref={form}
         onSubmit={(event) => {
           event.preventDefault()
-          submit(draft)
+          submit({ ...draft, base, typed })
         }}
       >
+        {base.cap !== null && (
+          <Field
+            label="What it does"
+            error={told['cap']}
+            hint={typed.cap === 'observe' ? 'lets everything through, and counts' : 'refuses what goes over'}
+          >
+            {(ids) => (
+              <select {...ids} value={typed.cap} onChange={(event) => set('cap')(event.target.value)}>
+                <option value="enforce">limits</option>
+                <option value="observe">only watches</option>
+              </select>
+            )}
+          </Field>
+        )}
         <SettingFields typed={typed} quotaType={base.quotaType} set={set} errors={{ ...wrong, ...told }} />
         <Field label="Status">
           {(ids) => (
@@ -163,6 +183,10 @@ export function EditForm({ desk, quota, onDone }: { desk: Desk; quota: Quota; on
             </select>
           )}
         </Field>
+        {base.cap !== null && <Example typed={typed} quotaType={base.quotaType} />}
+        {fields.includes('windowSeconds') && (
+          <p className="notice">Another window begins a new count: what it has counted so far is forgotten.</p>
+        )}
         {save.error !== null && !isProblem(save.error, 'version_mismatch') && <Failure error={save.error} />}
         <div className="actions">
           <button type="submit" className="primary" aria-disabled={save.isPending}>
@@ -187,18 +211,18 @@ function ConflictTable({
   theirs,
   typed,
   fields,
+  wrong,
 }: {
   base: Quota
   theirs: Quota
   typed: Typed
   fields: readonly Editable[]
+  wrong: Partial<Record<Editable, string>>
 }): ReactNode {
-  const mine = settingsOf(typed, editableOf(base.quotaType)) as Record<string, SettingValue>
+  const mine = settingsOf(typed, editableOf(base)) as Record<string, SettingValue>
   const shownBase = typedOf(base)
   const shownTheirs = typedOf(theirs)
-  const rows = editableOf(base.quotaType).filter(
-    (field) => fields.includes(field) || shownTheirs[field] !== shownBase[field],
-  )
+  const rows = editableOf(base).filter((field) => fields.includes(field) || shownTheirs[field] !== shownBase[field])
   const as = (quota: Quota, field: Editable): string =>
     settingText(field, field === 'status' ? typedOf(quota).status : quota[field])
   return (
@@ -223,7 +247,7 @@ function ConflictTable({
             </td>
             <td>
               {fields.includes(field) ? (
-                <bdi>{Number.isNaN(mine[field]) ? typed[field] : settingText(field, mine[field])}</bdi>
+                <bdi>{field in wrong ? typed[field] : settingText(field, mine[field])}</bdi>
               ) : (
                 <span className="muted">untouched</span>
               )}
@@ -235,6 +259,45 @@ function ConflictTable({
   )
 }
 
+const TOTAL_HINTS: Readonly<Record<QuotaType, string>> = {
+  1: 'units until its end',
+  2: 'units per cycle',
+  3: 'units in any such window',
+}
+
+/** What the quota will do as it is typed, where enough of it is. */
+export function Example({ typed, quotaType }: { typed: Typed; quotaType: QuotaType }): ReactNode {
+  const limit = limitOf(typed, quotaType)
+  return <output className="example">{limit === undefined ? '' : exampleOf(limit)}</output>
+}
+
+/** Per cents at which something is told. */
+function ThresholdsField({
+  text,
+  onText,
+  error,
+}: {
+  text: string
+  onText: (text: string) => void
+  error: string | undefined
+}): ReactNode {
+  const { value = [], mistake } = readThresholds(text)
+  return (
+    <Field
+      label="Tell at"
+      error={mistake ?? error}
+      hint={
+        <>
+          {value.length > 0 && <output className="understood">= {thresholdsText(value)} </output>}
+          per cents of the total at which an event is told, such as 50 80; may be empty
+        </>
+      }
+    >
+      {(ids) => <input {...ids} autoComplete="off" value={text} onChange={(event) => onText(event.target.value)} />}
+    </Field>
+  )
+}
+
 /** The fields that a new quota and an old one share. */
 export function SettingFields({
   typed,
@@ -243,7 +306,7 @@ export function SettingFields({
   errors,
 }: {
   typed: Typed
-  quotaType: 1 | 2 | 3
+  quotaType: QuotaType
   set: (field: Editable) => (value: string) => void
   errors: Readonly<Partial<Record<string, string>>>
 }): ReactNode {
@@ -255,8 +318,11 @@ export function SettingFields({
         reading={readTotal(typed.total)}
         onText={set('total')}
         error={errors['total']}
-        hint={quotaType === 2 ? 'units per cycle' : 'units until its end'}
+        hint={TOTAL_HINTS[quotaType]}
       />
+      {quotaType === 3 && (
+        <WindowInput typed={typed.windowSeconds} onChange={set('windowSeconds')} error={errors['windowSeconds']} />
+      )}
       <Field label="Label" error={errors['label']} hint="for people; may be empty">
         {(ids) => (
           <input {...ids} maxLength={120} value={typed.label} onChange={(event) => set('label')(event.target.value)} />
@@ -265,7 +331,7 @@ export function SettingFields({
       <Field
         label="Ends"
         error={errors['expireAt']}
-        hint={quotaType === 2 ? 'in your zone; empty: never' : 'in your zone'}
+        hint={quotaType === 1 ? 'in your zone' : 'in your zone; empty: never'}
       >
         {(ids) => (
           <input
@@ -303,6 +369,9 @@ export function SettingFields({
             {(ids) => <ZoneInput {...ids} value={typed.cycleTimeZone} onChange={set('cycleTimeZone')} />}
           </Field>
         </>
+      )}
+      {quotaType !== 3 && (
+        <ThresholdsField text={typed.thresholds} onText={set('thresholds')} error={errors['thresholds']} />
       )}
     </>
   )

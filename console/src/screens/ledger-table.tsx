@@ -70,8 +70,8 @@ export function LedgerTable({
   owners?: boolean
   last?: Last
 }): ReactNode {
-  const paid = (operation: Operation): number =>
-    operation.allocations.find((one) => one.quotaId === quotaId)?.amount ?? 0
+  const paid = (operation: Operation): number | undefined =>
+    operation.allocations.find((one) => one.quotaId === quotaId)?.amount
   return (
     <Table
       caption="Operations, newest first"
@@ -98,6 +98,15 @@ export function LedgerTable({
             madeBy?.idempotencyKey == null ? <span className="muted">–</span> : <code>{madeBy.idempotencyKey}</code>,
           className: 'key',
         },
+        ...(quotaId === undefined && rows.some(({ caps }) => caps !== undefined)
+          ? [
+              {
+                head: 'Counted by',
+                cell: ({ caps = [] }: Operation) => <CapLinks desk={desk} caps={caps} />,
+                folds: true,
+              },
+            ]
+          : []),
         quotaId === undefined
           ? {
               head: 'Paid by',
@@ -115,7 +124,8 @@ export function LedgerTable({
             }
           : {
               head: 'Of this quota',
-              cell: (operation: Operation) => amount(paid(operation)),
+              // A cap pays nothing: it counts the whole.
+              cell: (operation: Operation) => amount(paid(operation) ?? operation.amount),
               className: 'number',
               folds: true,
             },
@@ -128,5 +138,19 @@ export function LedgerTable({
         ...(last === undefined ? [] : [last]),
       ]}
     />
+  )
+}
+
+/** The caps that counted an operation. */
+export function CapLinks({ desk, caps }: { desk: Desk; caps: readonly number[] }): ReactNode {
+  if (caps.length === 0) return <span className="muted">–</span>
+  return (
+    <ul className="inline side">
+      {caps.map((id) => (
+        <li key={id}>
+          <QuotaLink channel={desk.name} id={id} />
+        </li>
+      ))}
+    </ul>
   )
 }

@@ -1,19 +1,20 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { type SubmitEvent, type ReactNode, useState } from 'react'
-import { SettingFields } from './edit-form.tsx'
+import { Example, SettingFields } from './edit-form.tsx'
 import { type Desk, newKey } from '../desk.ts'
 import { HERE, now, toLocalInput } from '../format.tsx'
 import { announce, Failure, fieldErrors, NumberField, Panel, Screen, useStillHere } from '../parts.tsx'
+import type { CapMode, QuotaType } from '../limits.ts'
 import type { NewSearch } from '../search.ts'
-import { editableOf, mistakes, readTotal, settingsOf, type Typed } from '../settings.ts'
+import { capOf, EDITABLE, editableOf, mistakes, readTotal, settingsOf, type Typed } from '../settings.ts'
 import { draftOf, useDraft } from '../use-draft.ts'
 import { readId } from '../whole-number.ts'
 
 interface Draft {
   readonly owner: string
   readonly person: string
-  readonly quotaType: 1 | 2
+  readonly quotaType: QuotaType
   readonly typed: Typed
   /** Of this quota, however often its form is sent. */
   readonly key: string
@@ -30,6 +31,9 @@ function fresh(owner: number | undefined): Draft {
       label: '',
       total: '',
       status: 'active',
+      cap: '',
+      windowSeconds: '24 hour',
+      thresholds: '',
       expireAt: '',
       cycleUnit: 'month',
       cycleResetAt: nextMonth,
@@ -38,6 +42,18 @@ function fresh(owner: number | undefined): Draft {
     key: newKey(),
   }
 }
+
+/** What a quota may be there for, in plain words. */
+const ROLES: readonly { readonly cap: CapMode | null; readonly name: string; readonly more: string }[] = [
+  { cap: null, name: 'pays', more: 'units that may be used; several quotas add up' },
+  { cap: 'enforce', name: 'limits', more: 'a cap: refuses what goes over it, however much there is to pay with' },
+  { cap: 'observe', name: 'only watches', more: 'a cap on trial: refuses nothing, tells what it would have refused' },
+]
+const TYPES: readonly { readonly quotaType: QuotaType; readonly name: string; readonly more: string }[] = [
+  { quotaType: 3, name: 'rolling', more: 'so much in any 24 hours, in any hour …' },
+  { quotaType: 2, name: 'cycle', more: 'so much each day, month …, again and again' },
+  { quotaType: 1, name: 'total', more: 'so much until an end, once' },
+]
 
 /** What is wrong with a number of somebody; one that may be left out is fine where it is. */
 function idMistake(text: string, needed: boolean): string | undefined {
@@ -51,11 +67,20 @@ export function NewQuotaScreen({ desk, search }: { desk: Desk; search: NewSearch
   const [draft, found, keep, clear] = useDraft<Draft>(name, () => fresh(search.owner))
   const here = useStillHere()
   const [tried, setTried] = useState(false)
-  const { typed, quotaType } = draft
+  const { quotaType } = draft
+  // A draft of an earlier console knows fewer settings.
+  const typed = { ...fresh(undefined).typed, ...draft.typed }
+  const cap = capOf(typed)
   const set = (change: Partial<Draft>): void => keep({ ...draft, ...change, key: newKey() })
+  /** A rolling one is what a cap begins with, and what nothing but a cap can be. */
+  const become = (next: CapMode | null): void =>
+    set({
+      typed: { ...typed, cap: next ?? '' },
+      quotaType: next === null ? (quotaType === 3 ? 2 : quotaType) : cap === null ? 3 : quotaType,
+    })
   const save = useMutation({
     mutationFn: async ({ typed, quotaType, owner, person, key }: Draft) => {
-      const { status: _status, ...settings } = settingsOf(typed, editableOf(quotaType))
+      const { status: _status, ...settings } = settingsOf(typed, editableOf({ quotaType, cap: capOf(typed) }))
       // An end that was left empty is none.
       const { expireAt, ...rest } = settings
       return desk.create(
@@ -95,7 +120,7 @@ export function NewQuotaScreen({ desk, search }: { desk: Desk; search: NewSearch
   const submit = (event: SubmitEvent<HTMLFormElement>): void => {
     event.preventDefault()
     setTried(true)
-    if (Object.keys(own).length === 0 && !save.isPending) save.mutate(draft)
+    if (Object.keys(own).length === 0 && !save.isPending) save.mutate({ ...draft, typed })
     else {
       const form = event.currentTarget
       requestAnimationFrame(() => form.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus())
@@ -128,31 +153,39 @@ export function NewQuotaScreen({ desk, search }: { desk: Desk; search: NewSearch
             />
           )}
           <fieldset>
+            <legend>What it does</legend>
+            {ROLES.map((role) => (
+              <label key={role.name} className="check">
+                <input type="radio" name="role" checked={cap === role.cap} onChange={() => become(role.cap)} />
+                <span>
+                  {role.name} <span className="muted">{role.more}</span>
+                </span>
+              </label>
+            ))}
+          </fieldset>
+          <fieldset>
             <legend>Type</legend>
-            <label className="check">
-              <input type="radio" name="type" checked={quotaType === 2} onChange={() => set({ quotaType: 2 })} />
-              <span>
-                cycle <span className="muted">so much each day, month …, again and again</span>
-              </span>
-            </label>
-            <label className="check">
-              <input type="radio" name="type" checked={quotaType === 1} onChange={() => set({ quotaType: 1 })} />
-              <span>
-                total <span className="muted">so much until an end, once</span>
-              </span>
-            </label>
+            {TYPES.filter((type) => cap !== null || type.quotaType !== 3).map((type) => (
+              <label key={type.quotaType} className="check">
+                <input
+                  type="radio"
+                  name="type"
+                  checked={quotaType === type.quotaType}
+                  onChange={() => set({ quotaType: type.quotaType })}
+                />
+                <span>
+                  {type.name} <span className="muted">{type.more}</span>
+                </span>
+              </label>
+            ))}
           </fieldset>
           <SettingFields
             typed={typed}
             quotaType={quotaType}
             set={(field) => (value) => set({ typed: { ...typed, [field]: value } })}
-            errors={Object.fromEntries(
-              ['total', 'label', 'expireAt', 'cycleUnit', 'cycleResetAt', 'cycleTimeZone'].map((name) => [
-                name,
-                shown(name),
-              ]),
-            )}
+            errors={Object.fromEntries(EDITABLE.map((name) => [name, shown(name)]))}
           />
+          <Example typed={typed} quotaType={quotaType} />
           {save.error !== null && <Failure error={save.error} />}
           <div className="actions">
             <button type="submit" className="primary" aria-disabled={save.isPending}>

@@ -2,7 +2,7 @@ import { isProblem } from '@quota-service/client'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { type SubmitEvent, type ReactNode, useState } from 'react'
-import { LedgerTable } from './ledger-table.tsx'
+import { CapLinks, LedgerTable } from './ledger-table.tsx'
 import { ANYBODY, type Desk, newKey, type Operation } from '../desk.ts'
 import { amount, Time } from '../format.tsx'
 import {
@@ -158,6 +158,11 @@ export function OperationScreen({ desk, id }: { desk: Desk; id: string }): React
                 ]}
               />
             </Panel>
+            {operation.caps !== undefined && (
+              <Panel title="Counted by" hint="Caps that counted its whole amount.">
+                <CapLinks desk={desk} caps={operation.caps} />
+              </Panel>
+            )}
             <Panel title="What was done with it">
               <Loaded of={acts} isEmpty={(rows) => rows.length === 0} empty="Nothing is known.">
                 {(rows) => (

@@ -3,7 +3,8 @@ import { Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import { ChangeTable } from './changes.tsx'
 import { QuotaTable } from './quotas.tsx'
-import type { Desk } from '../desk.ts'
+import { NearTheLimit } from './thresholds.tsx'
+import type { Desk, Refusal } from '../desk.ts'
 import { amount, Time } from '../format.tsx'
 import { Loaded, OwnerLink, Panel, Screen, Table } from '../parts.tsx'
 import type { OverviewSearch } from '../search.ts'
@@ -15,9 +16,10 @@ const DAYS = 7
 const LOOK_EVERY_MS = 30_000
 
 /** Why a request was refused, in words. */
-export const REASONS: Readonly<Record<string, string>> = {
+export const REASONS: Readonly<Record<Refusal['code'], string>> = {
   quota_exceeded: 'quota exceeded',
   no_active_quota: 'no active quota',
+  quota_observed: 'let through: a cap that only watches would have refused',
 }
 
 export function OverviewScreen({ desk, search }: { desk: Desk; search: OverviewSearch }): ReactNode {
@@ -58,6 +60,7 @@ export function OverviewScreen({ desk, search }: { desk: Desk; search: OverviewS
           )}
         </Loaded>
       </Panel>
+      <NearTheLimit desk={desk} />
       <Panel title={`Ending within ${DAYS} days`} hint="Active quotas, soonest first.">
         <Loaded
           of={expiring}

@@ -3,9 +3,11 @@ import { Link } from '@tanstack/react-router'
 import { type SubmitEvent, type ReactNode, useEffect, useState } from 'react'
 import { LatelyChanged, Undo } from './changes.tsx'
 import { Ledger } from './ledger-table.tsx'
+import { HeldUp, InTheWay, Limits, really, useCheck } from './limits.tsx'
 import { REASONS } from './overview.tsx'
 import { kindOf, QuotaTable } from './quotas.tsx'
 import { RefusalChart } from './refusal-chart.tsx'
+import { PassedThresholds } from './thresholds.tsx'
 import { TopUp } from './top-up.tsx'
 import { UsageByDay } from './usage-chart.tsx'
 import type { Change, Check, Desk, Operation, Quota, Refusal } from '../desk.ts'
@@ -28,6 +30,8 @@ import { readWhole } from '../whole-number.ts'
 const HOURS = 48
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
+/** Of refusals, those that caps which only watch would have brought about included. */
+const WEEK_HOURS = 7 * 24
 /** What is changed lately, and at most so much of it. */
 const LATELY_MS = 7 * DAY_MS
 const LATELY_ROWS = 5
@@ -38,7 +42,11 @@ const LOSSES = 3
 export function OwnerScreen({ desk, owner }: { desk: Desk; owner: number }): ReactNode {
   const [toppingUp, setToppingUp] = useState(false)
   // Whole hours, so that the key stays the same while the screen does.
-  const [from] = useState(() => new Date(Math.floor(now() / HOUR_MS) * HOUR_MS - (HOURS - 1) * HOUR_MS).toISOString())
+  const [hour] = useState(() => Math.floor(now() / HOUR_MS) * HOUR_MS)
+  const [week, from] = [WEEK_HOURS, HOURS].map((hours) => new Date(hour - (hours - 1) * HOUR_MS).toISOString()) as [
+    string,
+    string,
+  ]
   const key = [desk.name, 'owner', owner]
   const summary = useQuery({ queryKey: [...key, 'summary'], queryFn: ({ signal }) => desk.summary(owner, signal) })
   const quotas = useQuery({ queryKey: [...key, 'active'], queryFn: ({ signal }) => desk.activeOf(owner, signal) })
@@ -48,9 +56,14 @@ export function OwnerScreen({ desk, owner }: { desk: Desk; owner: number }): Rea
     queryFn: ({ signal }) => desk.changes({ owner }, signal),
   })
   const refusals = useQuery({
-    queryKey: [...key, 'refusals', from],
-    queryFn: ({ signal }) => desk.refusals(owner, from, signal),
+    queryKey: [...key, 'refusals', week],
+    queryFn: ({ signal }) => desk.refusals(owner, week, signal),
   })
+  const refused = {
+    ...refusals,
+    data: refusals.data && really(refusals.data).filter(({ hour }) => Date.parse(hour) >= Date.parse(from)),
+  }
+  const payers = quotas.data?.filter(({ cap }) => cap === null)
   const never =
     quotas.data?.length === 0 &&
     lost.data?.length === 0 &&
@@ -73,7 +86,10 @@ export function OwnerScreen({ desk, owner }: { desk: Desk; owner: number }): Rea
         </>
       }
     >
-      {toppingUp && <TopUp desk={desk} owner={owner} active={quotas.data ?? []} onClose={() => setToppingUp(false)} />}
+      {refused.data !== undefined && (
+        <HeldUp desk={desk} owner={owner} wanted={askedLast(refused.data) ?? 1} quotas={quotas.data ?? []} />
+      )}
+      {toppingUp && <TopUp desk={desk} owner={owner} active={payers ?? []} onClose={() => setToppingUp(false)} />}
       {never && (
         <p className="notice" role="status">
           This {desk.owner} never had a quota. Is {owner} the right number?
@@ -81,22 +97,26 @@ export function OwnerScreen({ desk, owner }: { desk: Desk; owner: number }): Rea
       )}
       <Panel title="Now">
         <Loaded of={summary}>
-          {(data) => (
-            <>
-              <UsageBar {...data} wide />
-              <p className="muted">of {counted(data.quotaCount, 'active quota')}</p>
-            </>
-          )}
+          {(data) =>
+            data.caps.length > 0 ? (
+              <Limits desk={desk} summary={data} quotas={quotas.data ?? []} refusals={refusals.data} />
+            ) : (
+              <>
+                <UsageBar {...data} wide />
+                <p className="muted">of {counted(data.quotaCount, 'active quota')}</p>
+              </>
+            )
+          }
         </Loaded>
-        <Loaded of={refusals}>
+        <Loaded of={refused}>
           {(rows) => (
             <>
               <Why
                 desk={desk}
                 owner={owner}
                 rows={rows}
-                active={quotas.data}
-                lost={lost.data ?? []}
+                active={payers}
+                lost={lost.data?.filter(({ cap }) => cap === null) ?? []}
                 changes={changes.data?.items ?? []}
               />
               <WouldFit desk={desk} owner={owner} suggested={askedLast(rows) ?? 1} />
@@ -126,19 +146,20 @@ export function OwnerScreen({ desk, owner }: { desk: Desk; owner: number }): Rea
         }
       >
         <Loaded
-          of={quotas}
+          of={{ ...quotas, data: payers }}
           isEmpty={(rows) => rows.length === 0}
           empty={`This ${desk.owner} has no active quota: everything is refused.`}
         >
           {(rows) => <QuotaTable desk={desk} rows={rows} caption="Active quotas in draw-down order" owners={false} />}
         </Loaded>
       </Panel>
+      <PassedThresholds desk={desk} of={{ owner }} />
       <Panel title="Open holds" hint="Units that are held until they are committed, released, or their time is over.">
         <Holds desk={desk} owner={owner} />
       </Panel>
       <UsageByDay desk={desk} of={{ owner }} />
       <Panel title="Refusals by hour" hint={`The last ${HOURS} hours.`}>
-        <Loaded of={refusals} isEmpty={(rows) => rows.length === 0} empty="Nothing was refused.">
+        <Loaded of={refused} isEmpty={(rows) => rows.length === 0} empty="Nothing was refused.">
           {(rows) => <RefusalChart rows={rows} from={from} hours={HOURS} />}
         </Loaded>
       </Panel>
@@ -259,12 +280,9 @@ function Loss({ desk, quota, what, at, change }: LostQuota & { desk: Desk }): Re
 
 /** Would an amount fit now, and if not, when? As a sentence. */
 function Fits({ desk, owner, wanted }: { desk: Desk; owner: number; wanted: number }): ReactNode {
-  const asked = useQuery({
-    queryKey: [desk.name, 'owner', owner, 'check', wanted],
-    queryFn: ({ signal }) => desk.check(owner, wanted, signal),
-  })
+  const asked = useCheck(desk, owner, wanted)
   if (asked.error !== null) return <Failure error={asked.error} />
-  return asked.data === undefined ? null : <Verdict check={asked.data} />
+  return asked.data === undefined ? null : <Verdict desk={desk} check={asked.data} />
 }
 
 /**
@@ -298,7 +316,8 @@ function WouldFit({ desk, owner, suggested }: { desk: Desk; owner: number; sugge
   )
 }
 
-function Verdict({ check: { allowed, requested, remaining, refillsAt } }: { check: Check }): ReactNode {
+function Verdict({ desk, check }: { desk: Desk; check: Check }): ReactNode {
+  const { allowed, requested, remaining, refillsAt, caps } = check
   if (allowed) {
     return (
       <p className="yes">
@@ -310,9 +329,14 @@ function Verdict({ check: { allowed, requested, remaining, refillsAt } }: { chec
   return (
     <p className="no">
       <span aria-hidden="true">✕ </span>
-      {amount(requested)} would be refused: {amount(remaining)} left.{' '}
+      {amount(requested)} would be refused:{' '}
+      {caps.length === 0 ? `${amount(remaining)} left` : <InTheWay desk={desk} check={check} />}.{' '}
       {refillsAt === null ? (
-        'No reset will make it fit; top up.'
+        caps.length === 0 ? (
+          'No reset will make it fit; top up.'
+        ) : (
+          'No reset will make it fit.'
+        )
       ) : (
         <>
           It fits from <Time at={refillsAt} ago /> on.

@@ -5,13 +5,29 @@ import { type ReactNode, useEffect, useState } from 'react'
 import { ChangeTable } from './changes.tsx'
 import { draftName, EditForm } from './edit-form.tsx'
 import { Ledger } from './ledger-table.tsx'
+import { ComesBack, SwitchCap } from './limits.tsx'
 import { kindOf } from './quotas.tsx'
+import { PassedThresholds } from './thresholds.tsx'
 import { UsageByDay } from './usage-chart.tsx'
 import { type Desk, newKey, type Quota } from '../desk.ts'
 import { amount, HERE, Time, timeText } from '../format.tsx'
-import { announce, Badge, Confirm, Failure, Label, Loaded, OwnerLink, Panel, Screen, UsageBar } from '../parts.tsx'
+import { exampleOf, thresholdsText, windowText } from '../limits.ts'
+import {
+  announce,
+  Badge,
+  CapBadge,
+  Confirm,
+  Failure,
+  Label,
+  Loaded,
+  OwnerLink,
+  Panel,
+  Screen,
+  UsageBar,
+} from '../parts.tsx'
 import type { QuotaSearch } from '../search.ts'
 import { type Resets, nextResets } from '../resets.ts'
+import { limitOfQuota } from '../settings.ts'
 import { draftOf } from '../use-draft.ts'
 
 const RESETS = 3
@@ -23,7 +39,8 @@ export function QuotaScreen({ desk, id, search }: { desk: Desk; id: number; sear
     <Screen
       title={
         <>
-          Quota {id} {asked.data !== undefined && <Badge status={asked.data.status} />}
+          {asked.data?.cap == null ? 'Quota' : 'Cap'} {id}{' '}
+          {asked.data !== undefined && <Badge status={asked.data.status} />}
         </>
       }
       actions={asked.data !== undefined && <Actions desk={desk} quota={asked.data} />}
@@ -72,6 +89,11 @@ function Record({ desk, quota, editing }: { desk: Desk; quota: Quota; editing: b
         }
       >
         <UsageBar {...quota} wide />
+        {quota.cap !== null && (
+          <p>
+            {exampleOf(limitOfQuota(quota))} <CapRefill desk={desk} quota={quota} />
+          </p>
+        )}
         <dl className="facts">
           <Fact name={desk.Owner}>
             <OwnerLink channel={desk.name} owner={quota.owner} />
@@ -86,7 +108,22 @@ function Record({ desk, quota, editing }: { desk: Desk; quota: Quota; editing: b
           <Fact name="Label">
             <Label text={quota.label} />
           </Fact>
-          <Fact name="Type">{quota.quotaType === 1 ? 'total, until its end' : `cycle, ${kindOf(quota)}`}</Fact>
+          {quota.cap !== null && (
+            <Fact name="What it does">
+              <CapBadge cap={quota.cap} />
+            </Fact>
+          )}
+          <Fact name="Type">
+            {quota.quotaType === 1
+              ? 'total, until its end'
+              : quota.quotaType === 2
+                ? `cycle, ${kindOf(quota)}`
+                : 'rolling'}
+          </Fact>
+          {quota.windowSeconds !== null && <Fact name="Window">{windowText(quota.windowSeconds)}</Fact>}
+          {quota.thresholds !== null && quota.thresholds.length > 0 && (
+            <Fact name="Told at">{thresholdsText(quota.thresholds)}</Fact>
+          )}
           <Fact name="Total">{amount(quota.total)}</Fact>
           <Fact name="Ends">{quota.expireAt === null ? 'never' : <Time at={quota.expireAt} ago />}</Fact>
           <Fact name="Made">
@@ -106,7 +143,26 @@ function Record({ desk, quota, editing }: { desk: Desk; quota: Quota; editing: b
         />
       )}
       {quota.quotaType === 2 && <NextResets quota={quota} />}
+      {quota.quotaType !== 3 && (
+        <PassedThresholds desk={desk} of={{ quotaId: quota.id }} expected={quota.thresholds?.length !== 0} />
+      )}
     </>
+  )
+}
+
+/** When a cap allows more again: its owner's summary knows. */
+function CapRefill({ desk, quota }: { desk: Desk; quota: Quota }): ReactNode {
+  const { data } = useQuery({
+    queryKey: [desk.name, 'owner', quota.owner, 'summary'],
+    queryFn: ({ signal }) => desk.summary(quota.owner, signal),
+    enabled: quota.status === 'active',
+  })
+  const state = data?.caps.find(({ id }) => id === quota.id)
+  if (state === undefined) return null
+  return (
+    <span className="muted">
+      Now: <ComesBack cap={state} endsAt={quota.expireAt} />.
+    </span>
   )
 }
 
@@ -171,8 +227,10 @@ function Actions({ desk, quota }: { desk: Desk; quota: Quota }): ReactNode {
     await queries.invalidateQueries({ queryKey: [desk.name] })
   }
   const { id, version } = quota
+  const idle = quota.cap === null ? 'pays for nothing' : 'bounds nothing'
   return (
     <>
+      {quota.cap !== null && <SwitchCap desk={desk} quota={quota} />}
       {quota.status === 'disabled' ? (
         <button type="button" onClick={ask('enable')}>
           Enable
@@ -199,7 +257,9 @@ function Actions({ desk, quota }: { desk: Desk; quota: Quota }): ReactNode {
             await done(`Quota ${id} is disabled.`)
           }}
         >
-          <p>It pays for nothing until it is enabled again. Open holds stay open. You can undo this.</p>
+          <p>
+            It {idle} until it is enabled again. {quota.cap === null && 'Open holds stay open. '}You can undo this.
+          </p>
         </Confirm>
       )}
       {asking?.what === 'enable' && (
@@ -212,7 +272,7 @@ function Actions({ desk, quota }: { desk: Desk; quota: Quota }): ReactNode {
             await done(`Quota ${id} is enabled.`)
           }}
         >
-          <p>It pays again at once.</p>
+          <p>{quota.cap === null ? 'It pays again at once.' : exampleOf(limitOfQuota(quota))}</p>
         </Confirm>
       )}
       {asking?.what === 'reset' && (
@@ -227,7 +287,8 @@ function Actions({ desk, quota }: { desk: Desk; quota: Quota }): ReactNode {
           }}
         >
           <p>
-            {amount(quota.used)} used and {amount(quota.reserved)} held are set to 0. The next reset stays where it is.{' '}
+            {amount(quota.used)} used and {amount(quota.reserved)} held are set to 0.{' '}
+            {quota.quotaType === 2 && 'The next reset stays where it is. '}
             <b>This cannot be undone.</b>
           </p>
         </Confirm>
@@ -247,8 +308,8 @@ function Actions({ desk, quota }: { desk: Desk; quota: Quota }): ReactNode {
           }}
         >
           <p>
-            It pays for nothing any more and is in no list but that of the deleted ones. Its history stays, and you can
-            restore it.
+            It {idle} any more and is in no list but that of the deleted ones. Its history stays, and you can restore
+            it.
           </p>
         </Confirm>
       )}
@@ -321,7 +382,7 @@ function History({ desk, id }: { desk: Desk; id: number }): ReactNode {
         </Loaded>
       </Panel>
       <UsageByDay desk={desk} of={{ quotaId: id }} />
-      <Panel title="Usage" hint="The operations that it paid for, newest first.">
+      <Panel title="Usage" hint="The operations that it paid for, or counted, newest first.">
         <Ledger desk={desk} of={{ quotaId: id }} empty="Nothing was spent or held of it yet." />
       </Panel>
     </>

@@ -3,9 +3,11 @@ import { Link, useNavigate } from '@tanstack/react-router'
 import { type ReactNode, useState } from 'react'
 import { type Desk, given, type Quota } from '../desk.ts'
 import { amount, Time } from '../format.tsx'
+import { roleText, windowText } from '../limits.ts'
 import {
   announce,
   Badge,
+  CapBadge,
   Failure,
   Field,
   Label,
@@ -17,7 +19,7 @@ import {
   Table,
   UsageBar,
 } from '../parts.tsx'
-import { STATUSES, type QuotasSearch } from '../search.ts'
+import { ROLES, STATUSES, type QuotasSearch } from '../search.ts'
 import { readId } from '../whole-number.ts'
 
 const PAGE_SIZE = 50
@@ -32,15 +34,25 @@ const CYCLES: Readonly<Record<string, string>> = {
   year: 'yearly',
 }
 
-/** What kind of quota it is, in a word. */
-export function kindOf({ quotaType, cycleUnit }: Quota): string {
+/** What kind of quota it is, in a word or two. */
+export function kindOf({ quotaType, cycleUnit, windowSeconds }: Quota): string {
+  if (quotaType === 3) return `rolling, ${windowText(windowSeconds ?? 0)}`
   return quotaType === 1 ? 'total' : (CYCLES[cycleUnit ?? ''] ?? 'cycle')
 }
 
-export function NextEvent({ quota: { cycleResetAt, expireAt } }: { quota: Quota }): ReactNode {
+/** The same, with what it is there for where it does not pay. */
+export function Kind({ quota }: { quota: Quota }): ReactNode {
+  return (
+    <>
+      {kindOf(quota)} {quota.cap !== null && <CapBadge cap={quota.cap} />}
+    </>
+  )
+}
+
+export function NextEvent({ quota: { cycleResetAt, expireAt, quotaType } }: { quota: Quota }): ReactNode {
   const endsFirst = expireAt !== null && (cycleResetAt === null || expireAt <= cycleResetAt)
   const at = endsFirst ? expireAt : cycleResetAt
-  if (at === null) return <span className="muted">never</span>
+  if (at === null) return <span className="muted">{quotaType === 3 ? 'rolls on' : 'never'}</span>
   return (
     <>
       <span className="muted">{endsFirst ? 'ends' : 'resets'}</span> <Time at={at} />
@@ -82,7 +94,7 @@ export function QuotaTable({
             ]
           : []),
         { head: 'Label', cell: ({ label }) => <Label text={label} /> },
-        { head: 'Type', cell: kindOf, folds: true },
+        { head: 'Type', cell: (quota) => <Kind quota={quota} />, folds: rows.every(({ cap }) => cap === null) },
         { head: 'Usage', cell: (quota) => <UsageBar {...quota} />, className: 'wide' },
         { head: 'Next', cell: (quota) => <NextEvent quota={quota} />, folds: true },
         {
@@ -279,6 +291,25 @@ function Filters({
               <option key={status}>{status}</option>
             ))}
             <option value="deleted">deleted</option>
+          </select>
+        )}
+      </Field>
+      <Field label="What it does" className="short">
+        {(ids) => (
+          <select
+            {...ids}
+            value={filter.cap ?? ''}
+            onChange={({ target: { value } }) => {
+              const { cap: _cap, ...rest } = typed()
+              onChange({ ...rest, ...given({ cap: ROLES.find((one) => one === value) }) })
+            }}
+          >
+            <option value="">anything</option>
+            {ROLES.map((role) => (
+              <option key={role} value={role}>
+                {roleText(role === 'none' ? null : role)}
+              </option>
+            ))}
           </select>
         )}
       </Field>

@@ -1,0 +1,12 @@
+/* Numbers as people of this browser write them. */
+
+const number = new Intl.NumberFormat()
+
+export function amount(value: number): string {
+  return number.format(value)
+}
+
+/** `1 hold`, `2 holds`. */
+export function counted(value: number, one: string, many = `${one}s`): string {
+  return `${amount(value)} ${value === 1 ? one : many}`
+}

@@ -1,0 +1,279 @@
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { type ReactNode, useState } from 'react'
+import type { Cap, Check, Desk, Quota, Refusal, Summary } from '../desk.ts'
+import { amount, counted, Time } from '../format.tsx'
+import { exampleOf, limitText } from '../limits.ts'
+import { announce, CapBadge, Confirm, Label, QuotaLink, UsageBar } from '../parts.tsx'
+import { limitOfQuota } from '../settings.ts'
+
+/*
+ * What an owner may take: the quotas that pay and the caps that bound it, beside each other.
+ */
+
+/** Refusals of this code did not happen: a cap that only watches would have refused. */
+const OBSERVED = 'quota_observed'
+
+/** What somebody is told of a refusal that did happen. */
+export function really(rows: readonly Refusal[]): readonly Refusal[] {
+  return rows.filter(({ code }) => code !== OBSERVED)
+}
+
+/** What the caps that only watch would have refused. */
+function observed(rows: readonly Refusal[]): readonly Refusal[] {
+  return rows.filter(({ code }) => code === OBSERVED)
+}
+
+/**
+ * Says first of all that caps are in the way, where they are: of what was refused last, or of a single unit.
+ */
+export function HeldUp({
+  desk,
+  owner,
+  wanted,
+  quotas,
+}: {
+  desk: Desk
+  owner: number
+  wanted: number
+  quotas: readonly Quota[]
+}): ReactNode {
+  const { data } = useCheck(desk, owner, wanted)
+  if (data === undefined || data.allowed || data.caps.length === 0) return null
+  const { caps, payable, refillsAt } = data
+  return (
+    <section className="notice held-up" aria-label="Held up">
+      <p>
+        <span aria-hidden="true">⊤ </span>
+        <b>
+          This {desk.owner} is held up by {caps.length === 1 ? 'a cap' : counted(caps.length, 'cap')}.
+        </b>{' '}
+        {amount(wanted)} {wanted === 1 ? 'unit' : 'units'} would be refused
+        {payable >= wanted
+          ? `, though its quotas could pay ${amount(payable)}.`
+          : `, and its quotas could pay no more than ${amount(payable)}.`}
+      </p>
+      <ul>
+        {caps.map((cap) => (
+          <li key={cap.id}>
+            <CapName desk={desk} cap={cap} quotas={quotas} />: <b>{amount(cap.remaining)} left</b>
+            {cap.reserved > 0 && <> ({amount(cap.reserved)} held)</>}
+          </li>
+        ))}
+      </ul>
+      <p>
+        {refillsAt === null ? (
+          'Waiting does not help: raise the cap, let it only watch, or reset it.'
+        ) : (
+          <>
+            It fits from <Time at={refillsAt} ago /> on, if nothing else is taken.
+          </>
+        )}
+      </p>
+    </section>
+  )
+}
+
+/** Would so much fit now? Parts of a screen that ask for the same share the answer. */
+export function useCheck(desk: Desk, owner: number, wanted: number) {
+  return useQuery({
+    queryKey: [desk.name, 'owner', owner, 'check', wanted],
+    queryFn: ({ signal }) => desk.check(owner, wanted, signal),
+  })
+}
+
+/** Which limits are in the way of a refused amount, as the end of a sentence. */
+export function InTheWay({ desk, check }: { desk: Desk; check: Check }): ReactNode {
+  const { caps, payable, requested } = check
+  return (
+    <>
+      {caps.map(({ id, remaining }, index) => (
+        <span key={id}>
+          {index > 0 && ', '}cap <QuotaLink channel={desk.name} id={id} /> leaves {amount(remaining)}
+        </span>
+      ))}
+      {payable < requested && `, and the quotas ${amount(payable)}`}
+    </>
+  )
+}
+
+/** A cap by its number, its label and what it allows, as far as its record is known. */
+function CapName({
+  desk,
+  cap,
+  quotas,
+}: {
+  desk: Desk
+  cap: Pick<Cap, 'id' | 'total'>
+  quotas: readonly Quota[]
+}): ReactNode {
+  const record = quotas.find(({ id }) => id === cap.id)
+  return (
+    <>
+      <QuotaLink channel={desk.name} id={cap.id}>{`Cap #${cap.id}`}</QuotaLink>
+      {record?.label != null && (
+        <>
+          {' '}
+          <Label text={record.label} />
+        </>
+      )}{' '}
+      ({record === undefined ? amount(cap.total) : limitText(limitOfQuota(record))})
+    </>
+  )
+}
+
+/** The payers together and each cap, with what is left of it and when it comes back. */
+export function Limits({
+  desk,
+  summary,
+  quotas,
+  refusals,
+}: {
+  desk: Desk
+  summary: Summary
+  quotas: readonly Quota[]
+  /** Of the last week; undefined while nobody knows. */
+  refusals: readonly Refusal[] | undefined
+}): ReactNode {
+  const { caps, available, remaining, quotaCount } = summary
+  const watching = caps.filter(({ cap }) => cap === 'observe').length
+  return (
+    <>
+      <p className="available">
+        <b>{amount(available)}</b> can be taken now{available < remaining && ': a cap allows no more'}.
+      </p>
+      <ul className="limits">
+        <li className="limit">
+          <h3>{counted(quotaCount, 'quota pays', 'quotas pay')}</h3>
+          <UsageBar {...summary} />
+        </li>
+        {caps.map((cap) => (
+          <CapCard
+            key={cap.id}
+            desk={desk}
+            cap={cap}
+            record={quotas.find(({ id }) => id === cap.id)}
+            observed={refusals === undefined ? undefined : observed(refusals)}
+            alone={watching === 1}
+          />
+        ))}
+      </ul>
+    </>
+  )
+}
+
+function CapCard({
+  desk,
+  cap,
+  record,
+  observed,
+  alone,
+}: {
+  desk: Desk
+  cap: Cap
+  record: Quota | undefined
+  observed: readonly Refusal[] | undefined
+  /** Is it the only one that only watches? */
+  alone: boolean
+}): ReactNode {
+  const watches = cap.cap === 'observe'
+  return (
+    <li className={watches ? 'limit limit-observe' : 'limit'}>
+      <h3>
+        <QuotaLink channel={desk.name} id={cap.id}>{`Cap #${cap.id}`}</QuotaLink> <CapBadge cap={cap.cap} />
+      </h3>
+      {record !== undefined && (
+        <p>
+          {limitText(limitOfQuota(record))}
+          {record.label !== null && (
+            <>
+              {' · '}
+              <Label text={record.label} />
+            </>
+          )}
+        </p>
+      )}
+      <UsageBar {...cap} />
+      <p className="muted">
+        <ComesBack cap={cap} endsAt={record?.expireAt ?? null} />
+      </p>
+      {watches && <WouldHaveRefused rows={observed} alone={alone} />}
+      {watches && record !== undefined && <SwitchCap desk={desk} quota={record} />}
+    </li>
+  )
+}
+
+/** When a cap allows more again. */
+export function ComesBack({
+  cap: { quotaType, refillsAt, used, reserved },
+  endsAt,
+}: {
+  cap: Pick<Cap, 'quotaType' | 'refillsAt' | 'used' | 'reserved'>
+  endsAt: string | null
+}): ReactNode {
+  if (refillsAt !== null) {
+    return (
+      <>
+        {quotaType === 3 ? 'some comes back' : 'begins again'} <Time at={refillsAt} ago />
+      </>
+    )
+  }
+  if (quotaType === 3 && used + reserved === 0) return 'nothing counts in its window now'
+  if (endsAt === null) return 'nothing comes back by itself'
+  return (
+    <>
+      nothing comes back before it ends <Time at={endsAt} ago />
+    </>
+  )
+}
+
+function WouldHaveRefused({ rows, alone }: { rows: readonly Refusal[] | undefined; alone: boolean }): ReactNode {
+  if (rows === undefined) return null
+  const count = rows.reduce((sum, row) => sum + row.count, 0)
+  if (count === 0) return <p>Would have refused nothing this week.</p>
+  const requested = rows.reduce((sum, row) => sum + row.requested, 0)
+  return (
+    <p>
+      {alone ? 'Would have refused' : 'With the others that only watch, would have refused'}{' '}
+      <b>{counted(count, 'time')} this week</b> <span className="muted">({amount(requested)} units)</span>
+    </p>
+  )
+}
+
+/** Lets a cap that only watches refuse from now on, or one that refuses only watch; asks first. */
+export function SwitchCap({ desk, quota }: { desk: Desk; quota: Quota }): ReactNode {
+  const queries = useQueryClient()
+  // As it was when it was asked.
+  const [asked, setAsked] = useState<Quota>()
+  const enforce = quota.cap === 'observe'
+  return (
+    <>
+      <button type="button" onClick={() => setAsked(quota)}>
+        {enforce ? 'Enforce it' : 'Only watch'}
+        <span className="visually-hidden"> (cap {quota.id})</span>
+      </button>
+      {asked !== undefined && (
+        <Confirm
+          title={asked.cap === 'observe' ? `Enforce cap ${asked.id}?` : `Let cap ${asked.id} only watch?`}
+          verb={asked.cap === 'observe' ? 'Enforce it' : 'Only watch'}
+          danger={asked.cap === 'observe'}
+          onClose={() => setAsked(undefined)}
+          act={async () => {
+            const cap = asked.cap === 'observe' ? 'enforce' : 'observe'
+            await desk.update(asked.id, { cap }, asked.version)
+            announce(`Cap ${asked.id} ${cap === 'enforce' ? 'limits from now on' : 'only watches from now on'}.`)
+            await queries.invalidateQueries({ queryKey: [desk.name] })
+          }}
+        >
+          <p>{exampleOf({ ...limitOfQuota(asked), cap: asked.cap === 'observe' ? 'enforce' : 'observe' })}</p>
+          {asked.cap === 'observe' && (
+            <p>
+              It has counted {amount(asked.used + asked.reserved)} of {amount(asked.total)}
+              {asked.remaining === 0 ? ': everything is refused at first.' : '.'}
+            </p>
+          )}
+          <p>What it has counted stays. You can undo this.</p>
+        </Confirm>
+      )}
+    </>
+  )
+}

@@ -1,0 +1,113 @@
+import { useQuery } from '@tanstack/react-query'
+import type { ReactNode } from 'react'
+import type { Desk, Passed } from '../desk.ts'
+import { amount, Time } from '../format.tsx'
+import { thresholdsText } from '../limits.ts'
+import { Label, Loaded, OperationLink, OwnerLink, Panel, QuotaLink, Table, UsageBar } from '../parts.tsx'
+
+/* Thresholds: what was passed, and who is over one now. */
+
+const ROWS = 10
+
+/** The thresholds that a quota, or an owner's quotas, have passed; nothing where there is nothing to tell. */
+export function PassedThresholds({
+  desk,
+  of,
+  expected = false,
+}: {
+  desk: Desk
+  of: { owner: number } | { quotaId: number }
+  /** Does it stand there even where nothing was passed? */
+  expected?: boolean
+}): ReactNode {
+  const asked = useQuery({
+    queryKey: [desk.name, 'passed', of],
+    queryFn: ({ signal }) => desk.passed(of, signal),
+  })
+  if (!expected && asked.data?.items.length === 0) return null
+  if (!expected && asked.data === undefined) return null
+  const ofOne = 'quotaId' in of
+  return (
+    <Panel title="Thresholds passed" hint="In the last 31 days, newest first.">
+      <Loaded of={asked} isEmpty={({ items }) => items.length === 0} empty="None was passed.">
+        {({ items, more }) => (
+          <>
+            <Table
+              caption="Thresholds that were passed, newest first"
+              rows={items.slice(0, ROWS)}
+              idOf={({ id }) => id}
+              columns={[
+                { head: 'When', cell: ({ at }) => <Time at={at} ago /> },
+                ...(ofOne
+                  ? []
+                  : [
+                      {
+                        head: 'Quota',
+                        cell: ({ quotaId }: Passed) => <QuotaLink channel={desk.name} id={quotaId} row />,
+                        className: 'id',
+                      },
+                    ]),
+                { head: 'Passed', cell: ({ data }) => <b>{thresholdsText(data.crossed)}</b> },
+                {
+                  head: 'Used then',
+                  cell: ({ data }) => `${amount(data.used)} of ${amount(data.total)}`,
+                  className: 'number',
+                },
+                {
+                  head: 'By',
+                  cell: ({ data: { operationId } }) =>
+                    operationId === null ? (
+                      'an edit'
+                    ) : (
+                      <OperationLink channel={desk.name} id={operationId} row={ofOne} />
+                    ),
+                  folds: true,
+                },
+              ]}
+            />
+            <Cut shown={Math.min(ROWS, items.length)} of={items.length} more={more} />
+          </>
+        )}
+      </Loaded>
+    </Panel>
+  )
+}
+
+/** Says what is not shown. */
+function Cut({ shown, of, more }: { shown: number; of: number; more: boolean }): ReactNode {
+  if (more) return <p className="muted">More was passed than is read here; the newest may be missing.</p>
+  return of > shown ? <p className="muted">And {amount(of - shown)} before.</p> : null
+}
+
+/** Who is over a threshold now. */
+export function NearTheLimit({ desk }: { desk: Desk }): ReactNode {
+  const asked = useQuery({ queryKey: [desk.name, 'near'], queryFn: ({ signal }) => desk.nearLimit(signal) })
+  return (
+    <Panel title="Near the limit" hint="Active quotas that are over one of their thresholds now, most used first.">
+      <Loaded of={asked} isEmpty={({ items }) => items.length === 0} empty="No quota is over a threshold.">
+        {({ items, more }) => (
+          <>
+            <Table
+              caption="Quotas over a threshold"
+              rows={items}
+              idOf={({ quota }) => quota.id}
+              columns={[
+                {
+                  head: 'Quota',
+                  cell: ({ quota }) => <QuotaLink channel={desk.name} id={quota.id} row />,
+                  className: 'id',
+                },
+                { head: desk.Owner, cell: ({ quota }) => <OwnerLink channel={desk.name} owner={quota.owner} /> },
+                { head: 'Label', cell: ({ quota }) => <Label text={quota.label} /> },
+                { head: 'Over', cell: ({ threshold }) => <b>{threshold} %</b> },
+                { head: 'Usage', cell: ({ quota }) => <UsageBar {...quota} />, className: 'wide' },
+                { head: 'Passed', cell: ({ since }) => <Time at={since} ago />, folds: true },
+              ]}
+            />
+            {more && <p className="muted">More quotas passed a threshold lately than are looked at here.</p>}
+          </>
+        )}
+      </Loaded>
+    </Panel>
+  )
+}

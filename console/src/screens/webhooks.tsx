@@ -1,0 +1,186 @@
+import type { Webhook } from '@quota-service/client'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { type ReactNode, useState } from 'react'
+import { amount, counted, fromLocalInput, HERE, now, Time, toLocalInput } from '../format.tsx'
+import { announce, Badge, Confirm, Failure, Field, Loaded, Screen, Table } from '../parts.tsx'
+import { client } from '../session.ts'
+
+/* Where events are delivered to: how it goes, and what an administrator can do about it. */
+
+const KEY = ['webhooks']
+const DAY_MS = 86_400_000
+
+export function WebhooksScreen(): ReactNode {
+  const asked = useQuery({ queryKey: KEY, queryFn: ({ signal }) => client.webhooks.list({ signal }) })
+  return (
+    <Screen title="Webhooks">
+      <p className="muted">
+        Endpoints that are told of events as they happen. Whoever runs the service names them in its file of webhooks.
+      </p>
+      <Loaded of={asked} isEmpty={(rows) => rows.length === 0} empty="No endpoint is named.">
+        {(rows) => (
+          <Table
+            caption="Webhook endpoints"
+            rows={rows}
+            idOf={({ name }) => name}
+            columns={[
+              {
+                head: 'Endpoint',
+                cell: ({ name, url }) => (
+                  <>
+                    <b>{name}</b> {url !== null && <code className="url">{url}</code>}
+                  </>
+                ),
+                className: 'wide',
+              },
+              { head: 'State', cell: ({ state }) => <Badge status={state} /> },
+              { head: 'Last answer', cell: (hook) => <LastAnswer hook={hook} /> },
+              { head: 'Delivered', cell: ({ delivered }) => amount(delivered), className: 'number' },
+              { head: 'Given up', cell: ({ failed }) => amount(failed), className: 'number' },
+              { head: 'Waiting', cell: (hook) => <Waits hook={hook} />, className: 'number' },
+              {
+                head: 'Told of',
+                cell: ({ types, channels }) => (
+                  <>
+                    {types.map((type) => type.replace('quota.', '').replace('_', ' ')).join(', ')}{' '}
+                    <span className="muted">({channels.join(', ')})</span>
+                  </>
+                ),
+                folds: true,
+              },
+              { head: 'Do', cell: (hook) => <Deeds hook={hook} /> },
+            ]}
+          />
+        )}
+      </Loaded>
+    </Screen>
+  )
+}
+
+/** An answer in words: a status of HTTP, or why there was none. */
+function answerText(status: number | null, error: string | null): string {
+  if (status === null) return error ?? 'no answer'
+  return status >= 200 && status < 300 ? `${status}, received` : `${status}, refused`
+}
+
+function LastAnswer({ hook: { lastAttempt } }: { hook: Webhook }): ReactNode {
+  if (lastAttempt === null) return <span className="muted">none yet</span>
+  const { at, status, error } = lastAttempt
+  return (
+    <>
+      {answerText(status, error)},{' '}
+      <span className="muted">
+        <Time at={at} relative />
+      </span>
+    </>
+  )
+}
+
+function Waits({ hook: { waiting, oldestWaitingAt } }: { hook: Webhook }): ReactNode {
+  return (
+    <>
+      {amount(waiting)}
+      {oldestWaitingAt !== null && (
+        <span className="muted">
+          , the oldest <Time at={oldestWaitingAt} relative />
+        </span>
+      )}
+    </>
+  )
+}
+
+/** The last 24 hours, for who knows of nothing better. */
+function lastDay(): string {
+  return toLocalInput(new Date(Math.floor((now() - DAY_MS) / 60_000) * 60_000).toISOString())
+}
+
+function Deeds({ hook: { name, state } }: { hook: Webhook }): ReactNode {
+  const queries = useQueryClient()
+  const [asking, setAsking] = useState<'enable' | 'replay'>()
+  const [from, setFrom] = useState(lastDay)
+  const [to, setTo] = useState('')
+  const close = (): void => setAsking(undefined)
+  const done = async (said: string): Promise<void> => {
+    announce(said)
+    await queries.invalidateQueries({ queryKey: KEY })
+  }
+  const test = useMutation({
+    mutationFn: async () => client.webhooks.test(name),
+    onSuccess: async ({ status, error, ms }) =>
+      done(`${name} answered the test: ${answerText(status, error)}, after ${amount(ms)} ms.`),
+  })
+  const active = state === 'active'
+  return (
+    <>
+      <div className="actions">
+        {active && (
+          <button type="button" aria-disabled={test.isPending} onClick={() => !test.isPending && test.mutate()}>
+            {test.isPending ? 'Testing…' : 'Test'}
+            <span className="visually-hidden"> {name}</span>
+          </button>
+        )}
+        {active && (
+          <button type="button" onClick={() => setAsking('replay')}>
+            Replay<span className="visually-hidden"> to {name}</span>
+          </button>
+        )}
+        {state === 'disabled' && (
+          <button type="button" onClick={() => setAsking('enable')}>
+            Enable<span className="visually-hidden"> {name}</span>
+          </button>
+        )}
+        {state === 'removed' && <span className="muted">in no file</span>}
+      </div>
+      {test.data !== undefined && (
+        <p className="answer">
+          Test: {answerText(test.data.status, test.data.error)}, {amount(test.data.ms)} ms
+        </p>
+      )}
+      {test.error !== null && <Failure error={test.error} />}
+      {asking === 'enable' && (
+        <Confirm
+          title={`Enable ${name}?`}
+          verb="Enable"
+          onClose={close}
+          act={async () => {
+            await client.webhooks.enable(name)
+            await done(`${name} is enabled.`)
+          }}
+        >
+          <p>It is told of what happens from now on. What happened meanwhile is sent by “Replay”.</p>
+        </Confirm>
+      )}
+      {asking === 'replay' && (
+        <Confirm
+          title={`Send events to ${name} again?`}
+          verb="Send again"
+          ready={from !== ''}
+          onClose={close}
+          act={async () => {
+            const events = await client.webhooks.replay(name, {
+              from: fromLocalInput(from) ?? '',
+              to: fromLocalInput(to) ?? undefined,
+            })
+            await done(`${counted(events, 'event')} ${events === 1 ? 'is' : 'are'} sent to ${name} again.`)
+          }}
+        >
+          <p>Each event keeps its id, so that a receiver knows those that it has.</p>
+          <Field
+            label="Happened from"
+            hint={`in your zone (${HERE})`}
+            {...(from === '' ? { error: 'from when on' } : {})}
+          >
+            {(ids) => (
+              <input {...ids} type="datetime-local" value={from} onChange={(event) => setFrom(event.target.value)} />
+            )}
+          </Field>
+          <Field label="Until" hint="empty: until now">
+            {(ids) => (
+              <input {...ids} type="datetime-local" value={to} onChange={(event) => setTo(event.target.value)} />
+            )}
+          </Field>
+        </Confirm>
+      )}
+    </>
+  )
+}

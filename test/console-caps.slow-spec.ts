@@ -1,0 +1,277 @@
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
+import type { Page } from 'playwright-core'
+import { seriousFindings, TestBrowser } from './support/browser.js'
+import { button, field, heading, inDays, open as openIn, panel, Service, until } from './support/console.js'
+import { type Store, STORES } from './support/store.js'
+
+// A browser on a busy machine.
+jest.setTimeout(180_000)
+
+const QUOTAS = '/api/v1/quotas'
+const CONSUME = `${QUOTAS}/usage/consume`
+const ROLLING = { quota_type: 3, total: 300, window_seconds: 86_400, cycle_unit: undefined, cycle_reset_at: undefined }
+
+let store: Store
+let service: Service
+let browser: TestBrowser
+let keys = 0
+
+beforeAll(async () => {
+  store = await STORES[0]!.open()
+  service = await Service.start(store)
+  browser = await TestBrowser.start()
+})
+
+afterAll(async () => {
+  await service.stop()
+  await store.drop()
+})
+
+const open = async (path: string): Promise<Page> => openIn(browser, service, path)
+const told = (page: Page, text: string | RegExp) => page.locator('.announcement', { hasText: text })
+const example = (page: Page) => page.locator('.example')
+
+/** Spends, or is refused. */
+async function consume(account: number, amount: number): Promise<void> {
+  keys += 1
+  const body = { account_id: account, amount }
+  await service.call('mailer', 'POST', CONSUME, body, `caps-${keys}`).catch((error: unknown) => {
+    if (!String(error).includes(': 409 ')) throw error
+  })
+}
+
+/** Refusals are written down within seconds. */
+async function refusalsOf(account: number, code: string): Promise<number> {
+  for (;;) {
+    const { items } = (await service.call('anna', 'GET', `${QUOTAS}/refusals?account_id=${account}`)) as {
+      items: { code: string; count: number }[]
+    }
+    const count = items.filter((item) => item.code === code).reduce((sum, item) => sum + item.count, 0)
+    if (count > 0) return count
+    await new Promise((resolve) => setTimeout(resolve, 200))
+  }
+}
+
+/** No finding of axe, and nothing sticks out, light and wide, dark and narrow. */
+async function sound(page: Page): Promise<void> {
+  for (const [colorScheme, width] of [
+    ['light', 1280],
+    ['dark', 360],
+    ['light', 360],
+  ] as const) {
+    await page.emulateMedia({ colorScheme })
+    await page.setViewportSize({ width, height: 800 })
+    const sticksOut = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')
+    expect([page.url(), width, await seriousFindings(page), sticksOut]).toEqual([page.url(), width, [], 0])
+  }
+  await page.setViewportSize({ width: 1280, height: 800 })
+}
+
+describe('a new cap', () => {
+  it('is made in plain words, and an example says what it will do', async () => {
+    const page = await open('/mail/new?owner=301')
+    expect(await page.getByLabel(/^rolling/).count()).toBe(0)
+    await page.getByLabel(/^limits/).check()
+    await field(page, 'Total').fill('300')
+    await until(page, "document.querySelector('.example').textContent !== ''")
+    expect(await example(page).innerText()).toBe(
+      'At most 300 in any 24 hours; the 301st waits until the oldest are 24 hours old.',
+    )
+    await sound(page)
+    await page.getByLabel(/^only watches/).check()
+    await button(page, '7 days').click()
+    expect(await example(page).innerText()).toBe(
+      'Lets everything through, and tells what it would have refused: the 301st in any 7 days.',
+    )
+    await field(page, 'Window').fill('90')
+    await page.getByLabel('Unit of the window').selectOption('minute')
+    await button(page, 'Make the quota').click()
+    await heading(page, /^Cap \d+/).waitFor()
+    const { items } = await service.call('anna', 'GET', `${QUOTAS}?account_id=301`)
+    expect(items).toEqual([
+      expect.objectContaining({ cap: 'observe', quota_type: 3, total: 300, window_seconds: 5400, cycle_unit: null }),
+    ])
+  })
+
+  it('of a window that cannot be is told beside the field, and not sent', async () => {
+    const page = await open('/mail/new?owner=302')
+    await page.getByLabel(/^limits/).check()
+    await field(page, 'Total').fill('10')
+    await field(page, 'Window').fill('60')
+    await page.getByLabel('Unit of the window').selectOption('day')
+    await button(page, 'Make the quota').click()
+    await page.getByText('1 minute to 31 days in all').waitFor()
+    await until(page, "document.activeElement.getAttribute('aria-invalid') === 'true'")
+    expect((await service.call('anna', 'GET', `${QUOTAS}?account_id=302`)).total).toBe(0)
+  })
+
+  it('may follow the calendar, and what pays has no window', async () => {
+    const page = await open('/mail/new?owner=303')
+    await page.getByLabel(/^limits/).check()
+    await page.getByLabel(/^cycle/).check()
+    await field(page, 'Total').fill('100')
+    await field(page, 'Cycle').selectOption('hour')
+    expect(await example(page).innerText()).toBe('At most 100 each hour; the 101st waits until the next hour begins.')
+    await page.getByLabel(/^rolling/).check()
+    await page.getByLabel(/^pays/).check()
+    expect(await field(page, 'Window').count()).toBe(0)
+    await button(page, 'Make the quota').click()
+    await heading(page, /^Quota \d+/).waitFor()
+  })
+})
+
+describe('an account with caps', () => {
+  it('that is held up by one says so before anything else, and when it goes on', async () => {
+    await service.quota(311, { total: 5000 })
+    const cap = await service.quota(311, { ...ROLLING, cap: 'enforce', label: 'Provider' })
+    for (let message = 0; message < 16; message += 1) await consume(311, 20)
+    await refusalsOf(311, 'quota_exceeded')
+    const page = await open('/mail/owners/311')
+    const first = page.getByRole('region', { name: 'Held up' })
+    await first.waitFor()
+    expect(await page.evaluate<boolean>("document.querySelector('main section').classList.contains('held-up')")).toBe(
+      true,
+    )
+    expect(await first.innerText()).toMatch(
+      new RegExp(
+        `held up by a cap\\. 20 units would be refused, though its quotas could pay 4,700\\.[\\s\\S]*` +
+          `Cap #${cap} Provider \\(300 in any 24 hours\\): 0 left[\\s\\S]*It fits from`,
+      ),
+    )
+    const now = panel(page, 'Now')
+    expect(await now.innerText()).toMatch(/0 can be taken now: a cap allows no more[\s\S]*4,700 left of 5,000/)
+    await now.getByText(`20 would be refused: cap #${cap} leaves 0.`).waitFor()
+    // What pays stands in the order of paying, without what only bounds.
+    expect(await panel(page, 'Active quotas').locator('tbody tr').count()).toBe(1)
+    await sound(page)
+  })
+
+  it('says what a cap that only watches would have refused this week, and enforces it', async () => {
+    await service.quota(312, { total: 5000 })
+    const cap = await service.quota(312, { ...ROLLING, total: 50, cap: 'observe' })
+    for (let message = 0; message < 6; message += 1) await consume(312, 20)
+    expect(await refusalsOf(312, 'quota_observed')).toBe(4)
+    const page = await open('/mail/owners/312')
+    const card = page.locator('.limit-observe')
+    expect(await card.innerText()).toMatch(/only watches[\s\S]*Would have refused 4 times this week \(80 units\)/)
+    // Nothing was refused.
+    expect(await page.getByRole('region', { name: 'Held up' }).count()).toBe(0)
+    await page.getByText('Nothing was refused.').waitFor()
+    await button(page, `Enforce it (cap ${cap})`).click()
+    const dialog = page.getByRole('dialog', { name: `Enforce cap ${cap}?` })
+    expect(await dialog.innerText()).toContain('It has counted 120 of 50: everything is refused at first.')
+    await sound(page)
+    await dialog.getByRole('button', { name: 'Enforce it' }).click()
+    await told(page, `Cap ${cap} limits from now on.`).waitFor()
+    await page.getByRole('region', { name: 'Held up' }).waitFor()
+    expect(await service.call('anna', 'GET', `${QUOTAS}/${cap}`)).toMatchObject({ cap: 'enforce', version: 2 })
+  })
+
+  it('without caps looks as ever', async () => {
+    await service.quota(313, { total: 5000 })
+    const page = await open('/mail/owners/313')
+    await panel(page, 'Now').getByText('of 1 active quota').waitFor()
+    expect(await page.locator('.limits').count()).toBe(0)
+  })
+})
+
+describe('a cap', () => {
+  it('has a ledger of what it counted, and the operation names it', async () => {
+    await service.quota(321, { total: 5000 })
+    const cap = await service.quota(321, { ...ROLLING, cap: 'enforce' })
+    await consume(321, 7)
+    const page = await open(`/mail/quotas/${cap}`)
+    await heading(page, /^Cap \d+ .*active/).waitFor()
+    const row = panel(page, 'Usage').locator('tbody tr')
+    expect(await row.innerText()).toMatch(/\b7\b/)
+    await panel(page, 'Settings and usage').getByText('At most 300 in any 24 hours').waitFor()
+    await page.getByText('Now: some comes back').waitFor()
+    await sound(page)
+    await row.getByRole('link').first().click()
+    await panel(page, 'Counted by')
+      .getByRole('link', { name: `#${cap}` })
+      .waitFor()
+  })
+
+  it('is edited: what it does, its window, with an example; and undone', async () => {
+    await service.quota(322, { total: 5000 })
+    const cap = await service.quota(322, { ...ROLLING, cap: 'enforce' })
+    const page = await open(`/mail/quotas/${cap}?edit=true`)
+    await field(page, 'What it does').selectOption('observe')
+    await button(page, '1 hour').click()
+    await page.getByText('Another window begins a new count').waitFor()
+    expect(await example(page).innerText()).toMatch(/the 301st in any hour/)
+    await sound(page)
+    await button(page, 'Save').click()
+    await told(page, `Quota ${cap} is saved.`).waitFor()
+    expect(await service.call('anna', 'GET', `${QUOTAS}/${cap}`)).toMatchObject({
+      cap: 'observe',
+      window_seconds: 3600,
+    })
+    const changes = panel(page, 'Changes')
+    await changes.getByText(/Cap: limits .*only watches/).waitFor()
+    await changes.getByText(/Window: 24 hours .*1 hour/).waitFor()
+    await changes.getByRole('button', { name: /^Undo/ }).first().click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Undo it' }).click()
+    await told(page, 'The change is undone.').waitFor()
+    expect(await service.call('anna', 'GET', `${QUOTAS}/${cap}`)).toMatchObject({
+      cap: 'enforce',
+      window_seconds: 86_400,
+    })
+  })
+
+  it('is found by the filter of the list', async () => {
+    const cap = await service.quota(323, { ...ROLLING, cap: 'observe' })
+    await service.quota(323)
+    const page = await open('/mail/quotas?owner=323')
+    await field(page, 'What it does').selectOption('observe')
+    await page.waitForURL(/cap=observe/)
+    await until(page, "document.querySelectorAll('tbody tr').length === 1")
+    expect(await page.locator('tbody tr').innerText()).toMatch(
+      new RegExp(`#${cap}[\\s\\S]*rolling, 24 hours[\\s\\S]*only watches`),
+    )
+    await sound(page)
+  })
+})
+
+describe('thresholds', () => {
+  it('are typed as per cents, and what was passed stands with the quota, its account and the overview', async () => {
+    const id = await service.quota(331, { total: 100 })
+    const calm = await service.quota(332, { total: 100, thresholds: [50] })
+    const page = await open(`/mail/quotas/${id}?edit=true`)
+    await field(page, 'Tell at').fill('50 eighty')
+    await page.getByText('whole per cents from 1 to 100, such as 50 80').waitFor()
+    await field(page, 'Tell at').fill('80%, 50')
+    await page.getByText('= 50 %, 80 %').waitFor()
+    await button(page, 'Save').click()
+    await told(page, `Quota ${id} is saved.`).waitFor()
+    expect(await service.call('anna', 'GET', `${QUOTAS}/${id}`)).toMatchObject({ thresholds: [50, 80] })
+    await consume(331, 85)
+    await consume(332, 60)
+    await service.call('anna', 'POST', `${QUOTAS}/${calm}/reset`, {})
+
+    for (const path of [`/mail/quotas/${id}`, '/mail/owners/331']) {
+      const there = await open(path)
+      const row = panel(there, 'Thresholds passed').locator('tbody tr')
+      await row.waitFor()
+      expect(await row.innerText()).toMatch(/50\s%, 80\s%[\s\S]*85 of 100/)
+      await sound(there)
+    }
+    // What was passed and is no more is no news.
+    const overview = await open('/mail')
+    const near = panel(overview, 'Near the limit').locator('tbody tr')
+    await near.waitFor()
+    expect(await near.allInnerTexts()).toEqual([expect.stringMatching(new RegExp(`#${id}[\\s\\S]*80 %`))])
+    await sound(overview)
+  })
+
+  it('are not asked of a rolling cap', async () => {
+    const cap = await service.quota(333, { ...ROLLING, cap: 'enforce', expire_at: inDays(5) })
+    const page = await open(`/mail/quotas/${cap}?edit=true`)
+    await field(page, 'Window').waitFor()
+    expect(await field(page, 'Tell at').count()).toBe(0)
+    await field(page, 'Total').fill('400')
+    await button(page, 'Save').click()
+    await told(page, `Quota ${cap} is saved.`).waitFor()
+  })
+})

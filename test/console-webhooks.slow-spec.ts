@@ -1,0 +1,104 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
+import type { Page } from 'playwright-core'
+import { seriousFindings, TestBrowser } from './support/browser.js'
+import { button, field, heading, open as openIn, type Person, Service, until } from './support/console.js'
+import { Receiver, status } from './support/receiver.js'
+import { type Store, STORES } from './support/store.js'
+
+// A browser on a busy machine.
+jest.setTimeout(180_000)
+
+describe('the page of webhooks', () => {
+  let store: Store
+  let service: Service
+  let browser: TestBrowser
+  let receiver: Receiver
+  let folder: string
+
+  beforeAll(async () => {
+    receiver = await Receiver.start()
+    receiver.answers.set('/gone', status(410))
+    folder = await mkdtemp(join(tmpdir(), 'quota-webhooks-'))
+    const file = join(folder, 'webhooks.json')
+    const secrets = [`whsec_${randomBytes(32).toString('base64')}`]
+    const endpoints = ['ops', 'gone'].map((name) => ({ name, url: receiver.url(`/${name}`), secrets }))
+    await writeFile(file, JSON.stringify(endpoints))
+    store = await STORES[0]!.open()
+    service = await Service.start(store, { WEBHOOKS_FILE: file })
+    browser = await TestBrowser.start()
+  })
+
+  afterAll(async () => {
+    await service.stop()
+    await store.drop()
+    await receiver.stop()
+    await rm(folder, { recursive: true })
+  })
+
+  const open = async (as?: Person): Promise<Page> => openIn(browser, service, '/webhooks', as)
+  const row = (page: Page, name: string) => page.locator(`tr[data-row="${name}"]`)
+  const told = (page: Page, text: string | RegExp) => page.locator('.announcement', { hasText: text })
+
+  it('shows how it goes, tries an endpoint, enables one and sends again', async () => {
+    const page = await open()
+    await row(page, 'ops').getByText('none yet').waitFor()
+    await button(page, 'Test ops').click()
+    await told(page, /^ops answered the test: 204, received, after \d+ ms\.$/).waitFor()
+    expect(receiver.of('/ops')).toHaveLength(1)
+
+    // An endpoint that says it is gone is disabled.
+    await service.quota(401)
+    await expectSoon(async () => {
+      const { items } = await service.call('anna', 'GET', '/api/v1/webhooks')
+      return items.every(
+        (item: { delivered: number; state: string }) => item.delivered > 0 || item.state === 'disabled',
+      )
+    })
+    await button(page, 'Refresh').click()
+    await row(page, 'gone').getByText('disabled').waitFor()
+    await row(page, 'gone').getByText('410, refused').waitFor()
+    await row(page, 'ops').getByText('204, received').first().waitFor()
+    for (const [colorScheme, width] of [
+      ['light', 1280],
+      ['dark', 360],
+    ] as const) {
+      await page.emulateMedia({ colorScheme })
+      await page.setViewportSize({ width, height: 800 })
+      const sticksOut = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')
+      expect([width, await seriousFindings(page), sticksOut]).toEqual([width, [], 0])
+    }
+    receiver.answers.delete('/gone')
+    await button(page, 'Enable gone').click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Enable' }).click()
+    await told(page, 'gone is enabled.').waitFor()
+    await button(page, 'Replay to gone').click()
+    const dialog = page.getByRole('dialog')
+    await field(dialog, 'Happened from').fill('')
+    await dialog.getByText('from when on').waitFor()
+    await field(dialog, 'Happened from').fill('2026-01-01T00:00')
+    await dialog.getByRole('button', { name: 'Send again' }).click()
+    await told(page, '1 event is sent to gone again.').waitFor()
+    await expectSoon(async () => receiver.of('/gone').length >= 2)
+  })
+
+  it('is for administrators', async () => {
+    const page = await open('chen')
+    await page.getByRole('alert').waitFor()
+    expect(await page.getByRole('alert').innerText()).toContain('Ask for a token with that role')
+    expect(await page.getByRole('link', { name: 'Webhooks' }).count()).toBe(0)
+    await heading(page, 'Webhooks').waitFor()
+    await until(page, "document.querySelector('.loading') === null")
+  })
+})
+
+async function expectSoon(look: () => Promise<boolean>): Promise<void> {
+  const deadline = performance.now() + 30_000
+  while (!(await look())) {
+    if (performance.now() > deadline) throw new Error('it never was so')
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  }
+}
