@@ -32,6 +32,7 @@ export default {
     '^(\\.{1,2}/.*)\\.js$': '$1',
     // Its sources, so that specs need no build.
     '^@quota-service/client$': '<rootDir>/client/src/index.ts',
+    '^@quota-service/client/(.*)$': '<rootDir>/client/src/$1.ts',
   },
   transform: { '^.+\\.ts$': ['ts-jest', { useESM: true, diagnostics: false }] },
   testSequencer: '<rootDir>/scripts/longest-first.mjs',

@@ -2,12 +2,21 @@ import { fileURLToPath } from 'node:url'
 import react from '@vitejs/plugin-react'
 import { defineConfig } from 'vite'
 
+function sources(name: string): string {
+  return `${fileURLToPath(new URL('../client/src', import.meta.url))}/${name}.ts`
+}
+
 export default defineConfig({
   // Where the service serves it (src/operations/console.ts).
   base: '/admin/',
   plugins: [react()],
   // From its sources: so the console is built without waiting for the client.
-  resolve: { alias: { '@quota-service/client': fileURLToPath(new URL('../client/src/index.ts', import.meta.url)) } },
+  resolve: {
+    alias: [
+      { find: /^@quota-service\/client$/, replacement: sources('index') },
+      { find: /^@quota-service\/client\/(.*)$/, replacement: sources('$1') },
+    ],
+  },
   build: {
     target: 'es2022',
     // The content security policy takes no data: URLs.

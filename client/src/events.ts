@@ -120,8 +120,8 @@ export function events<Channel extends AnyChannel>(
 /** An endpoint that events are delivered to; the operator names it in a file. */
 export interface WebhookEndpoint {
   readonly name: string
-  /** Without query and user info. */
-  readonly url: string
+  /** Without query and user info; null where the instance that answers does not have it in its file. */
+  readonly url: string | null
   readonly types: readonly string[]
   readonly channels: readonly string[]
   /** `disabled`: it has answered 410; `removed`: it is in no file any more. */

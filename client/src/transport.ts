@@ -378,7 +378,9 @@ function parsed(text: string): unknown {
 
 function queryOf(query: object = {}): string {
   const given = Object.entries(query).filter(([, value]) => (value ?? undefined) !== undefined)
-  const text = String(new URLSearchParams(given.map(([name, value]): [string, string] => [wireName(name), String(value)])))
+  const text = String(
+    new URLSearchParams(given.map(([name, value]): [string, string] => [wireName(name), String(value)])),
+  )
   return text && `?${text}`
 }
 

@@ -20,6 +20,8 @@ type Filter<Name extends 'mailQuotaList' | 'smsQuotaList'> = Omit<Query<Name>, '
 
 /** Whose token it is that the client calls with. */
 export interface Me extends Body<'Me'> {}
+/** A cap as a summary, a check and a refusal tell of it. */
+export interface Cap extends Body<'Cap'> {}
 /** Would an amount fit now? It takes nothing and promises nothing. */
 export interface Check extends Body<'Check'> {}
 /** What was used, step by step. */

@@ -1,4 +1,5 @@
 import { isProblem } from '@quota-service/client'
+import { events, type ThresholdReached } from '@quota-service/client/events'
 import type {
   Act,
   Cap,
@@ -9,7 +10,6 @@ import type {
   MailListedOperation,
   MailListedQuota,
   MailSummary,
-  MailThresholdEvent,
   MailTopRefusal,
   Me,
   Refusal,
@@ -103,7 +103,7 @@ export interface Passed {
   readonly at: string
   readonly owner: number
   readonly quotaId: number
-  readonly data: MailThresholdEvent['data']
+  readonly data: ThresholdReached
 }
 
 /** What was passed, newest first, as far as it was read. */
@@ -126,7 +126,7 @@ type Signal = AbortSignal | undefined
 /** So many quotas that passed a threshold lately are looked at. */
 const NEAR = 20
 /** The feed begins with the oldest: so many of its pages are read at once. */
-const EVENT_PAGES = 20
+const MAX_EVENTS = 2_000
 const THRESHOLD_REACHED = 'quota.threshold_reached' as const
 const ROWS = 50
 /** An owner has 200 live quotas at most: two pages. */
@@ -236,15 +236,12 @@ export class Desk {
   async passed(of: { owner?: number; quotaId?: number }, signal?: Signal): Promise<PassedList> {
     const { owner, ...filter } = of
     const items: Passed[] = []
-    let after: string | undefined
-    for (let page = 0; page < EVENT_PAGES; page += 1) {
-      const asked = this.out({ ...filter, type: THRESHOLD_REACHED, after, pageSize: MAX_ROWS }, owner)
-      const found = await this.api.quotas.events(asked, { signal }).page()
-      items.push(...found.items.flatMap((event) => (event.type === THRESHOLD_REACHED ? [this.in(event)] : [])))
-      if (found.items.length < MAX_ROWS) return { items: items.reverse(), more: false }
-      after = found.nextAfter
+    const asked = this.out({ ...filter, type: THRESHOLD_REACHED, pageSize: MAX_ROWS }, owner)
+    for await (const event of events(this.api, asked, { signal })) {
+      if (event.type === THRESHOLD_REACHED) items.push(this.in(event))
+      if (items.length === MAX_EVENTS) return { items: items.reverse(), more: true }
     }
-    return { items: items.reverse(), more: true }
+    return { items: items.reverse(), more: false }
   }
 
   /** Who is over a threshold now, most used first: of the quotas that passed one last, those that still are. */

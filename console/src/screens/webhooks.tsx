@@ -1,4 +1,4 @@
-import type { Webhook } from '@quota-service/client'
+import { type WebhookEndpoint, webhookEndpoints } from '@quota-service/client/events'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { type ReactNode, useState } from 'react'
 import { amount, counted, fromLocalInput, HERE, now, Time, toLocalInput } from '../format.tsx'
@@ -8,10 +8,11 @@ import { client } from '../session.ts'
 /* Where events are delivered to: how it goes, and what an administrator can do about it. */
 
 const KEY = ['webhooks']
+const endpoints = webhookEndpoints(client)
 const DAY_MS = 86_400_000
 
 export function WebhooksScreen(): ReactNode {
-  const asked = useQuery({ queryKey: KEY, queryFn: ({ signal }) => client.webhooks.list({ signal }) })
+  const asked = useQuery({ queryKey: KEY, queryFn: ({ signal }) => endpoints.list({ signal }) })
   return (
     <Screen title="Webhooks">
       <p className="muted">
@@ -63,7 +64,7 @@ function answerText(status: number | null, error: string | null): string {
   return status >= 200 && status < 300 ? `${status}, received` : `${status}, refused`
 }
 
-function LastAnswer({ hook: { lastAttempt } }: { hook: Webhook }): ReactNode {
+function LastAnswer({ hook: { lastAttempt } }: { hook: WebhookEndpoint }): ReactNode {
   if (lastAttempt === null) return <span className="muted">none yet</span>
   const { at, status, error } = lastAttempt
   return (
@@ -76,7 +77,7 @@ function LastAnswer({ hook: { lastAttempt } }: { hook: Webhook }): ReactNode {
   )
 }
 
-function Waits({ hook: { waiting, oldestWaitingAt } }: { hook: Webhook }): ReactNode {
+function Waits({ hook: { waiting, oldestWaitingAt } }: { hook: WebhookEndpoint }): ReactNode {
   return (
     <>
       {amount(waiting)}
@@ -94,7 +95,7 @@ function lastDay(): string {
   return toLocalInput(new Date(Math.floor((now() - DAY_MS) / 60_000) * 60_000).toISOString())
 }
 
-function Deeds({ hook: { name, state } }: { hook: Webhook }): ReactNode {
+function Deeds({ hook: { name, state } }: { hook: WebhookEndpoint }): ReactNode {
   const queries = useQueryClient()
   const [asking, setAsking] = useState<'enable' | 'replay'>()
   const [from, setFrom] = useState(lastDay)
@@ -105,7 +106,7 @@ function Deeds({ hook: { name, state } }: { hook: Webhook }): ReactNode {
     await queries.invalidateQueries({ queryKey: KEY })
   }
   const test = useMutation({
-    mutationFn: async () => client.webhooks.test(name),
+    mutationFn: async () => endpoints.test(name),
     onSuccess: async ({ status, error, ms }) =>
       done(`${name} answered the test: ${answerText(status, error)}, after ${amount(ms)} ms.`),
   })
@@ -143,7 +144,7 @@ function Deeds({ hook: { name, state } }: { hook: Webhook }): ReactNode {
           verb="Enable"
           onClose={close}
           act={async () => {
-            await client.webhooks.enable(name)
+            await endpoints.enable(name)
             await done(`${name} is enabled.`)
           }}
         >
@@ -157,7 +158,7 @@ function Deeds({ hook: { name, state } }: { hook: Webhook }): ReactNode {
           ready={from !== ''}
           onClose={close}
           act={async () => {
-            const events = await client.webhooks.replay(name, {
+            const events = await endpoints.replay(name, {
               from: fromLocalInput(from) ?? '',
               to: fromLocalInput(to) ?? undefined,
             })
