@@ -8,7 +8,7 @@ const COUNTS = { rows: 5, planned: 3, unchanged: 1, invalid: 1, applied: 0, conf
 
 function set(state: ChangeSetState, version = 1): object {
   return {
-    id: 's-1',
+    id: 1,
     state,
     source: 'filter',
     filter: { label: 'a_b' },
@@ -29,15 +29,9 @@ describe('change sets', () => {
   it('are made, waited for, applied as they were seen, and undone', async () => {
     const answers: Record<string, object[]> = {
       [`POST ${PATH}`]: [set('preparing')],
-      [`GET ${PATH}/s-1`]: [
-        set('preparing'),
-        set('ready', 2),
-        set('applying', 3),
-        set('applied', 4),
-        set('reverted', 6),
-      ],
-      [`POST ${PATH}/s-1/apply`]: [set('applying', 3)],
-      [`POST ${PATH}/s-1/revert`]: [set('reverting', 5)],
+      [`GET ${PATH}/1`]: [set('preparing'), set('ready', 2), set('applying', 3), set('applied', 4), set('reverted', 6)],
+      [`POST ${PATH}/1/apply`]: [set('applying', 3)],
+      [`POST ${PATH}/1/revert`]: [set('reverting', 5)],
     }
     const network = new TestNetwork((sent) => json(200, answers[told(sent)]?.shift()))
     const sets = changeSets(network.client.mail)
@@ -62,12 +56,12 @@ describe('change sets', () => {
   it('are waited for no longer than wanted', async () => {
     const network = new TestNetwork(() => json(200, set('applying')))
     const sets = changeSets(network.client.mail)
-    expect(await rejection(sets.wait('s-1', { deadlineMs: 60_000 }))).toMatchObject({ name: 'TimeoutError' })
+    expect(await rejection(sets.wait(1, { deadlineMs: 60_000 }))).toMatchObject({ name: 'TimeoutError' })
     expect(network.timing.now()).toBeGreaterThan(50_000)
     expect(network.sent.length).toBeLessThan(25)
     const ending = new AbortController()
     ending.abort(new Error('enough'))
-    expect(await rejection(sets.wait('s-1', { signal: ending.signal }))).toMatchObject({ message: 'enough' })
+    expect(await rejection(sets.wait(1, { signal: ending.signal }))).toMatchObject({ message: 'enough' })
   })
 
   it.each<[string, Fate[], unknown]>([
@@ -90,15 +84,15 @@ describe('change sets', () => {
   ])('are applied once: %s', async (_what, fates, expected) => {
     const network = new TestNetwork((_, number) => fates[number - 1]!)
     const sets = changeSets(network.client.mail)
-    const applied = sets.apply({ id: 's-1', version: 2, counts: COUNTS } as never)
+    const applied = sets.apply({ id: 1, version: 2, counts: COUNTS } as never)
     expect(await applied.catch((error: unknown) => error)).toMatchObject(expected as Record<string, unknown>)
   })
 
   it('are dropped once', async () => {
     const fates: Fate[] = ['broken', problem(404, 'change_set_not_found')]
     const network = new TestNetwork((_, number) => fates[number - 1]!)
-    await changeSets(network.client.sms).delete('s-1')
-    expect(network.sent.map(told)).toEqual(Array(2).fill('DELETE /api/sms/admin/quota/change-sets/s-1'))
+    await changeSets(network.client.sms).delete(1)
+    expect(network.sent.map(told)).toEqual(Array(2).fill('DELETE /api/sms/admin/quota/change-sets/1'))
   })
 
   it('and their rows are walked page by page', async () => {
@@ -110,12 +104,12 @@ describe('change sets', () => {
           })
         : json(200, {
             items: [set(query['before'] === undefined ? 'ready' : 'applied')],
-            next_before: query['before'] === undefined ? 's-1' : null,
+            next_before: query['before'] === undefined ? 1 : null,
           }),
     )
     const sets = changeSets(network.client.mail)
     const rows: unknown[] = []
-    for await (const { row, quotaId } of sets.rows('s-1', { outcome: 'planned' })) rows.push([row, quotaId])
+    for await (const { row, quotaId } of sets.rows(1, { outcome: 'planned' })) rows.push([row, quotaId])
     expect(rows).toEqual([
       [1, 12],
       [2, 12],
@@ -207,6 +201,6 @@ describe('files', () => {
   it('are refused as everything else', async () => {
     const network = new TestNetwork(() => problem(403, 'forbidden'))
     expect(await rejection(changeSets(network.client.mail).export().next())).toMatchObject({ code: 'forbidden' })
-    expect(await rejection(changeSets(network.client.mail).rowsCsv('s-1'))).toMatchObject({ code: 'forbidden' })
+    expect(await rejection(changeSets(network.client.mail).rowsCsv(1))).toMatchObject({ code: 'forbidden' })
   })
 })

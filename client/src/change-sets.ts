@@ -34,7 +34,7 @@ export type QuotaChange<Channel extends AnyChannel> =
 
 /** Many quotas that are changed as one. */
 export interface ChangeSet<Channel extends AnyChannel = AnyChannel> {
-  readonly id: string
+  readonly id: number
   readonly state: ChangeSetState
   readonly source: 'filter' | 'import'
   readonly filter: ChangeSetFilter<Channel> | null
@@ -156,7 +156,7 @@ export class ChangeSets<Channel extends AnyChannel> {
   }
 
   /** @throws Problem `change_set_not_found` */
-  get(id: string, options: CallOptions = {}): Promise<ChangeSet<Channel>> {
+  get(id: number, options: CallOptions = {}): Promise<ChangeSet<Channel>> {
     return this.call({ ...options, method: 'GET', path: this.at(id) })
   }
 
@@ -170,7 +170,7 @@ export class ChangeSets<Channel extends AnyChannel> {
 
   /** What each row was and is to be, in order. @throws Problem `change_set_state` while it is `preparing` */
   rows(
-    id: string,
+    id: number,
     filter: { readonly outcome?: RowOutcome; readonly after?: number; readonly pageSize?: number } = {},
     options: CallOptions = {},
   ): Listing<RowPage<Channel>> {
@@ -179,7 +179,7 @@ export class ChangeSets<Channel extends AnyChannel> {
 
   /** The rows as an import takes them, with `outcome` and `problem` besides. */
   rowsCsv(
-    id: string,
+    id: number,
     filter: { readonly outcome?: RowOutcome } = {},
     options: CallOptions = {},
   ): Promise<ReadableStream<Uint8Array>> {
@@ -201,7 +201,7 @@ export class ChangeSets<Channel extends AnyChannel> {
   }
 
   /** Drops one that was not applied. @throws Problem `change_set_state` */
-  async delete(id: string, options: CallOptions = {}): Promise<void> {
+  async delete(id: number, options: CallOptions = {}): Promise<void> {
     await this.call({
       ...options,
       method: 'DELETE',
@@ -217,12 +217,12 @@ export class ChangeSets<Channel extends AnyChannel> {
    * @throws DOMException `TimeoutError` it is still at work
    */
   async wait(
-    set: string | ChangeSet<Channel>,
+    set: number | ChangeSet<Channel>,
     { signal, deadlineMs = WAIT_MS }: Waiting = {},
   ): Promise<ChangeSet<Channel>> {
     const { transport } = this.channel
     const until = transport.timing.now() + deadlineMs
-    let seen = typeof set === 'string' ? await this.get(set, { signal }) : set
+    let seen = typeof set === 'number' ? await this.get(set, { signal }) : set
     for (let pauseMs = FIRST_LOOK_MS; AT_WORK.includes(seen.state); pauseMs = Math.min(pauseMs * 1.5, MAX_LOOK_MS)) {
       if (transport.timing.now() + pauseMs > until)
         throw new DOMException(`change set ${seen.id} is still ${seen.state}`, 'TimeoutError')
@@ -256,7 +256,7 @@ export class ChangeSets<Channel extends AnyChannel> {
   }
 
   private change(
-    id: string,
+    id: number,
     what: string,
     body: object,
     done: readonly ChangeSetState[],
@@ -296,7 +296,7 @@ export class ChangeSets<Channel extends AnyChannel> {
     return (await this.channel.transport.send(call)).body as Body
   }
 
-  private at(...parts: string[]): string {
+  private at(...parts: (string | number)[]): string {
     return [this.channel.paths.quotas, 'change-sets', ...parts.map(encodeURIComponent)].join('/')
   }
 }

@@ -1,3 +1,5 @@
+import { type ChangeSets, changeSets } from './change-sets.js'
+import { events, webhookEndpoints } from './events.js'
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from '@jest/globals'
 import { json, TestNetwork } from '../test/network.js'
@@ -43,7 +45,42 @@ function callAll(client: QuotaClient, name: 'mail' | 'sms'): Promise<unknown>[] 
     quotas.expiring().page(),
     quotas.refusals(owner),
     quotas.topRefusals(),
+    all(events(channel as never)),
+    ...callChangeSets(changeSets(channel as never)),
   ]
+}
+
+function callChangeSets(sets: ChangeSets<never>): Promise<unknown>[] {
+  const set = { id: 1, version: 2, counts: { planned: 1 } } as never
+  return [
+    sets.create({ filter: { all: true }, change: { reset: true } } as never),
+    sets.import('id\n'),
+    sets.list().page(),
+    sets.get(1),
+    sets.rows(1).page(),
+    sets.rowsCsv(1),
+    sets.apply(set),
+    sets.revert(set),
+    sets.delete(1),
+    sets.exportCsv({} as never),
+  ]
+}
+
+/** Every call that belongs to no channel. */
+function callShared(client: QuotaClient): Promise<unknown>[] {
+  const endpoints = webhookEndpoints(client)
+  const from = '2026-11-23T00:00:00.000Z'
+  return [
+    client.me(),
+    endpoints.list(),
+    endpoints.test('ops'),
+    endpoints.enable('ops'),
+    endpoints.replay('ops', { from }),
+  ]
+}
+
+async function all(items: AsyncIterable<unknown>): Promise<void> {
+  for await (const _ of items);
 }
 
 /** `POST /api/v1/quotas/{}/reset`: the route that a request is for, fixed words before identifiers. */
@@ -60,13 +97,17 @@ function routeOf(method: string, path: string): string {
 describe('the client', () => {
   it('calls every route of the contract, and no other', async () => {
     const network = new TestNetwork(() => json(200, { items: [], results: [{ status: 200 }] }))
-    await Promise.all([...callAll(network.client, 'mail'), ...callAll(network.client, 'sms'), network.client.me()])
+    await Promise.all([
+      ...callAll(network.client, 'mail'),
+      ...callAll(network.client, 'sms'),
+      ...callShared(network.client),
+    ])
     const routes = Object.entries(DOCUMENT.paths).flatMap(([path, item]) =>
       Object.keys(item).map((method) => `${method.toUpperCase()} ${path}`),
     )
     const called = network.sent.map(({ method, path }) => routeOf(method, path))
     expect(called.sort()).toEqual(routes.filter((route) => route.includes(' /api/')).sort())
-    expect(called).toHaveLength(51)
+    expect(called).toHaveLength(77)
   })
 
   it('sends what the contract requires: a key and every parameter', async () => {
