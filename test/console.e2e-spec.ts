@@ -858,7 +858,7 @@ describe('the console', () => {
     it('never by colour alone: each status has a word and a sign', async () => {
       const list = await open(service, '/mail/quotas')
       for (const text of await list.locator('.badge').allInnerTexts())
-        expect(text).toMatch(/^\S\s+(active|disabled|expired|deleted)$/)
+        expect(text).toMatch(/^\S\s+(active|disabled|expired|deleted|limits|only watches)$/)
     })
   })
 

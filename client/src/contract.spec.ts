@@ -62,7 +62,7 @@ function callChangeSets(sets: ChangeSets<never>): Promise<unknown>[] {
     sets.apply(set),
     sets.revert(set),
     sets.delete(1),
-    sets.exportCsv({} as never),
+    sets.exportCsv({}),
   ]
 }
 

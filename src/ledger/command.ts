@@ -15,7 +15,7 @@ export type Command =
       readonly quotaId: number
       readonly patch: SettingsPatch
       readonly version: number | undefined
-      /** The anchor that its cycle had before a change that is taken back; undefined where it stays or follows the patch. */
+      /** The cycle's anchor from before a change that is taken back; undefined where it stays or follows the patch. */
       readonly anchorAt?: Instant | undefined
     }
   | { readonly kind: 'delete'; readonly quotaId: number; readonly version: number | undefined }

@@ -179,8 +179,8 @@ export class Engine<Q extends QuotaRow> {
   }
 
   /**
-   * The same for a request that nobody waits for: in a lane of its own, which takes few at a time. It needs no room; who
-   * submits it bounds how many there are, and rests while the engine is in use (`inUse`).
+   * The same for a request that nobody waits for: in a lane of its own, which takes few at a time. It needs no room:
+   * who submits it bounds how many there are, and rests while the engine is in use (`inUse`).
    */
   async submitInBackground(request: Request): Promise<Outcome> {
     return this.enqueue(request, () => this.background)

@@ -112,11 +112,18 @@ export class ListSources<Q extends QuotaRow> {
         return [where(['state', 'id'], `${state} = 'active' AND (${expireAt} IS NULL OR ${expireAt} > ?)`, time)]
       case 'disabled':
         return [where(['state', 'id'], `${state} = 'disabled'`)]
-      case 'expired':
+      case 'expired': {
+        const due = where(
+          ['state', person === undefined ? 'expireAt' : 'id'],
+          `${state} = 'active' AND ${expireAt} <= ?`,
+          time,
+        )
         return [
           where(['state', 'id'], `${state} = 'expired'`),
-          where(['state', person === undefined ? 'expireAt' : 'id'], `${state} = 'active' AND ${expireAt} <= ?`, time),
+          // Found by time and sorted by id; not over the computed flag.
+          flagged ? { ...due, unordered: true } : due,
         ]
+      }
     }
   }
 

@@ -131,7 +131,7 @@ function rollWindow(quota: QuotaState, window: RollingWindow, now: Instant): boo
   return true
 }
 
-/** The first reset after `now` by a quota's rule, or after the last instant of one that has expired; null without one. */
+/** The first reset after `now` by a quota's rule, or after the last instant of an expired one; null without one. */
 export function firstReset(quota: QuotaState, now: Instant): Instant | null {
   const { cycleUnit: unit, cycleTimeZone: timeZone, cycleAnchorAt: anchor, expireAt } = quota
   if (unit === null || timeZone === null || anchor === null) return null
