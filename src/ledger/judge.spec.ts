@@ -635,6 +635,7 @@ describe('settings', () => {
       quotaId: 1,
       ownerId: OWNER,
       action: 'create',
+      changeSetId: null,
       actor: 'tester',
       requestId: 'request',
       at: NOW,

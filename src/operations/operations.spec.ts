@@ -4,10 +4,11 @@ import { Global, Logger, Module } from '@nestjs/common'
 import type { NestExpressApplication } from '@nestjs/platform-express'
 import { Test } from '@nestjs/testing'
 import request from 'supertest'
+import { ProviderKeys } from '../auth/provider-keys.js'
 import { TokensFile } from '../auth/tokens-file.js'
 import { Tokens } from '../auth/tokens.js'
 import { Clock, SystemClock } from '../clock/clock.js'
-import type { Config } from '../config/config.js'
+import { Config } from '../config/config.js'
 import { Readiness } from '../database/readiness.js'
 import { UnitOfWork } from '../database/unit-of-work.js'
 import { ServiceError } from '../error/service-error.js'
@@ -26,12 +27,14 @@ let check: () => Promise<void>
     { provide: Readiness, useValue: { check: () => check() } },
     { provide: UnitOfWork, useValue: { connections: () => undefined } },
     { provide: Admission, useValue: new Admission({ principalRequests: 1, principalBodyBytes: 1 } as Config) },
+    { provide: Config, useValue: { oidc: undefined } },
+    { provide: ProviderKeys, useValue: { away: false } },
     { provide: Tokens, useValue: { ends: () => new Map() } },
     { provide: TokensFile, useValue: { stale: false, changes: { taken: 0, refused: 0 } } },
     { provide: Clock, useClass: SystemClock },
     Connections,
   ],
-  exports: [Readiness, Clock, UnitOfWork, Admission, Tokens, TokensFile, Connections],
+  exports: [Config, ProviderKeys, Readiness, Clock, UnitOfWork, Admission, Tokens, TokensFile, Connections],
 })
 class StoreModule {}
 
