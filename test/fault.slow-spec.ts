@@ -369,11 +369,14 @@ onServer('between the service and its database', () => {
       return text === 'COMMIT' ? `COMMIT after ${(earlier.at(-1) ?? '').slice(0, 40)}` : own
     }
 
+    const BACKGROUND =
+      /COUNT\(|DISTINCT|ORDER BY `expire|`owner_id` IS NULL|_refusal`|`position` IS NULL|_event_feed`|_change_set`|`webhook/
+
     /** The background's statements come at any time and are none of the request's. */
     function background({ text, earlier }: Statement): boolean {
       const all = [...earlier, text]
       return (
-        /COUNT\(|DISTINCT|ORDER BY `expire|`owner_id` IS NULL|_refusal`/.test(all.join()) ||
+        BACKGROUND.test(all.join()) ||
         (text === 'COMMIT' && earlier.length < 2) ||
         all.some((statement) => /`state` = 'expired'/.test(statement))
       )

@@ -402,14 +402,14 @@ onEveryStore('verify', (kind) => {
         name: 'an allocation of nothing',
         rules: ['stray'],
         plant: async ({ total: id }) =>
-          sql(`INSERT INTO ${t(api, 'allocation')} VALUES (?, 0, ?, 0, 5)`, [unknownId, id]),
+          sql(`INSERT INTO ${t(api, 'allocation')} VALUES (?, 0, ?, 0, 5, NULL)`, [unknownId, id]),
         undo: async () => sql(`DELETE FROM ${t(api, 'allocation')} WHERE operation_id = ?`, [unknownId]),
       },
       {
         name: 'an allocation of a consume that has no other row but its act',
         rules: ['stray'],
         plant: async ({ plain, total: id }) =>
-          sql(`INSERT INTO ${t(api, 'allocation')} VALUES (?, 0, ?, 0, 5)`, [plain, id]),
+          sql(`INSERT INTO ${t(api, 'allocation')} VALUES (?, 0, ?, 0, 5, NULL)`, [plain, id]),
         undo: async ({ plain }) => sql(`DELETE FROM ${t(api, 'allocation')} WHERE operation_id = ?`, [plain]),
       },
       {

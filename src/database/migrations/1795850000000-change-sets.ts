@@ -25,12 +25,14 @@ export class ChangeSets1795850000000 implements MigrationInterface {
 
   async down(runner: QueryRunner): Promise<void> {
     for (const prefix of PREFIXES) {
+      // First what needs a right of its own: where that is refused, everything is still there.
+      await runner.dropTable(`${prefix}_change_set_item`, true)
+      await runner.dropTable(`${prefix}_change_set`, true)
       const change = `${prefix}_change`
       const index = await indexOver(runner, change, BY_SET)
       if (index !== undefined) await runner.dropIndex(change, index)
-      await runner.query(`ALTER TABLE \`${change}\` DROP COLUMN \`change_set_id\``)
-      await runner.dropTable(`${prefix}_change_set_item`)
-      await runner.dropTable(`${prefix}_change_set`)
+      if (await runner.hasColumn(change, 'change_set_id'))
+        await runner.query(`ALTER TABLE \`${change}\` DROP COLUMN \`change_set_id\``)
     }
   }
 }
@@ -64,7 +66,13 @@ function isSqlite(runner: QueryRunner): boolean {
 }
 
 function changeSets(prefix: string, sqlite: boolean): Table {
-  const id = { name: 'id', type: sqlite ? 'integer' : 'bigint', isPrimary: true, isGenerated: true, generationStrategy: 'increment' }
+  const id = {
+    name: 'id',
+    type: sqlite ? 'integer' : 'bigint',
+    isPrimary: true,
+    isGenerated: true,
+    generationStrategy: 'increment',
+  }
   return tableOf(
     `${prefix}_change_set`,
     [
