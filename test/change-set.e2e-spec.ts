@@ -28,7 +28,9 @@ onEveryStore('change sets', (kind) => {
 
   describe.each([MAIL_API, SMS_API])('of $name', (api) => {
     const suite = changeSetSuite(api, () => app)
-    filterContract(suite)
-    importContract(suite)
+    // The channels differ in names alone. A server, which waits for its disk at each commit, sees each contract once.
+    const both = kind.name === 'SQLite'
+    if (both || api === MAIL_API) filterContract(suite)
+    if (both || api === SMS_API) importContract(suite)
   })
 })
