@@ -108,6 +108,8 @@ onEveryStore('signing in at an identity provider', (kind) => {
     const before = grants()
     await page.getByLabel('Total').fill('4321')
     await page.getByRole('button', { name: 'Save' }).click()
+    // The form closes once it is saved; the amount itself is shown as it is understood before that.
+    await page.getByRole('button', { name: 'Save' }).waitFor({ state: 'detached' })
     await page.getByText('4,321').first().waitFor()
     expect(grants()).toBeGreaterThan(before)
     const { items } = (await service.call('admin', 'GET', `/api/v1/quotas/${id}/changes`)) as { items: object[] }
