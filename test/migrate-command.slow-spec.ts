@@ -326,14 +326,15 @@ onEveryStore('the migrate command', (kind) => {
         /^--back changes nothing: instances of .* or newer have been there within the last minute\.\n {2}\S+ {2}new-1, \d+ s ago\n/,
       )
       await inside(store, async (dataSource) => dataSource.query('DELETE FROM service_instance'))
-      const ran = await recordedIn(store)
-      for (const name of ran.toReversed()) {
+      // On a server all of them are taken back below, by an account that has no right but those that are named.
+      const ran = (await recordedIn(store)).toReversed().slice(0, kind.name === 'SQLite' ? undefined : 3)
+      for (const name of ran) {
         const ended = await command('--back')
         expect(ended).toMatchObject({ code: 0, stderr: '' })
         expect(ended.stdout).toMatch(new RegExp(`\ntaken back ${name}\n$`))
       }
-      expect((await command('--back')).stdout).toMatch(/nothing to take back/)
-      expect(ranBy(await command())).toEqual(NAMES)
+      if (kind.name === 'SQLite') expect((await command('--back')).stdout).toMatch(/nothing to take back/)
+      expect(ranBy(await command())).toEqual(ran.toReversed())
     }, 300_000)
 
     if (kind.name !== 'SQLite') {
