@@ -1,12 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { HAS_SERVER, TestDatabase } from './support/database.js'
+import { SCALE } from './support/figures.js'
 import { HttpClient } from './support/http-client.js'
 import { Instance } from './support/instance.js'
 import { bodyOf, WIRES } from './support/wire.js'
 
 const PATIENCE_MS = 600_000
-const ROWS = 20_000
+/** RELIABILITY_SCALE=2 makes 20,000 of it. */
+const ROWS = Math.round(10_000 * SCALE)
 const QUOTAS = 100
 const KILLS = 3
 

@@ -402,8 +402,10 @@ onServer('between the service and its database', () => {
         expect(shapes.size).toBeGreaterThanOrEqual(7)
 
         let faults = 0
-        for (const target of shapes) {
-          for (const fate of FATES) {
+        for (const [place, target] of [...shapes].entries()) {
+          for (const [turn, fate] of FATES.entries()) {
+            // Ten kinds of request share most statements: every other fate of each, so that together they have all.
+            if (SCALE < 2 && (place + turn + Object.keys(kinds).indexOf(kind)) % 2 === 1) continue
             // Carried out and called failed: that is what a COMMIT alone may be.
             if (typeof fate === 'object' && 'errorAfter' in fate && !target.startsWith('COMMIT')) continue
             const act = await kinds[kind]!()

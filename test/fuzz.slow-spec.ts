@@ -1,3 +1,3 @@
 import { generatedRequestsMeetNoFault } from './support/generated-requests.contract.js'
 
-generatedRequestsMeetNoFault(5_000)
+generatedRequestsMeetNoFault(2_500)

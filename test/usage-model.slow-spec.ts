@@ -1,3 +1,3 @@
 import { usageEqualsItsModel } from './support/usage-model.contract.js'
 
-usageEqualsItsModel(150)
+usageEqualsItsModel(60)

@@ -15,6 +15,7 @@ import { type ChannelApi, MAIL_API, SMS_API } from './support/channel-api.js'
 import { runNode } from './support/command.js'
 import { HttpClient } from './support/http-client.js'
 import { Instance } from './support/instance.js'
+import { SCALE } from './support/figures.js'
 import { bodyOf, fresh, stopSweepers, sweeperOf } from './support/quota-api.js'
 import { it } from './support/scoped.js'
 import { onEveryStore, type Store } from './support/store.js'
@@ -501,7 +502,8 @@ onEveryStore('verify', (kind) => {
       )
     }
 
-    for (const api of APIS) {
+    // The channels differ in names alone: one on each store, both with RELIABILITY_SCALE=2.
+    for (const api of SCALE < 2 ? [kind.name === 'SQLite' ? MAIL_API : SMS_API] : APIS) {
       it.each(damages(api) as never[])(
         `sees $name on ${api.name}, and mends what can be derived`,
         async ({ rules, plant, undo, told }: Damage) => {
