@@ -112,7 +112,11 @@ module.exports = {
       from: { path: FEATURE, pathNot: SPEC },
       to: {
         path: OURS,
-        pathNot: [FEATURE, '^src/(change-set|channel-api|ledger|http|auth|error|quota|clock)/', '^src/database/column\\.ts$'],
+        pathNot: [
+          FEATURE,
+          '^src/(change-set|channel-api|ledger|http|auth|error|quota|clock)/',
+          '^src/database/column\\.ts$',
+        ],
       },
     },
     {

@@ -289,7 +289,14 @@ onEveryStore('the wire', (kind) => {
         return Object.keys((await WAYS[code].ask()).body).filter((name) => !known.includes(name))
       }
       expect(await members('validation_failed')).toEqual(['errors'])
-      expect(await members('quota_exceeded')).toEqual(['requested', 'remaining', 'payable', 'refills_at', 'caps', 'quotas'])
+      expect(await members('quota_exceeded')).toEqual([
+        'requested',
+        'remaining',
+        'payable',
+        'refills_at',
+        'caps',
+        'quotas',
+      ])
       expect(await members('version_mismatch')).toEqual(['version'])
       expect(await members('no_active_quota')).toEqual([])
       expect(await members('quota_not_found')).toEqual([])
