@@ -36,8 +36,8 @@ export default {
   },
   transform: { '^.+\\.ts$': ['ts-jest', { useESM: true, diagnostics: false }] },
   testSequencer: '<rootDir>/scripts/longest-first.mjs',
-  // Suites that start processes and databases would starve each other on more. Those under faults wait for most of their time.
-  maxWorkers: process.env.QUOTA_SUITES === 'slow' ? 3 : 2,
+  // Suites that start processes and databases would starve each other on more.
+  maxWorkers: 2,
   restoreMocks: true,
   errorOnDeprecated: true,
   collectCoverageFrom: [

@@ -370,7 +370,7 @@ onServer('between the service and its database', () => {
     }
 
     const BACKGROUND =
-      /COUNT\(|DISTINCT|ORDER BY `expire|`owner_id` IS NULL|_refusal`|`position` IS NULL|_event_feed`|_change_set`|`webhook/
+      /COUNT\(|DISTINCT|ORDER BY `expire|`owner_id` IS NULL|_refusal`|`position` IS NULL|_event_feed`|_change_set`|_usage_total`|_ledger_state`|OFFSET|`webhook/
 
     /** The background's statements come at any time and are none of the request's. */
     function background({ text, earlier }: Statement): boolean {
