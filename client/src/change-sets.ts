@@ -4,88 +4,42 @@ import { Listing } from './listing.js'
 import { isProblem, type Problem } from './problem.js'
 import { given } from './quotas.js'
 import type { Call, CallOptions, MaybeKeyedOptions } from './transport.js'
-import type { AnyChannel } from './types.js'
+import type { AnyChangeSet, AnyChannel, ChangeSetsFilter, RowsFilter } from './types.js'
 import { camelName } from './wire.js'
 
-/** Where a change set stands. */
-export type ChangeSetState = 'preparing' | 'ready' | 'applying' | 'applied' | 'reverting' | 'reverted' | 'failed'
+export type { RowProblem } from './types.js'
 
-/** What became of a row. */
-export type RowOutcome = 'planned' | 'unchanged' | 'invalid' | 'applied' | 'conflict' | 'reverted' | 'kept'
+/** Which quotas: at least one of the filters, or all. */
+export type ChangeSetFilter<Channel extends AnyChannel> = Channel['newChangeSet']['filter']
 
-/** Which quotas: at least one of them, or all. */
-export type ChangeSetFilter<Channel extends AnyChannel> =
-  | { readonly all: true }
-  | (Partial<Channel['owner']> & {
-      readonly userId?: number | undefined
-      readonly status?: Channel['list']['status']
-      readonly label?: string | undefined
-      readonly cap?: 'enforce' | 'observe' | 'none' | undefined
-    })
+type Settings<Channel extends AnyChannel> = NonNullable<Channel['newChangeSet']['change']['update']>
 
 /** A new total: itself, so much more or less, or so many per cent more or less, rounded half up. */
-export type TotalChange = number | { readonly add: number } | { readonly percent: number }
+export type TotalChange = NonNullable<Settings<AnyChannel>['total']>
 
-/** What is to be done with each of them. */
+/** What is to be done with each of them: one of these. */
 export type QuotaChange<Channel extends AnyChannel> =
-  | { readonly update: Omit<Channel['update'], 'total' | 'version'> & { readonly total?: TotalChange | undefined } }
-  | { readonly delete: true }
-  | { readonly reset: true }
+  { readonly update: Settings<Channel> } | { readonly delete: true } | { readonly reset: true }
 
 /** Many quotas that are changed as one. */
-export interface ChangeSet<Channel extends AnyChannel = AnyChannel> {
-  readonly id: number
-  readonly state: ChangeSetState
-  readonly source: 'filter' | 'import'
+export type ChangeSet<Channel extends AnyChannel = AnyChannel> = Omit<AnyChangeSet, 'filter' | 'change'> & {
   readonly filter: ChangeSetFilter<Channel> | null
   readonly change: QuotaChange<Channel> | null
-  /** Who made it. */
-  readonly actor: string
-  /** Counts its states; what is applied or reverted names it. */
-  readonly version: number
-  readonly createdAt: string
-  readonly appliedAt: string | null
-  readonly revertedAt: string | null
-  /** `rows` is the sum of the others, once it is prepared. */
-  readonly counts: Readonly<Record<RowOutcome | 'rows', number>>
-  /** Why it `failed`. */
-  readonly problem?: RowProblem | null
 }
 
-/** Why a row is `invalid`, in `conflict` or `kept`, or a set `failed`. */
-export interface RowProblem {
-  readonly code: string
-  readonly detail: string
-  readonly errors?: readonly { readonly field: string; readonly message: string }[]
-}
-
-/** One quota of a change set. */
-export interface ChangeSetRow<Channel extends AnyChannel = AnyChannel> {
-  /** From 1. */
-  readonly row: number
-  /** Of the file, where its record begins; null without a file. */
-  readonly line: number | null
-  /** Null for one that is to be made. */
-  readonly quotaId: number | null
-  readonly accountId?: number | null
-  readonly userId?: number | null
-  readonly action: 'create' | 'update' | 'delete' | 'reset'
-  readonly outcome: RowOutcome
-  /** The settings that differ. */
-  readonly before: Partial<Channel['quota']>
-  readonly after: Partial<Channel['quota']>
-  readonly problem: RowProblem | null
-}
+/** Where a change set stands. */
+export type ChangeSetState = AnyChangeSet['state']
 
 interface ChangeSetPage<Channel extends AnyChannel> {
   readonly items: ChangeSet<Channel>[]
-  readonly nextBefore: string | null
+  readonly nextBefore: number | null
 }
 
-interface RowPage<Channel extends AnyChannel> {
-  readonly items: ChangeSetRow<Channel>[]
-  readonly nextAfter: number | null
-}
+/** One quota of a change set. */
+export type ChangeSetRow<Channel extends AnyChannel = AnyChannel> = Channel['changeSetRowsPage']['items'][number]
+
+/** What became of a row. */
+export type RowOutcome = ChangeSetRow['outcome']
 
 /** A CSV file. What is no stream may be sent again where an answer is lost. */
 export type CsvFile = string | Blob | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>
@@ -161,19 +115,12 @@ export class ChangeSets<Channel extends AnyChannel> {
   }
 
   /** Newest first. */
-  list(
-    filter: { readonly state?: ChangeSetState; readonly before?: string; readonly pageSize?: number } = {},
-    options: CallOptions = {},
-  ): Listing<ChangeSetPage<Channel>> {
+  list(filter: ChangeSetsFilter = {}, options: CallOptions = {}): Listing<ChangeSetPage<Channel>> {
     return this.listing(this.at(), filter, options, ({ nextBefore }) => given({ before: nextBefore }))
   }
 
   /** What each row was and is to be, in order. @throws Problem `change_set_state` while it is `preparing` */
-  rows(
-    id: number,
-    filter: { readonly outcome?: RowOutcome; readonly after?: number; readonly pageSize?: number } = {},
-    options: CallOptions = {},
-  ): Listing<RowPage<Channel>> {
+  rows(id: number, filter: RowsFilter = {}, options: CallOptions = {}): Listing<Channel['changeSetRowsPage']> {
     return this.listing(this.at(id, 'rows'), filter, options, ({ nextAfter }) => given({ after: nextAfter }))
   }
 

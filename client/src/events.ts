@@ -1,52 +1,15 @@
 import type { ChannelClient } from './channel.js'
 import type { QuotaClient } from './client.js'
 import type { Call, CallOptions, Transport } from './transport.js'
-import type { AnyChannel } from './types.js'
+import type { AnyChannel, WebhookEndpoint, WebhookReplay, WebhookTest } from './types.js'
+
+export type { ThresholdReached, WebhookEndpoint, WebhookReplay, WebhookTest } from './types.js'
 
 /** What happened to a quota, told once. Names in `data` are those of programs, too. */
-export type QuotaEvent<Channel extends AnyChannel> = {
-  /** A UUIDv7; that of the webhook's message, too. */
-  readonly id: string
-  readonly at: string
-  readonly quotaId: number
-} & Channel['owner'] &
-  (
-    | { readonly type: 'quota.threshold_reached'; readonly data: ThresholdReached }
-    | {
-        readonly type: 'quota.created' | 'quota.updated' | 'quota.deleted' | 'quota.restored' | 'quota.reset'
-        /** The change, as the history of changes has it. */
-        readonly data: Channel['change']
-      }
-  )
+export type QuotaEvent<Channel extends AnyChannel> = Channel['eventsPage']['items'][number]
 
-/** A quota has come to one of its thresholds. */
-export interface ThresholdReached {
-  /** The highest that was passed, in per cent of `total`. */
-  readonly threshold: number
-  /** All that one act passed, ascending. */
-  readonly crossed: number[]
-  readonly total: number
-  /** Right after the act. */
-  readonly used: number
-  readonly cycleResetAt: string | null
-  readonly label: string | null
-  /** Null where an edit brought it about. */
-  readonly operationId: string | null
-}
-
-/** Which events. */
-export type EventFilter<Channel extends AnyChannel> = Partial<Channel['owner']> & {
-  /** Where to go on: the `cursor` of an earlier feed, or `latest`. Default: the oldest that is kept, 31 days. */
-  readonly after?: string | undefined
-  readonly type?: QuotaEvent<Channel>['type'] | undefined
-  readonly quotaId?: number | undefined
-  readonly pageSize?: number | undefined
-}
-
-interface EventPage<Channel extends AnyChannel> {
-  readonly items: QuotaEvent<Channel>[]
-  readonly nextAfter: string
-}
+/** Which events; `after` is the `cursor` of an earlier feed, or `latest`. */
+export type EventFilter<Channel extends AnyChannel> = Channel['events']
 
 /** How a feed is followed. */
 export interface Following {
@@ -100,11 +63,11 @@ export class EventFeed<Channel extends AnyChannel> implements AsyncIterable<Quot
     }
   }
 
-  private async page(): Promise<EventPage<Channel>> {
+  private async page(): Promise<Channel['eventsPage']> {
     const { transport, paths } = this.channel
     const query = { ...this.filter, after: this.at }
     const path = `${paths.quotas}/events`
-    return (await transport.send({ ...this.options, method: 'GET', path, query })).body as EventPage<Channel>
+    return (await transport.send({ ...this.options, method: 'GET', path, query })).body as Channel['eventsPage']
   }
 }
 
@@ -115,29 +78,6 @@ export function events<Channel extends AnyChannel>(
   options: CallOptions = {},
 ): EventFeed<Channel> {
   return new EventFeed(channel, filter ?? {}, options)
-}
-
-/** An endpoint that events are delivered to; the operator names it in a file. */
-export interface WebhookEndpoint {
-  readonly name: string
-  /** Without query and user info; null where the instance that answers does not have it in its file. */
-  readonly url: string | null
-  readonly types: readonly string[]
-  readonly channels: readonly string[]
-  /** `disabled`: it has answered 410; `removed`: it is in no file any more. */
-  readonly state: 'active' | 'disabled' | 'removed'
-  readonly delivered: number
-  readonly failed: number
-  readonly waiting: number
-  readonly oldestWaitingAt: string | null
-  readonly lastAttempt: { readonly at: string; readonly status: number | null; readonly error: string | null } | null
-}
-
-/** What became of a test. */
-export interface WebhookTest {
-  readonly status: number | null
-  readonly error: string | null
-  readonly ms: number
 }
 
 /** Endpoints of webhooks, for administrators. */
@@ -163,11 +103,7 @@ export class WebhookEndpoints {
    * @returns how many
    * @throws Problem `webhook_not_found`, `webhook_disabled`
    */
-  async replay(
-    name: string,
-    body: { readonly from: string; readonly to?: string | undefined },
-    options: CallOptions = {},
-  ): Promise<number> {
+  async replay(name: string, body: WebhookReplay, options: CallOptions = {}): Promise<number> {
     return (await this.call<{ events: number }>({ ...options, method: 'POST', path: at(name, 'replay'), body })).events
   }
 

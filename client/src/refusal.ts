@@ -1,3 +1,5 @@
+const MINUTE_MS = 60_000
+
 /** A quota as a refusal tells of it. */
 interface ShortQuota {
   readonly remaining: number
@@ -58,7 +60,9 @@ export function refusalText(shortage: Shortage, wording: Wording = {}): string {
       : `${counted(requested)} ${requested === 1 ? 'does' : 'do'} not fit`
   const why = limits.length === 0 ? '' : `: ${listed(limits)}`
   const when =
-    refillsAt === null ? 'waiting does not help' : `it fits again on ${moment(refillsAt, wording.timeZone ?? 'UTC')}`
+    refillsAt === null
+      ? 'waiting does not help'
+      : `it fits again on ${moment(Date.parse(refillsAt), wording.timeZone ?? 'UTC')}`
   return `${asked.charAt(0).toUpperCase()}${asked.slice(1)}${why}; ${when}.`
 }
 
@@ -66,8 +70,13 @@ function listed(words: readonly string[]): string {
   return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`
 }
 
-/** Rounded up to the minute: whoever comes then does not come too early. */
-function moment(at: string, timeZone: string): string {
+/**
+ * A time in words, rounded up to the minute: whoever comes then does not come too early.
+ * @param at milliseconds since 1970
+ * @param timeZone an IANA zone
+ * @throws RangeError `timeZone` is none
+ */
+export function moment(at: number, timeZone: string): string {
   return new Intl.DateTimeFormat('en-GB', {
     timeZone,
     day: 'numeric',
@@ -77,5 +86,5 @@ function moment(at: string, timeZone: string): string {
     minute: '2-digit',
     hourCycle: 'h23',
     timeZoneName: 'short',
-  }).format(Math.ceil(Date.parse(at) / 60_000) * 60_000)
+  }).format(Math.ceil(at / MINUTE_MS) * MINUTE_MS)
 }

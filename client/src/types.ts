@@ -50,6 +50,19 @@ export type ProblemBody = Camel<Extract<Schemas[keyof Schemas], { code: string; 
 /** What a batch says of an item that the service refused. */
 export interface BatchRefused extends Body<'BatchRefused'> {}
 
+/** A quota has come to one of its thresholds. */
+export interface ThresholdReached extends Body<'PassedThresholds'> {}
+/** An endpoint that events are delivered to; the operator names it in a file. */
+export interface WebhookEndpoint extends Body<'Webhook'> {}
+/** What became of a test. */
+export interface WebhookTest extends Body<'Tested'> {}
+/** The events of which time are sent again, from `from` to before `to`. */
+export interface WebhookReplay extends Sent<'Replay'> {}
+/** Many quotas that are changed as one; what it is asked to do as the service wrote it down. */
+export interface AnyChangeSet extends Body<'ChangeSet'> {}
+/** Why a row is `invalid`, in `conflict` or `kept`, or a set `failed`. */
+export interface RowProblem extends Body<'RowProblem'> {}
+
 /* Mail: an account's quotas. */
 
 export interface MailQuota extends Body<'MailQuota'> {}
@@ -71,6 +84,9 @@ export interface MailChangesPage extends Body<'MailChangesPage'> {}
 export interface MailOwnersPage extends Body<'MailOwnersPage'> {}
 export interface MailExpiringPage extends Body<'MailExpiringPage'> {}
 export interface MailLedgerPage extends Body<'MailLedgerPage'> {}
+export interface MailEventsPage extends Body<'MailEventsPage'> {}
+export interface NewMailChangeSet extends Sent<'NewMailChangeSet'> {}
+export interface MailChangeSetRowsPage extends Body<'MailChangeSetRowsPage'> {}
 
 /** What the calls of the mail channel take and give. */
 export interface Mail {
@@ -99,6 +115,10 @@ export interface Mail {
   expiringPage: MailExpiringPage
   refusals: Query<'mailOfficeRefusals'>
   topRefusal: MailTopRefusal
+  events: Query<'mailOfficeEvents'>
+  eventsPage: MailEventsPage
+  newChangeSet: NewMailChangeSet
+  changeSetRowsPage: MailChangeSetRowsPage
 }
 
 /* SMS: a user's quotas. */
@@ -122,6 +142,9 @@ export interface SmsChangesPage extends Body<'SmsChangesPage'> {}
 export interface SmsOwnersPage extends Body<'SmsOwnersPage'> {}
 export interface SmsExpiringPage extends Body<'SmsExpiringPage'> {}
 export interface SmsLedgerPage extends Body<'SmsLedgerPage'> {}
+export interface SmsEventsPage extends Body<'SmsEventsPage'> {}
+export interface NewSmsChangeSet extends Sent<'NewSmsChangeSet'> {}
+export interface SmsChangeSetRowsPage extends Body<'SmsChangeSetRowsPage'> {}
 
 /** What the calls of the SMS channel take and give. */
 export interface Sms {
@@ -150,13 +173,19 @@ export interface Sms {
   expiringPage: SmsExpiringPage
   refusals: Query<'smsOfficeRefusals'>
   topRefusal: SmsTopRefusal
+  events: Query<'smsOfficeEvents'>
+  eventsPage: SmsEventsPage
+  newChangeSet: NewSmsChangeSet
+  changeSetRowsPage: SmsChangeSetRowsPage
 }
 
 /** Of one channel. */
 export type AnyChannel = Mail | Sms
 
-/** The filters of `expiring` and of `topRefusals`, the same in both channels. */
+/** Filters that are the same in both channels. */
 export type ExpiringFilter = Query<'mailOfficeExpiring'>
 export type TopRefusalsFilter = Query<'mailOfficeTopRefusals'>
+export type ChangeSetsFilter = Query<'mailChangeSetList'>
+export type RowsFilter = Query<'mailChangeSetRows'>
 export type OwnersFilter = Query<'mailOfficeOwners'>
 export type ChangesOfFilter = Query<'mailQuotaChanges'>

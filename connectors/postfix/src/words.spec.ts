@@ -1,6 +1,7 @@
+import { moment } from '@quota-service/client/refusal'
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import { moment, pause, refusal, unknownSender, unreachable } from './words.js'
+import { pause, refusal, unknownSender, unreachable } from './words.js'
 
 const NOW = Date.parse('2026-11-23T12:00:00Z')
 

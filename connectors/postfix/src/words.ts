@@ -1,3 +1,5 @@
+import { moment } from '@quota-service/client/refusal'
+
 /** What Postfix is answered: an action of access(5), with words for whoever sent the message. */
 export const DUNNO = 'DUNNO'
 
@@ -61,20 +63,6 @@ export function pause(ms: number): string {
   const left = Math.max(SECOND_MS, ms)
   const { name, ms: size } = UNITS.find(({ from }) => left >= from) ?? { name: 'second', ms: SECOND_MS }
   return `in ${counted(Math.ceil(left / size), name)}`
-}
-
-/** A time in words, rounded up to the minute. */
-export function moment(at: number, timeZone: string): string {
-  return new Intl.DateTimeFormat('en-GB', {
-    timeZone,
-    day: 'numeric',
-    month: 'long',
-    year: 'numeric',
-    hour: '2-digit',
-    minute: '2-digit',
-    hourCycle: 'h23',
-    timeZoneName: 'short',
-  }).format(Math.ceil(at / MINUTE_MS) * MINUTE_MS)
 }
 
 function counted(count: number, noun: string): string {
