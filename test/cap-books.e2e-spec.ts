@@ -1,17 +1,17 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { DataSource } from 'typeorm'
 import { partOf } from '../src/channel-api/ledger.module.js'
-import { UnitOfWork } from '../src/database/unit-of-work.js'
 import { FOLD_LAG_MS } from '../src/ledger/act-age.js'
 import { Upkeep } from '../src/ledger/upkeep.js'
 import { LAZY_MS } from '../src/ledger/usage-totals.js'
-import { findingLine, type Repaired, Verifier } from '../src/ledger/verifier.js'
+import type { Repaired } from '../src/ledger/verifier.js'
 import { MAIL } from '../src/mail-quota/mail.channel.js'
 import { TestApp } from './support/app.js'
 import { audit } from './support/audit.js'
 import { MAIL_API } from './support/channel-api.js'
 import { type Body, bodyOf, fresh, ledgerOf, stopSweepers, sweeperOf } from './support/quota-api.js'
 import { onEveryStore, type Store } from './support/store.js'
+import { mailVerifierOf, outcomesOf } from './support/verify.js'
 
 const MINUTE = 60
 const HOUR = 3_600
@@ -45,20 +45,8 @@ onEveryStore('the books of caps', (kind) => {
 
   const sql = async (statement: string, values: unknown[] = []): Promise<Record<string, unknown>[]> =>
     app.app.get(DataSource).query(statement, values)
-  const verifier = (): Verifier<never> =>
-    new Verifier(MAIL, app.app.get(DataSource), app.app.get(UnitOfWork), app.clock) as unknown as Verifier<never>
-
-  /** What the command says; with `repair` what it does, too. */
-  async function verify({ repair = false } = {}): Promise<[string, Repaired | undefined][]> {
-    const outcomes: [string, Repaired | undefined][] = []
-    const verification = verifier()
-    for await (const { findings } of verification.pages()) {
-      const wrong = findings.filter(({ note }) => note !== true)
-      const repaired = repair ? await verification.repair(wrong, 'repair-of-a-test') : new Map<never, Repaired>()
-      for (const finding of wrong) outcomes.push([findingLine('mail', finding), repaired.get(finding)])
-    }
-    return outcomes
-  }
+  const verify = async (options?: { repair: boolean }): Promise<[string, Repaired | undefined][]> =>
+    outcomesOf(mailVerifierOf(app), options)
 
   const quota = async (body: object): Promise<number> =>
     bodyOf(201, await app.post(MAIL_API.quotas, { account_id: owner, ...body })).id

@@ -2,18 +2,17 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { DataSource } from 'typeorm'
 import { partOf } from '../src/channel-api/ledger.module.js'
 import { instantToStore } from '../src/database/column.js'
-import { UnitOfWork } from '../src/database/unit-of-work.js'
 import { FOLD_LAG_MS, firstIdAt } from '../src/ledger/act-age.js'
 import { Upkeep } from '../src/ledger/upkeep.js'
 import { LAZY_MS } from '../src/ledger/usage-totals.js'
-import { findingLine, type Repaired, Verifier } from '../src/ledger/verifier.js'
+import type { Repaired } from '../src/ledger/verifier.js'
 import { MAIL } from '../src/mail-quota/mail.channel.js'
 import { TestApp } from './support/app.js'
 import { MAIL_API } from './support/channel-api.js'
 import { SCALE } from './support/figures.js'
 import { type Body, bodyOf, fresh, stopSweepers } from './support/quota-api.js'
 import { onEveryStore, type Store } from './support/store.js'
-import { linesOf } from './support/verify.js'
+import { linesOf, mailVerifierOf, outcomesOf } from './support/verify.js'
 
 const DAY = 86_400
 /** Longer than totals lag behind. */
@@ -46,21 +45,9 @@ onEveryStore('verify --repair', (kind) => {
 
   const sql = async (statement: string, values: unknown[] = []): Promise<Record<string, unknown>[]> =>
     app.app.get(DataSource).query(statement, values)
-  const verifier = (): Verifier<never> =>
-    new Verifier(MAIL, app.app.get(DataSource), app.app.get(UnitOfWork), app.clock) as unknown as Verifier<never>
-  const lines = async (): Promise<string[]> => linesOf(verifier())
-
-  /** What the command does, and says of each finding. */
-  async function repair(): Promise<[string, Repaired | undefined][]> {
-    const outcomes: [string, Repaired | undefined][] = []
-    const verification = verifier()
-    for await (const { findings } of verification.pages()) {
-      const wrong = findings.filter(({ note }) => note !== true)
-      const repaired = await verification.repair(wrong, 'repair-of-a-test')
-      for (const finding of wrong) outcomes.push([findingLine('mail', finding), repaired.get(finding)])
-    }
-    return outcomes
-  }
+  const lines = async (): Promise<string[]> => linesOf(mailVerifierOf(app))
+  const repair = async (): Promise<[string, Repaired | undefined][]> =>
+    outcomesOf(mailVerifierOf(app), { repair: true })
 
   const quota = async (): Promise<number> =>
     bodyOf(

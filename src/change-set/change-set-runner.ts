@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common'
+import { leaseFor } from '../database/lease.js'
 import type { Instant } from '../quota/instant.js'
 import type { QuotaRow } from '../ledger/quota.entity.js'
 import { Applier } from './applier.js'
@@ -135,9 +136,7 @@ export class ChangeSetRunner<Q extends QuotaRow> implements OnApplicationBootstr
       const set = await store.lock(transaction, id)
       if (set?.work == null) return undefined
       const now = clock.now()
-      const left = (set.heldUntil ?? now) - now
-      // One that lasts for longer was left before the time was set back.
-      if (set.holder !== null && set.holder !== this.id && left > 0 && left <= 2 * LEASE_MS) return undefined
+      if (leaseFor(this.id, set, now, LEASE_MS) === 'taken') return undefined
       const lease = { holder: this.id, heldUntil: now + LEASE_MS }
       await store.update(transaction, id, lease)
       return Object.assign(set, lease)

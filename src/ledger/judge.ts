@@ -1,5 +1,5 @@
 import { ServiceError, validationFailed } from '../error/service-error.js'
-import { inTheWay, MAX_LIVE_CAPS, payable, wouldRefuse } from '../quota/cap.js'
+import { inTheWay, type Limits, MAX_LIVE_CAPS, payable, wouldRefuse } from '../quota/cap.js'
 import { cut, draw } from '../quota/draw-down.js'
 import { formatInstant, MAX_INSTANT } from '../quota/instant.js'
 import { beginCount, isLive, MAX_LIVE_QUOTAS } from '../quota/quota.js'
@@ -14,7 +14,7 @@ import {
 } from '../quota/settings.js'
 import { armUnreached, passThresholds } from '../quota/threshold.js'
 import type { Act } from './act.entity.js'
-import type { ActiveLimits, WorkingSet, OperationEntry } from './working-set.js'
+import type { WorkingSet, OperationEntry } from './working-set.js'
 import type { ChangeAction } from './change.entity.js'
 import type { Channel } from './channel.js'
 import { amountOf, type Command, hashRequest, type Outcome, type RecordedCommand, type Request } from './command.js'
@@ -404,7 +404,7 @@ export class Judge<Q extends QuotaRow> {
     return `${this.channel.people[0].field} ${ownerId}`
   }
 
-  private exceeded(ownerId: number, requested: number, { payers, caps }: ActiveLimits<Q>): ServiceError {
+  private exceeded(ownerId: number, requested: number, { payers, caps }: Limits<Q>): ServiceError {
     const left = this.workingSet.available(ownerId)
     const refusing = inTheWay(caps, requested)
     const refill = this.workingSet.refillsAt(ownerId, requested)

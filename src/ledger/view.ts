@@ -148,17 +148,8 @@ export function limitView(quota: QuotaState): LimitView {
 
 /** Shows a rolled cap. */
 export function capView(quota: QuotaState): CapView {
-  const { id, cap, quotaType, total, used, reserved } = quota
-  return {
-    id,
-    cap: cap ?? 'enforce',
-    quota_type: quotaType,
-    total,
-    used,
-    reserved,
-    remaining: remaining(quota),
-    refills_at: timeOrNull(nextRefill(quota)),
-  }
+  const { id, ...limit } = limitView(quota)
+  return { id, cap: quota.cap ?? 'enforce', quota_type: quota.quotaType, ...limit }
 }
 
 /** Shows an operation as it is at `now`. */

@@ -1,7 +1,7 @@
-import { countIn, type CapCount, limitsAt, settleIn } from '../quota/cap.js'
+import { available, countIn, type CapCount, type Limits, limitsAt, settleIn } from '../quota/cap.js'
 import { type Allocation, byDrawDown } from '../quota/draw-down.js'
 import type { Instant } from '../quota/instant.js'
-import { isLive, type QuotaState, remaining, roll } from '../quota/quota.js'
+import { isLive, type QuotaState, roll } from '../quota/quota.js'
 import { type Hold, Refills } from '../quota/refill.js'
 import type { Move } from '../quota/rolling-window.js'
 import { nextPassAt } from '../quota/threshold.js'
@@ -58,17 +58,9 @@ export interface OwnerWorkingSet<Q extends QuotaRow> {
   /** Open holds as far as they are needed: all that are not due where a refusal may want them. */
   readonly holds: Map<string, Hold>
   /** Active quotas, those that pay in draw-down order; undefined after an edit. */
-  limits: ActiveLimits<Q> | undefined
+  limits: Limits<Q> | undefined
   /** When they can pay more; undefined before a refusal asks, and after an edit. */
   refills: Refills | undefined
-}
-
-/** An owner's active quotas. */
-export interface ActiveLimits<Q extends QuotaRow> {
-  /** In draw-down order. */
-  readonly payers: readonly Q[]
-  /** Of both kinds, ids ascending. */
-  readonly caps: readonly Q[]
 }
 
 /**
@@ -171,7 +163,7 @@ export class WorkingSet<Q extends QuotaRow> {
   }
 
   /** The owner's active quotas: those that pay, in draw-down order, and caps. */
-  limits(ownerId: number): ActiveLimits<Q> {
+  limits(ownerId: number): Limits<Q> {
     const owner = this.owner(ownerId)
     if (owner.limits === undefined) {
       const { payers, caps } = limitsAt(owner.quotas, this.now)
@@ -193,13 +185,9 @@ export class WorkingSet<Q extends QuotaRow> {
     return owner.refills.at(amount)
   }
 
-  /** What one consume could take now: what the payers have left, bounded by caps. */
+  /** What one consume of the owner's could take now. */
   available(ownerId: number): number {
-    const { payers, caps } = this.limits(ownerId)
-    let sum = 0
-    for (const quota of payers) sum += remaining(quota)
-    if (caps.length > 0) for (const cap of caps) if (cap.cap === 'enforce') sum = Math.min(sum, remaining(cap))
-    return sum
+    return available(this.limits(ownerId))
   }
 
   /** How many live quotas the owner has, and how many of them are caps. */

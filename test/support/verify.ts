@@ -4,9 +4,10 @@ import type { DatabaseConfig } from '../../src/config/config.js'
 import { dataSourceOptions } from '../../src/database/data-source-options.js'
 import { UnitOfWork } from '../../src/database/unit-of-work.js'
 import { ENTITIES } from '../../src/entities.js'
-import { findingLine, type Verification, Verifier } from '../../src/ledger/verifier.js'
+import { findingLine, type Repaired, type Verification, Verifier } from '../../src/ledger/verifier.js'
 import { MAIL } from '../../src/mail-quota/mail.channel.js'
 import { SMS } from '../../src/sms-quota/sms.channel.js'
+import type { TestApp } from './app.js'
 
 /** What `npm run verify` says of a database on a server, but for its notes. */
 export async function verified(url: string): Promise<string[]> {
@@ -32,4 +33,23 @@ export async function linesOf(verification: Verification): Promise<string[]> {
     for (const finding of findings) if (finding.note !== true) lines.push(findingLine(verification.channel, finding))
   }
   return lines
+}
+
+/** A verification of mail, of a database that an application under test uses. */
+export function mailVerifierOf({ app, clock }: TestApp): Verifier<never> {
+  return new Verifier(MAIL, app.get(DataSource), app.get(UnitOfWork), clock) as unknown as Verifier<never>
+}
+
+/** What the command says of each contradiction, in a line; with `repair` what it does about it, too. */
+export async function outcomesOf(
+  verification: Verifier<never>,
+  { repair = false } = {},
+): Promise<[string, Repaired | undefined][]> {
+  const outcomes: [string, Repaired | undefined][] = []
+  for await (const { findings } of verification.pages()) {
+    const wrong = findings.filter(({ note }) => note !== true)
+    const repaired = repair ? await verification.repair(wrong, 'repair-of-a-test') : new Map<never, Repaired>()
+    for (const finding of wrong) outcomes.push([findingLine(verification.channel, finding), repaired.get(finding)])
+  }
+  return outcomes
 }
