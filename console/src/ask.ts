@@ -77,9 +77,9 @@ function settingParts(field: string, value: unknown, { time }: Pick<Words, 'time
     case 'status':
       return [value === 'disabled' ? 'disabled' : 'enabled']
     case 'label':
-      return value === null ? ['label taken away'] : ['label “', { name: String(value) }, '”']
+      return value === null ? ['label taken away'] : ['label “', { name: value as string }, '”']
     case 'expireAt':
-      return [value === null ? 'ends never' : `ends ${time(String(value))}`]
+      return [value === null ? 'ends never' : `ends ${time(value as string)}`]
     case 'thresholds': {
       const list = (value ?? []) as readonly number[]
       return [list.length === 0 ? 'tells at no threshold' : `tells at ${thresholdsText(list)}`]
@@ -89,11 +89,11 @@ function settingParts(field: string, value: unknown, { time }: Pick<Words, 'time
     case 'cap':
       return [roleText(value === 'observe' ? 'observe' : 'enforce')]
     case 'cycleUnit':
-      return [`cycle of a ${String(value)}`]
+      return [`cycle of ${value === 'hour' ? 'an' : 'a'} ${value as string}`]
     case 'cycleResetAt':
-      return [`next reset ${time(String(value))}`]
+      return [`next reset ${time(value as string)}`]
     case 'cycleTimeZone':
-      return [`time zone ${String(value)}`]
+      return [`time zone ${value as string}`]
     default:
       return [`${field} ${JSON.stringify(value)}`]
   }

@@ -3,7 +3,7 @@
  * says of line 7 is about the seventh line that was pasted.
  */
 
-/** What stands between two cells: a tab where it was copied out of a spreadsheet, a semicolon in files of many countries. */
+/** What stands between two cells: tabs come out of spreadsheets, semicolons are in files of many countries. */
 export type Separator = '\t' | ';' | ','
 
 export const SEPARATOR_NAMES: Readonly<Record<Separator, string>> = { '\t': 'tabs', ';': 'semicolons', ',': 'commas' }
