@@ -1,4 +1,4 @@
-import { Column, PrimaryColumn } from 'typeorm'
+import { Column, Index, PrimaryColumn } from 'typeorm'
 import { ascii, INSTANT, INTEGER } from '../database/column.js'
 import type { ErrorCode } from '../error/service-error.js'
 import type { Instant } from '../quota/instant.js'
@@ -14,6 +14,7 @@ export type RefusalCode = (typeof REFUSAL_CODES)[number]
  * How often an owner was refused within an hour, over all instances. In order of the hour, so that the newest hours lie
  * together and the oldest are dropped from one end.
  */
+@Index(['ownerId', 'hour'])
 export abstract class RefusalRow {
   /** The beginning of the UTC hour. */
   @PrimaryColumn(INSTANT)
