@@ -4,7 +4,6 @@ import { type EntityClass, tableOf } from '../database/table.js'
 import type { DtoClass } from '../http/dto.js'
 import type { Channel } from '../ledger/channel.js'
 import type { QuotaRow } from '../ledger/quota.entity.js'
-import { changeSetDtos } from './change-set.dto.js'
 import { ChangeSetItemRow } from './change-set-item.entity.js'
 import { ChangeSetRow } from './change-set.entity.js'
 
@@ -17,7 +16,6 @@ export interface ChangeSetChannel<Q extends QuotaRow = QuotaRow> {
   readonly create: DtoClass<NewSettingsFields>
   /** What a single update takes: a row with an id is held to it. */
   readonly update: DtoClass<SettingsPatchFields>
-  readonly dto: ReturnType<typeof changeSetDtos>
 }
 
 /** A channel's change sets, in two tables of their own. */
@@ -28,6 +26,5 @@ export function changeSetsOf<Q extends QuotaRow>(channel: Channel<Q>, api: Chann
     item: tableOf(`${channel.name}_change_set_item`, ChangeSetItemRow),
     create: api.dto.Create,
     update: api.dto.Update,
-    dto: changeSetDtos(api),
   }
 }

@@ -3,6 +3,7 @@ import { ApiAcceptedResponse, ApiNoContentResponse, ApiOkResponse, ApiProduces }
 import type { Request, Response } from 'express'
 import { Caller } from '../auth/caller.decorator.js'
 import { answer } from '../channel-api/answer.js'
+import type { ChannelApi } from '../channel-api/channel-api.js'
 import { BodyAs, QueryAs } from '../channel-api/dto-class.js'
 import type { BodyStream } from '../http/body-stream.js'
 import { StreamedBodyParam, StreamsBody } from '../http/body-stream.decorator.js'
@@ -11,10 +12,10 @@ import { IdParam } from '../http/id-param.decorator.js'
 import { OptionalIdempotencyKey } from '../http/idempotency-key.decorator.js'
 import { Problems } from '../http/problem.decorator.js'
 import type { QuotaRow } from '../ledger/quota.entity.js'
-import type { ChangeSetChannel } from './change-set-channel.js'
 import {
   ApplyDto,
   ChangeSetDto,
+  changeSetDtos,
   ChangeSetsPageDto,
   ChangeSetsQuery,
   type NewChangeSetFields,
@@ -29,7 +30,9 @@ import type { ChangeSetView } from './change-set.view.js'
  * The routes of a channel's change sets: many quotas changed as one, looked at first, applied once, undone as a whole.
  * The channel's own controller extends the class, and says where the routes lie and who may call them.
  */
-export function changeSetController<Q extends QuotaRow>({ dto }: ChangeSetChannel<Q>) {
+export function changeSetController(api: ChannelApi) {
+  const dto = changeSetDtos(api)
+
   @Injectable()
   class ChangeSetController {
     constructor(protected readonly sets: ChangeSetService<QuotaRow>) {}

@@ -102,8 +102,8 @@ export abstract class NewChangeSetFields {
 }
 
 /** What is wrong with a filter's members together. */
-function filterErrors(filter: { readonly all?: true }): FieldError[] {
-  const names = Object.entries(filter).filter(([, value]) => value !== undefined)
+function filterErrors(filter: object & { readonly all?: true }): FieldError[] {
+  const names = Object.entries(filter as Record<string, unknown>).filter(([, value]) => value !== undefined)
   if (names.length === 0) return [{ field: 'body', message: 'must name at least one condition, or all: true' }]
   if (filter.all === true && names.length > 1)
     return [{ field: 'all', message: 'means every quota: no other condition goes with it' }]

@@ -27,7 +27,7 @@ export function QueryAs(dto: DtoClass): ParameterDecorator {
   return taken(Query(), dto)
 }
 
-/** Says the parameter's class where TypeScript says those that it knows: Nest, its pipes and the document look there. */
+/** Names the parameter's class where TypeScript names those that it knows; Nest, pipes and the document look there. */
 function taken(decorate: ParameterDecorator, dto: DtoClass): ParameterDecorator {
   return (target, method, index) => {
     decorate(target, method, index)

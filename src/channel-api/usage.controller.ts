@@ -31,8 +31,8 @@ import {
 import { UsageService } from './usage.service.js'
 
 /**
- * The routes of a channel's usage. The channel's own controller extends the class, and says where the routes lie and who
- * may call them.
+ * The routes of a channel's usage. The channel's own controller extends the class, and says where the routes lie and
+ * who may call them.
  */
 export function usageController({ dto, quotasRule }: ChannelApi) {
   @Injectable()

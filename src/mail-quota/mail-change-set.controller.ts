@@ -2,10 +2,10 @@ import { Controller } from '@nestjs/common'
 import { ApiTags } from '@nestjs/swagger'
 import { ServiceAuth } from '../auth/access.decorator.js'
 import { changeSetController } from '../change-set/change-set.controller.js'
-import { MAIL_API, MAIL_CHANGE_SETS } from './mail.channel.js'
+import { MAIL_API } from './mail.channel.js'
 
 /** Many mail quotas changed as one: looked at first, applied once, undone as a whole. */
 @ApiTags('Mail quotas')
 @Controller(MAIL_API.path)
 @ServiceAuth('mail')
-export class MailChangeSetController extends changeSetController(MAIL_CHANGE_SETS) {}
+export class MailChangeSetController extends changeSetController(MAIL_API) {}

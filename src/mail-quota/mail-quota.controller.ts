@@ -16,7 +16,7 @@ import { MAIL_API } from './mail.channel.js'
 @Controller(MAIL_API.path)
 @ServiceAuth('mail')
 export class MailQuotaController extends quotaController<MailQuota>(MAIL_API) {
-  constructor(quotas: MailQuotaService) {
+  constructor(protected override readonly quotas: MailQuotaService) {
     super(quotas)
   }
 

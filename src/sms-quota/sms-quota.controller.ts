@@ -16,7 +16,7 @@ import { SMS_API } from './sms.channel.js'
 @Controller(SMS_API.path)
 @AdminAuth('sms')
 export class SmsQuotaController extends quotaController<SmsQuota>(SMS_API) {
-  constructor(quotas: SmsQuotaService) {
+  constructor(protected override readonly quotas: SmsQuotaService) {
     super(quotas)
   }
 
