@@ -1,7 +1,7 @@
 import { changeSetsOf } from '../change-set/change-set-channel.js'
 import { channelApi } from '../channel-api/channel-api.js'
 import type { Channel } from '../ledger/rows/channel.js'
-import { ledgerTables } from '../ledger/ledger-tables.js'
+import { ledgerTables } from '../ledger/rows/ledger-tables.js'
 import { MailQuota } from './mail-quota.entity.js'
 
 /** Mail: an account is limited; its user may be named. */

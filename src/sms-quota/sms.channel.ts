@@ -1,7 +1,7 @@
 import { changeSetsOf } from '../change-set/change-set-channel.js'
 import { channelApi } from '../channel-api/channel-api.js'
 import type { Channel } from '../ledger/rows/channel.js'
-import { ledgerTables } from '../ledger/ledger-tables.js'
+import { ledgerTables } from '../ledger/rows/ledger-tables.js'
 import { SmsQuota } from './sms-quota.entity.js'
 
 /** SMS: a user is limited. */
