@@ -20,6 +20,17 @@ function below(folder, others, comment) {
   }
 }
 
+/** A folder of the ledger, and its other folders that it may import. */
+function room(folder, others, comment) {
+  return {
+    name: `ledger-${folder}-imports-what-is-below`,
+    comment,
+    severity: 'error',
+    from: { path: `^src/ledger/${folder}/`, pathNot: SPEC },
+    to: { path: '^src/ledger/', pathNot: `^src/ledger/(${[folder, ...others].join('|')})/` },
+  }
+}
+
 /** @type {import('dependency-cruiser').IConfiguration} */
 module.exports = {
   forbidden: [
@@ -28,37 +39,54 @@ module.exports = {
       comment: 'What a quota is: pure rules. They know no framework, no store, no clock and nothing of the machine.',
       severity: 'error',
       from: { path: '^src/quota/', pathNot: SPEC },
-      to: { pathNot: ['^src/quota/', '(^|/)node_modules/temporal-polyfill/'] },
+      to: { pathNot: ['^src/(quota|time)/', '(^|/)node_modules/temporal-polyfill/'] },
     },
     {
       name: 'quota-specs-are-pure',
       comment: 'The rules are tested without anything else of the product.',
       severity: 'error',
       from: { path: '^src/quota/.*\\.spec\\.ts$' },
-      to: { path: '^src/', pathNot: '^src/quota/' },
+      to: { path: '^src/', pathNot: '^src/(quota|time)/' },
     },
     below('error', [], 'Errors of the domain know neither HTTP nor anything else.'),
     below('role', [], 'A name for what a token may do: configuration and access both speak of it.'),
     below('random', []),
     below('version', [], 'Which release this is.'),
     below('metrics', [], 'The registry. Who measures something comes here, whatever it is.'),
-    below('clock', ['quota']),
+    below('time', [], 'Instants, and how they are written.'),
+    below('clock', ['time']),
     below(
       'config',
-      ['role', 'quota'],
+      ['role', 'time', 'quota'],
       'The environment, for whoever it concerns. Of the rules it knows how a time is written.',
     ),
-    below('database', ['config', 'error', 'clock', 'quota'], 'Entities and migrations reach the store from above.'),
-    below('ledger', ['quota', 'database', 'error', 'clock', 'random'], 'The engine knows no feature and no HTTP.'),
+    below(
+      'database',
+      ['config', 'error', 'clock', 'time', 'quota'],
+      'Entities and migrations reach the store from above.',
+    ),
+    below(
+      'ledger',
+      ['time', 'quota', 'database', 'error', 'clock', 'random'],
+      'The engine knows no feature and no HTTP.',
+    ),
+    room('rows', [], 'What is stored: entities, the channel that they belong to, and how members are encoded.'),
+    room('store', ['rows'], 'The statements, a batch in memory, and what is asked and answered.'),
+    room('write', ['store', 'rows'], 'Decides and commits.'),
+    room('totals', ['store', 'rows'], 'Usage by hour and day.'),
+    room('read', ['totals', 'store', 'rows'], 'Answers without locks.'),
+    room('feed', ['store', 'rows'], 'The order of events.'),
+    room('upkeep', ['write', 'read', 'totals', 'store', 'rows'], 'What is done in the background.'),
+    room('verify', ['totals', 'store', 'rows'], 'Holds rows against each other.'),
     below(
       'auth',
-      ['role', 'config', 'error', 'clock', 'quota'],
+      ['role', 'config', 'error', 'clock', 'time', 'quota'],
       'Who may call, whatever the route: it is told what it must know of one.',
     ),
-    below('http', ['auth', 'role', 'config', 'error', 'clock', 'random', 'quota'], 'What every route shares.'),
+    below('http', ['auth', 'role', 'config', 'error', 'clock', 'random', 'time', 'quota'], 'What every route shares.'),
     below(
       'tracing',
-      ['ledger', 'database', 'http', 'config', 'clock'],
+      ['ledger', 'database', 'http', 'config', 'clock', 'time'],
       'Follows requests through what they pass, which knows nothing of it.',
     ),
     {
@@ -77,7 +105,20 @@ module.exports = {
     },
     below(
       'channel-api',
-      ['ledger', 'database', 'http', 'auth', 'metrics', 'tracing', 'config', 'error', 'clock', 'random', 'quota'],
+      [
+        'ledger',
+        'database',
+        'http',
+        'auth',
+        'metrics',
+        'tracing',
+        'config',
+        'error',
+        'clock',
+        'random',
+        'time',
+        'quota',
+      ],
       'What both features share. What runs the service stands beside the features, above it.',
     ),
     below(
@@ -94,16 +135,17 @@ module.exports = {
         'error',
         'clock',
         'random',
+        'time',
         'quota',
       ],
       'Passes on what the feeds of events hold. The ledger does not know it.',
     ),
     below(
       'change-set',
-      ['channel-api', 'ledger', 'database', 'http', 'auth', 'metrics', 'error', 'clock', 'quota'],
+      ['channel-api', 'ledger', 'database', 'http', 'auth', 'metrics', 'error', 'clock', 'time', 'quota'],
       'Many quotas changed as one: goes through the engine like any caller.',
     ),
-    below('me', ['http', 'auth', 'role', 'config', 'quota']),
+    below('me', ['http', 'auth', 'role', 'config', 'time', 'quota']),
     {
       name: 'features-import-what-is-below',
       comment:
@@ -114,7 +156,7 @@ module.exports = {
         path: OURS,
         pathNot: [
           FEATURE,
-          '^src/(change-set|channel-api|ledger|http|auth|error|quota|clock)/',
+          '^src/(change-set|channel-api|ledger|http|auth|error|quota|clock|time)/',
           '^src/database/column\\.ts$',
         ],
       },

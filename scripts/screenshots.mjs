@@ -46,6 +46,15 @@ const SCREENS = {
   'new-watching': ['/mail/new?owner=11', async (page) => page.getByLabel('only watches').check()],
   thresholds: ['/mail/quotas/3'],
   webhooks: ['/webhooks'],
+  'change-many': ['/mail/change-sets/new?label=Trial', askForMore],
+  'change-many-more': ['/mail/change-sets/new?status=active&cap=none', askForAll],
+  preview: ['/mail/change-sets/new?label=Trial', async (page) => previewed(page)],
+  applying: ['/mail/change-sets/new?label=Trial', applying],
+  applied: ['/mail/change-sets/new?label=Trial', applied],
+  undone: ['/mail/change-sets/new?label=Trial', undone],
+  'change-sets': ['/mail/change-sets'],
+  import: ['/mail/import'],
+  'import-mistakes': ['/mail/import', mistakes],
   sms: ['/sms/owners/3'],
   missing: ['/mail/quotas/999999'],
 }
@@ -112,6 +121,70 @@ try {
 /** Nothing on the screen is still on its way. */
 async function settled(page) {
   await page.waitForFunction(() => document.querySelector('h1') !== null && document.querySelector('.loading') === null)
+}
+
+async function askForMore(page) {
+  await page.getByLabel('By how much').fill('10')
+}
+
+async function askForAll(page) {
+  for (const name of ['Label', 'End', 'Thresholds', 'Window of rolling caps', 'Next reset of cycle quotas'])
+    await page.getByRole('checkbox', { name }).check()
+  await page.getByLabel('New label').fill('Basic')
+  await page.getByRole('button', { name: 'Preview' }).click()
+}
+
+/** What would become of each; one of them is of another kind by then. */
+async function previewed(page) {
+  await askForMore(page)
+  await page.getByRole('button', { name: 'Preview' }).click()
+  await page.getByRole('button', { name: /^Change \d/ }).waitFor()
+}
+
+/** Half way: how far it is, as the service would say so. */
+async function applying(page) {
+  await previewed(page)
+  let done = 12_000
+  await page.route(/\/change-sets\/\d+$/, async (route) => {
+    const answer = await (await route.fetch()).json()
+    done += 700
+    const counts = { ...answer.counts, rows: 40_000, planned: 39_988 - done, applied: done, conflict: 12 }
+    await route.fulfill({ json: { ...answer, state: 'applying', counts } })
+  })
+  await page.getByRole('button', { name: 'Refresh' }).click()
+  await page.getByText(/left/).last().waitFor()
+  await page.unroute(/\/change-sets\/\d+$/)
+}
+
+async function applied(page) {
+  await previewed(page)
+  const { QuotaClient } = await import('@quota-service/client')
+  const boris = new QuotaClient({ baseUrl: service.url, token: tokens.boris })
+  const first = await page.locator('tbody [data-row-link]').first().innerText()
+  const now = await boris.mail.quotas.get(Number(first.replace('#', '')))
+  await boris.mail.quotas.update(now.id, { total: now.total + 1 })
+  await page.getByRole('button', { name: /^Change \d/ }).click()
+  await page.getByRole('button', { name: /^Undo \d/ }).waitFor()
+}
+
+async function undone(page) {
+  await applied(page)
+  await page.getByRole('button', { name: /^Undo \d/ }).click()
+  await page
+    .getByRole('dialog')
+    .getByRole('button', { name: /^Undo \d/ })
+    .click()
+  await page.getByText(/as before/).waitFor()
+}
+
+async function mistakes(page) {
+  await page
+    .getByLabel('Paste from a spreadsheet, or type')
+    .fill(
+      'account_id\tquota_type\ttotal\texpire_at\tlabel\n7\t1\tmany\t2027-01-31T00:00:00Z\tSpring\n8\t1\t500\t2027-01-31T00:00:00Z\tAutumn\n9\t4\t500\tsoon\tA label that is rather long and goes on and on',
+    )
+  await page.getByRole('button', { name: 'Check' }).click()
+  await page.getByRole('list', { name: 'Mistakes by line' }).waitFor()
 }
 
 /** Somebody else saves between the opening of the form and its saving. */

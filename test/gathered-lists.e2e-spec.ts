@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect } from '@jest/globals'
 import { DataSource } from 'typeorm'
 import { type Transaction, UnitOfWork } from '../src/database/unit-of-work.js'
-import { QuotaReader } from '../src/ledger/quota-reader.js'
+import { QuotaReader } from '../src/ledger/read/quota-reader.js'
 import { statusAt } from '../src/quota/quota.js'
 import { MailQuota } from '../src/mail-quota/mail-quota.entity.js'
 import { MAIL } from '../src/mail-quota/mail.channel.js'

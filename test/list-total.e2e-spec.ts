@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { partOf } from '../src/channel-api/ledger.module.js'
-import { QuotaReader } from '../src/ledger/quota-reader.js'
+import { QuotaReader } from '../src/ledger/read/quota-reader.js'
 import type { MailQuota } from '../src/mail-quota/mail-quota.entity.js'
 import { MAIL } from '../src/mail-quota/mail.channel.js'
 import { TestApp } from './support/app.js'

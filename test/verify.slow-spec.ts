@@ -4,10 +4,10 @@ import { afterAll, beforeAll, beforeEach, describe, expect } from '@jest/globals
 import { DataSource } from 'typeorm'
 import { partOf } from '../src/channel-api/ledger.module.js'
 import { UnitOfWork } from '../src/database/unit-of-work.js'
-import { DriftWatch } from '../src/ledger/drift-watch.js'
-import type { Finding } from '../src/ledger/verify-check.js'
-import { findingLine, type Repaired, type Verification, Verifier } from '../src/ledger/verifier.js'
-import { Upkeep } from '../src/ledger/upkeep.js'
+import { BackgroundVerifier } from '../src/ledger/verify/background-verifier.js'
+import type { Finding } from '../src/ledger/verify/verify-check.js'
+import { findingLine, type Repaired, type Verification, Verifier } from '../src/ledger/verify/verifier.js'
+import { Upkeep } from '../src/ledger/upkeep/upkeep.js'
 import { MAIL } from '../src/mail-quota/mail.channel.js'
 import { SMS } from '../src/sms-quota/sms.channel.js'
 import { TestApp } from './support/app.js'
@@ -713,7 +713,7 @@ onEveryStore('verify', (kind) => {
   })
 
   describe('in the background', () => {
-    const watch = (): DriftWatch => app.app.get<DriftWatch>(partOf(SMS, DriftWatch))
+    const watch = (): BackgroundVerifier => app.app.get<BackgroundVerifier>(partOf(SMS, BackgroundVerifier))
     const metrics = async (): Promise<string[]> => (await app.get('/metrics')).text.split('\n')
 
     it('measures what a whole look found, and when', async () => {
@@ -760,7 +760,7 @@ onEveryStore('verify', (kind) => {
           }
         },
       }
-      const running = new DriftWatch(endless, work, app.clock, true)
+      const running = new BackgroundVerifier(endless, work, app.clock, true)
       running.onApplicationBootstrap()
       while (passes < 2) await sleep(20)
       await running.onModuleDestroy()

@@ -11,12 +11,12 @@ import {
   useParams,
   useRouterState,
 } from '@tanstack/react-router'
-import { type SubmitEvent, type ReactNode, useEffect, useState } from 'react'
+import { lazy, type SubmitEvent, type ReactNode, Suspense, useEffect, useState } from 'react'
 import type { Me } from '@quota-service/client'
 import { type ChannelName, CHANNELS, type Desk, deskOf, managed } from './desk.ts'
 import { Keys } from './keys.tsx'
 import { Notice } from './notice.ts'
-import { Announcements, Dialog, Failure, Screen } from './parts.tsx'
+import { Announcements, Dialog, Failure, Loading, Screen } from './parts.tsx'
 import { ChangesScreen } from './screens/changes.tsx'
 import { EverythingScreen } from './screens/everything.tsx'
 import { NewQuotaScreen } from './screens/new-quota.tsx'
@@ -29,8 +29,11 @@ import { SignInForm } from './screens/sign-in.tsx'
 import { WebhooksScreen } from './screens/webhooks.tsx'
 import { resume, signOut, useSession, useWaiting } from './session.ts'
 import {
+  changeSetSearch,
+  changeSetsSearch,
   changesSearch,
   everythingSearch,
+  manySearch,
   newSearch,
   operationsSearch,
   overviewSearch,
@@ -41,6 +44,13 @@ import {
 } from './search.ts'
 
 /* The frame of all screens, and where each is. */
+
+// What is needed now and then comes when it is: one file for all screens of many quotas at once.
+const many = () => import('./screens/many.ts')
+const ChangeManyScreen = lazy(async () => ({ default: (await many()).ChangeManyScreen }))
+const ChangeSetScreen = lazy(async () => ({ default: (await many()).ChangeSetScreen }))
+const ChangeSetsScreen = lazy(async () => ({ default: (await many()).ChangeSetsScreen }))
+const ImportScreen = lazy(async () => ({ default: (await many()).ImportScreen }))
 
 function Frame(): ReactNode {
   const session = useSession()
@@ -170,7 +180,7 @@ function elsewhere(pathname: string, search: Record<string, unknown>): { section
   } = search
   return { section, search: more === undefined && section === first ? rest : {} }
 }
-const SECTIONS = ['quotas', 'changes', 'operations', 'new', 'search'] as const
+const SECTIONS = ['quotas', 'changes', 'change-sets', 'import', 'operations', 'new', 'search'] as const
 type Section = (typeof SECTIONS)[number] | ''
 
 function Channels({ several }: { several: boolean }): ReactNode {
@@ -206,6 +216,9 @@ function Sections({ channel, admin }: { channel: ChannelName; admin: boolean }):
       </Link>
       <Link to="/$channel/changes" params={{ channel }} search={{}} activeOptions={{ includeSearch: false }}>
         Changes
+      </Link>
+      <Link to="/$channel/change-sets" params={{ channel }} search={{}} activeOptions={{ includeSearch: false }}>
+        Change sets
       </Link>
       <Link to="/$channel/operations" params={{ channel }} search={{}} activeOptions={{ includeSearch: false }}>
         Operations
@@ -325,7 +338,11 @@ function ChannelScreens(): ReactNode {
     )
   }
   // Nothing of one channel may stand on a screen of the other.
-  return <Outlet key={channel} />
+  return (
+    <Suspense fallback={<Loading />} key={channel}>
+      <Outlet />
+    </Suspense>
+  )
 }
 
 function NotFound(): ReactNode {
@@ -423,6 +440,49 @@ const changesRoute = createRoute({
   validateSearch: changesSearch,
   component: () => <ChangesScreen desk={deskOf(changesRoute.useParams().channel)} search={changesRoute.useSearch()} />,
 })
+const changeSetsRoute = createRoute({
+  ...inChannel,
+  path: '/change-sets',
+  validateSearch: changeSetsSearch,
+  component: () => (
+    <ChangeSetsScreen desk={deskOf(changeSetsRoute.useParams().channel)} search={changeSetsRoute.useSearch()} />
+  ),
+})
+const changeManyRoute = createRoute({
+  ...inChannel,
+  path: '/change-sets/new',
+  validateSearch: manySearch,
+  component: () => {
+    const search = changeManyRoute.useSearch()
+    return (
+      <ChangeManyScreen
+        key={JSON.stringify(search)}
+        desk={deskOf(changeManyRoute.useParams().channel)}
+        search={search}
+      />
+    )
+  },
+})
+const changeSetRoute = createRoute({
+  ...inChannel,
+  path: '/change-sets/$id',
+  validateSearch: changeSetSearch,
+  component: () => {
+    const { channel, id } = changeSetRoute.useParams()
+    const search = changeSetRoute.useSearch()
+    const number = numberOf(id)
+    return number === undefined ? (
+      <NotFound />
+    ) : (
+      <ChangeSetScreen key={id} desk={deskOf(channel)} id={number} search={search} />
+    )
+  },
+})
+const importRoute = createRoute({
+  ...inChannel,
+  path: '/import',
+  component: () => <ImportScreen desk={deskOf(importRoute.useParams().channel)} />,
+})
 const everythingRoute = createRoute({
   ...inChannel,
   path: '/search',
@@ -459,6 +519,10 @@ export const router = createRouter({
       newRoute,
       ownerRoute,
       changesRoute,
+      changeSetsRoute,
+      changeManyRoute,
+      changeSetRoute,
+      importRoute,
       everythingRoute,
       operationsRoute,
       operationRoute,

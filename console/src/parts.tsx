@@ -1,5 +1,5 @@
 import { isProblem, OutcomeUnknown } from '@quota-service/client'
-import { useIsFetching, useQueryClient } from '@tanstack/react-query'
+import { useIsFetching, useMutation, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import {
   createContext,
@@ -285,6 +285,11 @@ export function Loaded<T>({
     )
   }
   if (of.error !== null && of.error !== undefined) return <Unread error={of.error} refetch={of.refetch} />
+  return <Loading />
+}
+
+/** What stands where something is on its way. */
+export function Loading(): ReactNode {
   return (
     <div className="loading" role="status">
       <span className="visually-hidden">Loading…</span>
@@ -353,6 +358,11 @@ function toDo(status: number, code: string): string {
       return 'Enable it first, or have it named in the file again.'
     case 'too_many_quotas':
       return 'Delete or end quotas of this owner that are not needed.'
+    case 'change_set_not_found':
+      return 'It may have been dropped. Look among all change sets.'
+    case 'change_set_state':
+    case 'change_set_differs':
+      return 'Somebody was faster. Look at it as it is now.'
     case 'operation_already_settled':
       return 'Load the operation anew to see what became of it.'
     default:
@@ -360,7 +370,7 @@ function toDo(status: number, code: string): string {
   }
 }
 
-function sentence(text: string): string {
+export function sentence(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1)
 }
 
@@ -626,6 +636,29 @@ export function OwnerLink({
   )
 }
 
+export function ChangeSetLink({
+  channel,
+  id,
+  row = false,
+  children,
+}: {
+  channel: ChannelName
+  id: number
+  row?: boolean
+  children?: ReactNode
+}): ReactNode {
+  return (
+    <Link
+      to="/$channel/change-sets/$id"
+      params={{ channel, id: String(id) }}
+      search={{}}
+      {...(row ? { 'data-row-link': true } : {})}
+    >
+      {children ?? `Change set ${id}`}
+    </Link>
+  )
+}
+
 export function OperationLink({
   channel,
   id,
@@ -686,6 +719,30 @@ export function Dialog({
       </div>
       {children}
     </dialog>
+  )
+}
+
+/** A button that has a file made and saved; what may take long says so, and where it fails why. */
+export function Download({
+  name,
+  file,
+}: {
+  /** What the button says. */
+  name: string
+  /** Fetches it and has it saved. */
+  file: () => Promise<void>
+}): ReactNode {
+  const fetched = useMutation({
+    mutationFn: file,
+    onSuccess: () => announce(`${name}: the file is there.`),
+  })
+  return (
+    <>
+      <button type="button" aria-disabled={fetched.isPending} onClick={() => !fetched.isPending && fetched.mutate()}>
+        {fetched.isPending ? 'Getting the file…' : name}
+      </button>
+      {fetched.error !== null && <Failure error={fetched.error} retry={() => fetched.mutate()} />}
+    </>
   )
 }
 

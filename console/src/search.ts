@@ -1,3 +1,4 @@
+import type { ChangeSetState, RowOutcome } from '@quota-service/client/change-sets'
 import type { Change, Status } from './desk.ts'
 
 /*
@@ -40,6 +41,25 @@ export const STATUSES: readonly Status[] = ['active', 'disabled', 'expired']
 export const ROLES = ['none', 'enforce', 'observe'] as const
 export const ACTIONS: readonly Change['action'][] = ['create', 'update', 'delete', 'restore', 'reset']
 
+export const SET_STATES: readonly ChangeSetState[] = [
+  'ready',
+  'applied',
+  'reverted',
+  'preparing',
+  'applying',
+  'reverting',
+  'failed',
+]
+const SET_OUTCOMES: readonly RowOutcome[] = [
+  'planned',
+  'unchanged',
+  'invalid',
+  'applied',
+  'conflict',
+  'reverted',
+  'kept',
+]
+
 export const overviewSearch = (raw: Raw) => defined({ cursor: text(raw['cursor']) })
 export const quotasSearch = (raw: Raw) =>
   defined({
@@ -52,6 +72,15 @@ export const quotasSearch = (raw: Raw) =>
     cap: oneOf(ROLES, raw['cap']),
     deleted: raw['deleted'] === 'true' || raw['deleted'] === true ? (true as const) : undefined,
   })
+/** Which quotas to change as one: what a list's filters name. */
+export const manySearch = (raw: Raw) => {
+  const { owner, person, status, label, cap } = quotasSearch(raw)
+  return defined({ owner, person, status, label, cap })
+}
+export const changeSetsSearch = (raw: Raw) =>
+  defined({ state: oneOf(SET_STATES, raw['state']), before: number(raw['before']) })
+export const changeSetSearch = (raw: Raw) =>
+  defined({ outcome: oneOf(SET_OUTCOMES, raw['outcome']), after: number(raw['after']) })
 export const quotaSearch = (raw: Raw) =>
   defined({ edit: raw['edit'] === 'true' || raw['edit'] === true ? (true as const) : undefined })
 export const newSearch = (raw: Raw) => defined({ owner: number(raw['owner']) })
@@ -71,6 +100,9 @@ export const operationsSearch = (raw: Raw) => defined({ key: text(raw['key']), c
 
 export type OverviewSearch = ReturnType<typeof overviewSearch>
 export type QuotasSearch = ReturnType<typeof quotasSearch>
+export type ManySearch = ReturnType<typeof manySearch>
+export type ChangeSetsSearch = ReturnType<typeof changeSetsSearch>
+export type ChangeSetSearch = ReturnType<typeof changeSetSearch>
 export type QuotaSearch = ReturnType<typeof quotaSearch>
 export type NewSearch = ReturnType<typeof newSearch>
 export type ChangesSearch = ReturnType<typeof changesSearch>

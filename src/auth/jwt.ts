@@ -5,7 +5,7 @@ import { Clock } from '../clock/clock.js'
 import { Config } from '../config/config.js'
 import type { OidcConfig, OidcRole } from '../config/oidc.js'
 import { ServiceError } from '../error/service-error.js'
-import { type Instant, MAX_INSTANT } from '../quota/instant.js'
+import { type Instant, MAX_INSTANT } from '../time/instant.js'
 import { OIDC_PREFIX, type Principal } from './principal.js'
 import { ProviderKeys } from './provider-keys.js'
 

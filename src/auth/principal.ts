@@ -1,4 +1,4 @@
-import type { Instant } from '../quota/instant.js'
+import type { Instant } from '../time/instant.js'
 import type { Role } from '../role/role.js'
 import type { Scope } from '../role/scope.js'
 

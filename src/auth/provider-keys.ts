@@ -4,7 +4,7 @@ import { Clock } from '../clock/clock.js'
 import { Config } from '../config/config.js'
 import { isSecureUrl } from '../config/oidc.js'
 import { type ServiceError, Unavailable } from '../error/service-error.js'
-import type { Instant } from '../quota/instant.js'
+import type { Instant } from '../time/instant.js'
 
 /** Keys are read again once they are this old, in milliseconds: a key that is gone ends then. */
 const KEYS_MAX_AGE_MS = 600_000

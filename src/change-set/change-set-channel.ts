@@ -1,7 +1,7 @@
 import type { DtoClass } from '../http/dto.js'
 import type { NewSettingsFields, SettingsPatchFields } from '../channel-api/settings.dto.js'
-import type { Channel, EntityClass } from '../ledger/channel.js'
-import type { QuotaRow } from '../ledger/quota.entity.js'
+import type { Channel, EntityClass } from '../ledger/rows/channel.js'
+import type { QuotaRow } from '../ledger/rows/quota.entity.js'
 import type { ChangeSetItemRow } from './change-set-item.entity.js'
 import type { ChangeSetRow } from './change-set.entity.js'
 

@@ -1,6 +1,6 @@
 import { Column, PrimaryColumn } from 'typeorm'
 import { ascii, INSTANT, INTEGER } from '../database/column.js'
-import type { Instant } from '../quota/instant.js'
+import type { Instant } from '../time/instant.js'
 import type { Outcome } from './change-set.entity.js'
 
 /** What a row does. */

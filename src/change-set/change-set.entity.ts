@@ -1,6 +1,6 @@
 import { Column, Index, PrimaryGeneratedColumn } from 'typeorm'
 import { ascii, INSTANT, INTEGER } from '../database/column.js'
-import type { Instant } from '../quota/instant.js'
+import type { Instant } from '../time/instant.js'
 
 /** What callers see of a change set's life. */
 export const CHANGE_SET_STATES = [

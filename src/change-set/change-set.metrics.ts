@@ -1,6 +1,6 @@
 import type { Registry } from 'prom-client'
 import { ChannelGauge, metric } from '../channel-api/ledger.metrics.js'
-import type { QuotaRow } from '../ledger/quota.entity.js'
+import type { QuotaRow } from '../ledger/rows/quota.entity.js'
 import type { ChangeSetRunner } from './change-set-runner.js'
 
 /** Measures what one channel's change sets are behind with. */

@@ -1,6 +1,6 @@
 import type { Response } from 'express'
 import { addHeader } from '../http/reply.js'
-import type { Outcome } from '../ledger/command.js'
+import type { Outcome } from '../ledger/store/command.js'
 
 /**
  * Answers with a body that was rendered when the act was recorded, byte for byte.

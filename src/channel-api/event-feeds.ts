@@ -1,6 +1,6 @@
 import { Global, Injectable, Module } from '@nestjs/common'
-import type { EventReader } from '../ledger/event-reader.js'
-import type { QuotaRow } from '../ledger/quota.entity.js'
+import type { EventReader } from '../ledger/feed/event-reader.js'
+import type { QuotaRow } from '../ledger/rows/quota.entity.js'
 
 /** One channel's events, for whoever passes them on. */
 export type EventFeed = EventReader<QuotaRow>

@@ -12,7 +12,7 @@ import {
   ResponseSchema,
   ResponseText,
 } from '../http/field.decorator.js'
-import { parseEventCursor } from '../ledger/event-reader.js'
+import { parseEventCursor } from '../ledger/feed/event-reader.js'
 import { EVENT_TYPES, type EventType } from '../quota/event-type.js'
 import { MAX_AMOUNT } from '../quota/quota.js'
 import { MAX_THRESHOLDS } from '../quota/threshold.js'

@@ -7,22 +7,22 @@ import { hasRun } from '../database/migrate.js'
 import { WritePlainConsumes1795400000001 } from '../database/migrations/1795400000001-write-plain-consumes.js'
 import { WriteCaps1795830000001 } from '../database/migrations/1795830000001-write-caps.js'
 import { UnitOfWork } from '../database/unit-of-work.js'
-import { ChangeReader } from '../ledger/change-reader.js'
-import type { Channel } from '../ledger/channel.js'
-import { DriftWatch } from '../ledger/drift-watch.js'
-import { EventReader } from '../ledger/event-reader.js'
-import { EventSequencer } from '../ledger/event-sequencer.js'
-import { ExpiringReader } from '../ledger/expiring-reader.js'
-import { Ledger } from '../ledger/ledger.js'
-import { OwnerReader } from '../ledger/owner-reader.js'
-import type { QuotaRow } from '../ledger/quota.entity.js'
-import { QuotaReader } from '../ledger/quota-reader.js'
-import { RefusalReader } from '../ledger/refusal-reader.js'
-import { Sweeper } from '../ledger/sweeper.js'
-import { SeriesReader } from '../ledger/series-reader.js'
-import { Upkeep } from '../ledger/upkeep.js'
-import { UsageReader } from '../ledger/usage-reader.js'
-import { Verifier } from '../ledger/verifier.js'
+import { ChangeReader } from '../ledger/read/change-reader.js'
+import type { Channel } from '../ledger/rows/channel.js'
+import { BackgroundVerifier } from '../ledger/verify/background-verifier.js'
+import { EventReader } from '../ledger/feed/event-reader.js'
+import { EventSequencer } from '../ledger/feed/event-sequencer.js'
+import { ExpiringReader } from '../ledger/read/expiring-reader.js'
+import { Ledger } from '../ledger/write/ledger.js'
+import { OwnerReader } from '../ledger/read/owner-reader.js'
+import type { QuotaRow } from '../ledger/rows/quota.entity.js'
+import { QuotaReader } from '../ledger/read/quota-reader.js'
+import { RefusalReader } from '../ledger/read/refusal-reader.js'
+import { Sweeper } from '../ledger/upkeep/sweeper.js'
+import { SeriesReader } from '../ledger/read/series-reader.js'
+import { Upkeep } from '../ledger/upkeep/upkeep.js'
+import { UsageReader } from '../ledger/read/usage-reader.js'
+import { Verifier } from '../ledger/verify/verifier.js'
 import { ItemChecker } from '../http/dto.pipe.js'
 import { METRICS_REGISTRY } from '../metrics/metrics.js'
 import { Tracing } from '../tracing/tracing.js'
@@ -132,11 +132,11 @@ function engineOf<Q extends QuotaRow>(channel: Channel<Q>): FactoryProvider[] {
         new Sweeper(ledger, quotas, work, clock),
     },
     {
-      provide: partOf(channel, DriftWatch),
+      provide: partOf(channel, BackgroundVerifier),
       inject: [DataSource, UnitOfWork, Clock, Config, METRICS_REGISTRY],
       useFactory: (dataSource: DataSource, work: UnitOfWork, clock: Clock, config: Config, registry: Registry) => {
         const verifier = new Verifier(channel, dataSource, work, clock)
-        const watch = new DriftWatch(verifier, work, clock, config.verifyBackground)
+        const watch = new BackgroundVerifier(verifier, work, clock, config.verifyBackground)
         measureDrift(registry, watch)
         return watch
       },

@@ -15,11 +15,11 @@ import {
   ResponseObject,
   ResponseText,
 } from '../http/field.decorator.js'
-import { CHANGE_ACTIONS, type ChangeAction } from '../ledger/change.entity.js'
-import { parseCursor } from '../ledger/expiring-reader.js'
-import { oldest } from '../ledger/refusal-reader.js'
-import { REFUSAL_CODES, type RefusalCode } from '../ledger/refusal.entity.js'
-import type { Instant } from '../quota/instant.js'
+import { CHANGE_ACTIONS, type ChangeAction } from '../ledger/rows/change.entity.js'
+import { parseCursor } from '../ledger/read/expiring-reader.js'
+import { oldestKept } from '../ledger/rows/refusal.entity.js'
+import { REFUSAL_CODES, type RefusalCode } from '../ledger/rows/refusal.entity.js'
+import type { Instant } from '../time/instant.js'
 import { MAX_AMOUNT } from '../quota/quota.js'
 import { periodViolations, periodOf } from './period.js'
 
@@ -154,7 +154,9 @@ export abstract class RefusalsFields {
   /** What is wrong at this time: nothing is kept for longer. */
   violationsAt(now: Instant): FieldError[] {
     const { from } = periodOf(this)
-    return from !== undefined && from < oldest(now) ? [{ field: 'from', message: 'may lie at most 31 days back' }] : []
+    return from !== undefined && from < oldestKept(now)
+      ? [{ field: 'from', message: 'may lie at most 31 days back' }]
+      : []
   }
 }
 

@@ -1,5 +1,5 @@
-import type { Channel } from '../ledger/channel.js'
-import type { QuotaRow } from '../ledger/quota.entity.js'
+import type { Channel } from '../ledger/rows/channel.js'
+import type { QuotaRow } from '../ledger/rows/quota.entity.js'
 
 /** The owner whom a valid request names in the channel's own field. */
 export function ownerOf<Q extends QuotaRow>(channel: Channel<Q>, request: object): number {

@@ -1,6 +1,6 @@
 import type { FieldError } from '../error/service-error.js'
-import type { Period } from '../ledger/period.js'
-import { parseInstant } from '../quota/instant.js'
+import type { Period } from '../ledger/rows/period.js'
+import { parseInstant } from '../time/instant.js'
 
 /** The two ends of a period as a query sends them. */
 interface SentPeriod {

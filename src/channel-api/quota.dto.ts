@@ -13,9 +13,9 @@ import {
 } from '../http/field.decorator.js'
 import { CursorPageQuery } from '../http/page.dto.js'
 import { CapDto } from '../http/problem.dto.js'
-import type { QuotaFilter } from '../ledger/list-sources.js'
-import type { QuotaRow } from '../ledger/quota.entity.js'
-import { CHANGE_ACTIONS, type ChangeAction } from '../ledger/change.entity.js'
+import type { QuotaFilter } from '../ledger/read/list-statements.js'
+import type { QuotaRow } from '../ledger/rows/quota.entity.js'
+import { CHANGE_ACTIONS, type ChangeAction } from '../ledger/rows/change.entity.js'
 import { CYCLE_UNITS, type CycleUnit } from '../quota/cycle.js'
 import {
   CAP_MODES,

@@ -8,10 +8,10 @@ import {
   ResponseInteger,
   ResponseObject,
 } from '../http/field.decorator.js'
-import { oldest } from '../ledger/refusal-reader.js'
-import { SERIES_STEPS, type SeriesStep } from '../ledger/usage-total.entity.js'
-import { beginningOf, STEP_MS } from '../ledger/utc-step.js'
-import { type Instant, MIN_INSTANT } from '../quota/instant.js'
+import { oldestKept } from '../ledger/rows/refusal.entity.js'
+import { SERIES_STEPS, type SeriesStep } from '../ledger/rows/usage-total.entity.js'
+import { beginningOf, STEP_MS } from '../ledger/rows/utc-step.js'
+import { type Instant, MIN_INSTANT } from '../time/instant.js'
 import { periodOf, periodViolations } from './period.js'
 
 /** Steps of a series that does not say where it begins, the running one among them. */
@@ -56,7 +56,7 @@ export abstract class SeriesFields {
   /** What is wrong at this time: hours are kept for as long as refusals are, and days are not without end. */
   violationsAt(now: Instant): FieldError[] {
     const { step, from, to } = this.stretchAt(now)
-    if (step === 'hour' && from < oldest(now)) {
+    if (step === 'hour' && from < oldestKept(now)) {
       return [{ field: 'from', message: 'may lie at most 31 days back in steps of an hour' }]
     }
     if (to - from > MAX_DAYS * STEP_MS.day) {

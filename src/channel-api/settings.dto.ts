@@ -11,7 +11,7 @@ import {
   TotalField,
 } from '../http/field.decorator.js'
 import { CYCLE_UNITS, type CycleUnit } from '../quota/cycle.js'
-import { type Instant, parseInstant } from '../quota/instant.js'
+import { type Instant, parseInstant } from '../time/instant.js'
 import {
   CAP_MODES,
   type CapMode,

@@ -1,6 +1,6 @@
 import { Counter, type Registry } from 'prom-client'
-import type { QuotaRow } from '../ledger/quota.entity.js'
-import type { Upkeep } from '../ledger/upkeep.js'
+import type { QuotaRow } from '../ledger/rows/quota.entity.js'
+import type { Upkeep } from '../ledger/upkeep/upkeep.js'
 import { ChannelGauge, metric } from './ledger.metrics.js'
 
 /** Measures how one channel's house is kept. What is not known has no value. */

@@ -22,13 +22,13 @@ import {
 import { statusOf } from '../http/problem.js'
 import { CapDto } from '../http/problem.dto.js'
 import { problemSchema } from '../http/problem.schema.js'
-import { OPERATION_ACTS, type OperationAct } from '../ledger/act.entity.js'
+import { OPERATION_ACTS, type OperationAct } from '../ledger/rows/act.entity.js'
 import {
   OPERATION_KINDS,
   OPERATION_STATES,
   type OperationKind,
   type OperationState,
-} from '../ledger/operation.entity.js'
+} from '../ledger/rows/operation.entity.js'
 import { MAX_AMOUNT } from '../quota/quota.js'
 import { periodViolations } from './period.js'
 

@@ -1,4 +1,4 @@
-import type { Instant } from '../quota/instant.js'
+import type { Instant } from '../time/instant.js'
 
 /** For how long a time must have been seen to stay before anything is concluded from it for good. */
 export const SEEN_TO_STAY_MS = 60_000

@@ -1,4 +1,4 @@
-import type { Instant } from '../quota/instant.js'
+import type { Instant } from '../time/instant.js'
 import { Clock, SEEN_TO_STAY_MS } from './clock.js'
 
 /** What the source said when it was asked, between two moments of a clock that never goes back, in milliseconds. */

@@ -1,4 +1,4 @@
-import { type Instant, parseInstant } from '../quota/instant.js'
+import { type Instant, parseInstant } from '../time/instant.js'
 import { type Role, ROLES } from '../role/role.js'
 import { readScopes, type Scope } from '../role/scope.js'
 

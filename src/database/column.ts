@@ -1,5 +1,5 @@
 import type { ColumnOptions, ValueTransformer } from 'typeorm'
-import type { Instant } from '../quota/instant.js'
+import type { Instant } from '../time/instant.js'
 import { formatWindow, parseWindow, type RollingWindow } from '../quota/rolling-window.js'
 
 /**

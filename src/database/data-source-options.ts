@@ -2,7 +2,7 @@ import type { DataSourceOptions, EntityTarget, MixedList } from 'typeorm'
 import type { DatabaseConfig } from '../config/config.js'
 import { MIGRATIONS } from './migrations/index.js'
 import { serverOptions } from './server.js'
-import { POOL_IDLE_MS, type Purpose, sessionDriver } from './sessions.js'
+import { POOL_IDLE_MS, type Purpose, sessionDriver } from './session-settings.js'
 import { SqliteFile } from './sqlite-driver.js'
 import { StatementLog } from './statement-log.js'
 

@@ -1,5 +1,5 @@
 import { Column, Entity, PrimaryColumn } from 'typeorm'
-import type { Instant } from '../quota/instant.js'
+import type { Instant } from '../time/instant.js'
 import { ascii, INSTANT } from './column.js'
 
 /** Its table. */

@@ -1,4 +1,4 @@
-import type { Instant } from '../quota/instant.js'
+import type { Instant } from '../time/instant.js'
 
 /** Who does some background work, as the store has it. */
 export interface Lease {

@@ -2,7 +2,7 @@ import type { Pool, PoolConnection } from 'mysql2'
 import type { DataSource } from 'typeorm'
 import { CONNECTING } from './data-source-options.js'
 import { serverOf } from './server.js'
-import { sessionDriver } from './sessions.js'
+import { sessionDriver } from './session-settings.js'
 
 /** How connections to the database are used at this moment. */
 export interface ConnectionCounts {

@@ -3,7 +3,7 @@ import type { PoolConnection, QueryError, ResultSetHeader } from 'mysql2'
 import type { QueryRunner } from 'typeorm'
 import { STATEMENT_TIMEOUT_MS } from './data-source-options.js'
 import type { Dialect, RawRow, Scalar } from './row-codec.js'
-import { factsOf } from './sessions.js'
+import { factsOf } from './session-settings.js'
 import { StatementLog } from './statement-log.js'
 
 /** A statement with the values of its placeholders. */

@@ -1,7 +1,7 @@
 import { Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common'
 import { type Clock, SEEN_TO_STAY_MS, SystemClock } from '../clock/clock.js'
 import { type Followed, FollowedClock, STEP_MS, type TimeSample } from '../clock/followed-clock.js'
-import type { Instant } from '../quota/instant.js'
+import type { Instant } from '../time/instant.js'
 import { instantFromStore } from './column.js'
 import type { Transaction, UnitOfWork } from './unit-of-work.js'
 

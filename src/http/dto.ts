@@ -1,6 +1,6 @@
 import { getMetadataStorage, validateSync } from 'class-validator'
 import type { FieldError } from '../error/service-error.js'
-import type { Instant } from '../quota/instant.js'
+import type { Instant } from '../time/instant.js'
 import { type FieldReader, type FieldTest, readerOf, testOf } from './field.decorator.js'
 
 /** A DTO class: its properties carry field decorators. */

@@ -5,11 +5,11 @@ import { Caller } from '../auth/caller.decorator.js'
 import { ExpiringQuery, OwnersQuery, RefusalsDto, TopRefusalsQuery } from '../channel-api/office.dto.js'
 import { OfficeService } from '../channel-api/office.service.js'
 import { Problems } from '../http/problem.decorator.js'
-import type { ChangesPage } from '../ledger/change-reader.js'
-import type { EventsPage } from '../ledger/event-reader.js'
-import type { ExpiringPage } from '../ledger/expiring-reader.js'
-import type { OwnersPage } from '../ledger/owner-reader.js'
-import type { RefusalView, TopRefusalView } from '../ledger/refusal-reader.js'
+import type { ChangesPage } from '../ledger/read/change-reader.js'
+import type { EventsPage } from '../ledger/feed/event-reader.js'
+import type { ExpiringPage } from '../ledger/read/expiring-reader.js'
+import type { OwnersPage } from '../ledger/read/owner-reader.js'
+import type { RefusalView, TopRefusalView } from '../ledger/read/refusal-reader.js'
 import {
   MailChangesPageDto,
   MailChangesQuery,

@@ -1,6 +1,6 @@
 import { Column, Entity, Index } from 'typeorm'
 import { INTEGER } from '../database/column.js'
-import { QuotaRow } from '../ledger/quota.entity.js'
+import { QuotaRow } from '../ledger/rows/quota.entity.js'
 
 /**
  * How much a mail account may send. The indexes end in the id, so that every list is read newest first without sorting.

@@ -11,10 +11,10 @@ import { BodyLimit } from '../http/body-limit.decorator.js'
 import { OperationIdParam } from '../http/id-param.decorator.js'
 import { IdempotencyKey } from '../http/idempotency-key.decorator.js'
 import { Problems } from '../http/problem.decorator.js'
-import type { CheckView } from '../ledger/quota-reader.js'
-import type { SeriesView } from '../ledger/series-reader.js'
-import type { LedgerPage } from '../ledger/usage-reader.js'
-import type { ActView, OperationView } from '../ledger/view.js'
+import type { CheckView } from '../ledger/read/quota-reader.js'
+import type { SeriesView } from '../ledger/read/series-reader.js'
+import type { LedgerPage } from '../ledger/read/usage-reader.js'
+import type { ActView, OperationView } from '../ledger/store/answers.js'
 import {
   MailBatchAnswerDto,
   MailBatchDto,

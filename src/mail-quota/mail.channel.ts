@@ -1,4 +1,4 @@
-import { type Channel, entitiesOf } from '../ledger/channel.js'
+import { type Channel, entitiesOf } from '../ledger/rows/channel.js'
 import {
   MailAct,
   MailAllocation,

@@ -2,7 +2,7 @@ import { Inject, Injectable, Logger } from '@nestjs/common'
 import { Counter, Gauge, Registry } from 'prom-client'
 import { type ConnectionObserver, Connections, type Shed, type Unfit } from '../http/connections.js'
 import { METRICS_REGISTRY } from '../metrics/metrics.js'
-import { Occasionally } from './occasionally.js'
+import { RateLimitedLog } from './rate-limited-log.js'
 
 const SHED: Readonly<Record<Shed, string>> = {
   refused: 'a connection was refused: MAX_CONNECTIONS are open, and all of them worked on',
@@ -18,7 +18,7 @@ const UNKNOWN = 'an unknown address'
 @Injectable()
 export class ConnectionWatch implements ConnectionObserver {
   private readonly logger = new Logger('Connections')
-  private readonly tell = new Occasionally((message) => this.logger.warn(message))
+  private readonly tell = new RateLimitedLog((message) => this.logger.warn(message))
   private readonly shedding: Counter<'how'>
   private readonly unfitness: Counter<'why'>
 

@@ -5,7 +5,7 @@ import { Registry } from 'prom-client'
 import { AnyPrincipal } from '../auth/access.decorator.js'
 import { METRICS_REGISTRY } from '../metrics/metrics.js'
 import { reply } from '../http/reply.js'
-import { Shared } from './shared.js'
+import { SharedReading } from './shared-reading.js'
 
 /** How often a second the measurements are written down; Prometheus asks four times a minute. */
 const RENDERINGS_PER_SECOND = 5
@@ -15,7 +15,10 @@ const RENDERINGS_PER_SECOND = 5
 @Controller('metrics')
 @AnyPrincipal('metricsPublic')
 export class MetricsController {
-  private readonly text = new Shared(async () => Buffer.from(await this.registry.metrics()), RENDERINGS_PER_SECOND)
+  private readonly text = new SharedReading(
+    async () => Buffer.from(await this.registry.metrics()),
+    RENDERINGS_PER_SECOND,
+  )
 
   constructor(@Inject(METRICS_REGISTRY) private readonly registry: Registry) {}
 

@@ -3,7 +3,7 @@ import type { LoggerService } from '@nestjs/common'
 import pino from 'pino'
 import { type Clock, SystemClock } from '../clock/clock.js'
 import type { Config, LogLevel } from '../config/config.js'
-import { formatInstant, type Instant } from '../quota/instant.js'
+import { formatInstant, type Instant } from '../time/instant.js'
 import type { RequestLine, RequestLog } from './request-log.js'
 import type { Output } from './stdout.js'
 

@@ -1,5 +1,5 @@
 import type { MadeToken } from '../auth/tokens.js'
-import { formatInstant, type Instant } from '../quota/instant.js'
+import { formatInstant, type Instant } from '../time/instant.js'
 
 const DAY_MS = 86_400_000
 

@@ -1,4 +1,4 @@
-import type { Instant } from './instant.js'
+import type { Instant } from '../time/instant.js'
 import { isActive, type QuotaState, remaining } from './quota.js'
 import { added, countsUntil, counter, type Move, type RollingWindow, settled, sumOf } from './rolling-window.js'
 

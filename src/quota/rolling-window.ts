@@ -1,4 +1,4 @@
-import { type Instant, MAX_INSTANT } from './instant.js'
+import { type Instant, MAX_INSTANT } from '../time/instant.js'
 
 /**
  * The shortest and the longest window of a rolling cap, in seconds: a minute and 31 days (contract, §9 Type 3).

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { thresholdsOf } from './threshold.js'
 import { CYCLE_UNITS, resetsOf } from './cycle.js'
-import { formatInstant, type Instant, MAX_INSTANT } from './instant.js'
+import { formatInstant, type Instant, MAX_INSTANT } from '../time/instant.js'
 import { type QuotaState, roll, STATUSES, statusAt } from './quota.js'
 import {
   type Applied,

@@ -1,5 +1,5 @@
 import type { CycleUnit } from './cycle.js'
-import { formatInstant, type Instant } from './instant.js'
+import { formatInstant, type Instant } from '../time/instant.js'
 import {
   beginCount,
   type CapMode,

@@ -10,9 +10,9 @@ import { OptionalIdempotencyKey } from '../http/idempotency-key.decorator.js'
 import { PageQuery } from '../http/page.dto.js'
 import { Problems } from '../http/problem.decorator.js'
 import { addHeader } from '../http/reply.js'
-import type { Page } from '../ledger/list-reader.js'
-import type { SummaryView } from '../ledger/quota-reader.js'
-import type { ChangeView, QuotaView } from '../ledger/view.js'
+import type { Page } from '../ledger/read/list-reader.js'
+import type { SummaryView } from '../ledger/read/quota-reader.js'
+import type { ChangeView, QuotaView } from '../ledger/store/answers.js'
 import { SmsChangePageDto } from './sms-office.dto.js'
 import {
   CreateSmsQuotaDto,

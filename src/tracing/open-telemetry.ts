@@ -40,7 +40,7 @@ import { type Clock, SystemClock } from '../clock/clock.js'
 import type { DatabaseConfig, TracesConfig } from '../config/config.js'
 import type { EndOfStatements } from '../database/session.js'
 import type { Listener } from '../http/express.adapter.js'
-import type { BatchTracer, TracedRequest } from '../ledger/engine.js'
+import type { BatchTracer, TracedRequest } from '../ledger/write/engine.js'
 import type { FollowedRequest, RequestEnd, RequestTracer } from './tracing.js'
 
 /** What is followed: work. Whoever watches the service asks often, and for nothing. */

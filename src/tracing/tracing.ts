@@ -1,6 +1,6 @@
 import type { StatementTracer } from '../database/session.js'
 import type { Listener } from '../http/express.adapter.js'
-import type { BatchTracer } from '../ledger/engine.js'
+import type { BatchTracer } from '../ledger/write/engine.js'
 
 /** What is known of a request once it is over. */
 export interface RequestEnd {

@@ -1,6 +1,6 @@
 import { v7 } from 'uuid'
 import { pooledRandom } from '../random/pooled-random.js'
-import type { Instant } from '../quota/instant.js'
+import type { Instant } from '../time/instant.js'
 
 /** An id for a message that tells of no event. */
 export function uuidV7(now: Instant): string {

@@ -3,7 +3,7 @@ import type { Clock } from '../clock/clock.js'
 import type { WebhookEndpoint } from '../config/webhook-endpoints.js'
 import type { UnitOfWork, Transaction } from '../database/unit-of-work.js'
 import type { EventFeeds } from '../channel-api/event-feeds.js'
-import type { Instant } from '../quota/instant.js'
+import type { Instant } from '../time/instant.js'
 import { dropWaiting, type Progress, type WebhookStore } from './webhook-store.js'
 import type { WebhookRow } from './webhook.entity.js'
 

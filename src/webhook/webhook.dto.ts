@@ -1,4 +1,4 @@
-import { parseInstant } from '../quota/instant.js'
+import { parseInstant } from '../time/instant.js'
 import { EVENT_TYPES, type EventType } from '../quota/event-type.js'
 import type { FieldError } from '../error/service-error.js'
 import {

@@ -1,6 +1,6 @@
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm'
 import { ascii, INSTANT, INTEGER } from '../database/column.js'
-import type { Instant } from '../quota/instant.js'
+import type { Instant } from '../time/instant.js'
 
 /**
  * `removed`: in the file of no live instance. Nothing is queued or sent unless it is active; deliveries that are there

@@ -6,6 +6,7 @@ import { type Change, type Desk, given, type Quota } from '../desk.ts'
 import { amount, fromLocalInput, now, Time, toLocalInput } from '../format.tsx'
 import {
   announce,
+  ChangeSetLink,
   Confirm,
   Copied,
   Dialog,
@@ -56,7 +57,16 @@ export function ChangeTable({
               },
             ]
           : []),
-        { head: 'What', cell: (change) => <Difference change={change} />, className: 'wide' },
+        {
+          head: 'What',
+          cell: (change) => (
+            <>
+              <Difference change={change} />
+              <PartOf desk={desk} change={change} />
+            </>
+          ),
+          className: 'wide',
+        },
         ...(brief
           ? []
           : [
@@ -73,7 +83,30 @@ export function ChangeTable({
   )
 }
 
-function Difference({ change }: { change: Change }): ReactNode {
+/** Leads to the change set that it was part of. */
+function PartOf({ desk, change: { changeSetId } }: { desk: Desk; change: Change }): ReactNode {
+  if (changeSetId === undefined) return null
+  return (
+    <ChangeSetLink channel={desk.name} id={changeSetId}>
+      with others, change set {changeSetId}
+    </ChangeSetLink>
+  )
+}
+
+/**
+ * What of a quota was and what is.
+ * @param ahead it is yet to become so
+ * @param named says what was done, too
+ */
+export function Difference({
+  change,
+  ahead = false,
+  named = true,
+}: {
+  change: Pick<Change, 'action' | 'before' | 'after'>
+  ahead?: boolean
+  named?: boolean
+}): ReactNode {
   // That it was deleted, and when, is told already.
   const rows = change.action === 'update' || change.action === 'reset' ? differences(change) : []
   const made =
@@ -82,12 +115,12 @@ function Difference({ change }: { change: Change }): ReactNode {
       : []
   return (
     <div className="difference">
-      <span className="action">{change.action}</span>
+      {named && <span className="action">{change.action}</span>}
       {rows.length > 0 && (
         <ul>
           {rows.map(({ field, was, is }) => (
             <li key={field}>
-              {fieldName(field)}: <FromTo was={was} is={is} />
+              {fieldName(field)}: <FromTo was={was} is={is} ahead={ahead} />
             </li>
           ))}
         </ul>
@@ -106,14 +139,14 @@ function Difference({ change }: { change: Change }): ReactNode {
   )
 }
 
-function FromTo({ was, is }: { was: string; is: string }): ReactNode {
+function FromTo({ was, is, ahead = false }: { was: string; is: string; ahead?: boolean }): ReactNode {
   return (
     <>
       <del>
         <bdi>{was}</bdi>
       </del>{' '}
       <span aria-hidden="true">→</span>
-      <span className="visually-hidden"> is now </span>{' '}
+      <span className="visually-hidden"> {ahead ? 'becomes' : 'is now'} </span>{' '}
       <ins>
         <bdi>{is}</bdi>
       </ins>
@@ -128,7 +161,8 @@ export function LatelyChanged({ desk, rows }: { desk: Desk; rows: readonly Chang
       {rows.map((change) => (
         <li key={change.id}>
           <span>
-            <Deed desk={desk} change={change} /> <Time at={change.at} relative /> by <b>{change.actor}</b>
+            <Deed desk={desk} change={change} /> <Time at={change.at} relative /> by <b>{change.actor}</b>{' '}
+            <PartOf desk={desk} change={change} />
           </span>
           {canUndo(change) && <Undo desk={desk} change={change} />}
         </li>

@@ -272,7 +272,7 @@ export function Example({ typed, quotaType }: { typed: Typed; quotaType: QuotaTy
 }
 
 /** Per cents at which something is told. */
-function ThresholdsField({
+export function ThresholdsField({
   text,
   onText,
   error,

@@ -1,13 +1,14 @@
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { type ReactNode, useState } from 'react'
-import { type Desk, given, type Quota } from '../desk.ts'
+import { type Desk, given, type Quota, type QuotaPage } from '../desk.ts'
 import { amount, Time } from '../format.tsx'
 import { roleText, windowText } from '../limits.ts'
 import {
   announce,
   Badge,
   CapBadge,
+  Download,
   Failure,
   Field,
   Label,
@@ -143,14 +144,19 @@ export function QuotasScreen({ desk, search }: { desk: Desk; search: QuotasSearc
     <Screen
       title={`${desk.title} quotas`}
       actions={
-        <Link
-          className="button primary"
-          to="/$channel/new"
-          params={{ channel: desk.name }}
-          search={filter.owner === undefined ? {} : { owner: filter.owner }}
-        >
-          New quota
-        </Link>
+        <>
+          <Link className="button" to="/$channel/import" params={{ channel: desk.name }}>
+            Import
+          </Link>
+          <Link
+            className="button primary"
+            to="/$channel/new"
+            params={{ channel: desk.name }}
+            search={filter.owner === undefined ? {} : { owner: filter.owner }}
+          >
+            New quota
+          </Link>
+        </>
       }
     >
       <Filters key={JSON.stringify(filter)} desk={desk} filter={filter} onChange={go} />
@@ -175,11 +181,14 @@ export function QuotasScreen({ desk, search }: { desk: Desk; search: QuotasSearc
       >
         {(data) => (
           <>
-            <p className="count" role="status">
-              {data.totalRelation === 'recent' ? 'about ' : ''}
-              {amount(data.total)} {data.total === 1 ? 'quota' : 'quotas'}
-              {beforeId === undefined ? ` · page ${amount(pageNumber)}` : ` · below #${beforeId}`}
-            </p>
+            <div className="above">
+              <p className="count" role="status">
+                {data.totalRelation === 'recent' ? 'about ' : ''}
+                {amount(data.total)} {data.total === 1 ? 'quota' : 'quotas'}
+                {beforeId === undefined ? ` · page ${amount(pageNumber)}` : ` · below #${beforeId}`}
+              </p>
+              <OfAll desk={desk} filter={filter} of={data} />
+            </div>
             <div className={asked.isPlaceholderData ? 'stale' : undefined}>
               <QuotaTable
                 desk={desk}
@@ -235,6 +244,31 @@ export function QuotasScreen({ desk, search }: { desk: Desk; search: QuotasSearc
 }
 
 type Filter = Omit<QuotasSearch, 'page' | 'beforeId'>
+
+/** What can be done with all that the filters show, on whichever page. */
+function OfAll({
+  desk,
+  filter,
+  of: { total, totalRelation },
+}: {
+  desk: Desk
+  filter: Filter
+  of: Pick<QuotaPage, 'total' | 'totalRelation'>
+}): ReactNode {
+  const { deleted, ...shown } = filter
+  const about = totalRelation === 'recent' ? 'about ' : ''
+  return (
+    <div className="actions">
+      {deleted !== true && (
+        <Link className="button" to="/$channel/change-sets/new" params={{ channel: desk.name }} search={shown}>
+          Change all {about}
+          {amount(total)}
+        </Link>
+      )}
+      <Download name="Export as CSV" file={async () => (await import('../download.ts')).exportQuotas(desk, filter)} />
+    </div>
+  )
+}
 
 function Filters({
   desk,

@@ -1,0 +1,132 @@
+import { amount } from './amount.ts'
+import { roleText, thresholdsText, windowText } from './limits.ts'
+import { readWhole, type Reading } from './whole-number.ts'
+
+/*
+ * What is asked for of many quotas at once, in words: which ones, and what becomes of each.
+ */
+
+/** A piece of a sentence; a name that somebody gave stands by itself, since its letters may run the other way. */
+export type Part = string | { readonly name: string }
+
+/** Which quotas; the conditions hold together. */
+export interface AskedFilter {
+  readonly all?: boolean | undefined
+  readonly owner?: number | undefined
+  /** The user whom a mail account belongs to. */
+  readonly person?: number | undefined
+  readonly status?: string | undefined
+  readonly label?: string | undefined
+  readonly cap?: 'none' | 'enforce' | 'observe' | undefined
+}
+
+/** A new total: itself, so many units more or less, or so many per cent more or less. */
+export type AskedTotal = number | { readonly add?: number } | { readonly percent?: number }
+
+/** What becomes of each: one of the three. */
+export interface AskedChange {
+  readonly update?: Readonly<Record<string, unknown>> | undefined
+  readonly delete?: true | undefined
+  readonly reset?: true | undefined
+}
+
+/** What the channel calls things, and how it writes a time. */
+export interface Words {
+  /** `account`, `user`. */
+  readonly owner: string
+  readonly time: (at: string) => string
+}
+
+/** `every active quota of account 7 whose label begins with “Trial”`. */
+export function filterParts(filter: AskedFilter, { owner }: Pick<Words, 'owner'>): Part[] {
+  const { status, cap, label, person } = filter
+  const parts: Part[] = [`every ${status === undefined ? '' : `${status} `}quota`]
+  if (filter.owner !== undefined) parts.push(` of ${owner} ${filter.owner}`)
+  const which: Part[][] = []
+  if (person !== undefined) which.push([`whose account belongs to user ${person}`])
+  if (cap !== undefined) which.push([`that ${roleText(cap === 'none' ? null : cap)}`])
+  if (label !== undefined) which.push(['whose label begins with “', { name: label }, '”'])
+  for (const [place, condition] of which.entries()) parts.push(place === 0 ? ' ' : ' and ', ...condition)
+  return parts
+}
+
+/** `total raised by 10 %, label “Basic”`. */
+export function changeParts(change: AskedChange, words: Pick<Words, 'time'>): Part[] {
+  if (change.delete === true) return ['deleted']
+  if (change.reset === true) return ['count set to 0']
+  const said = Object.entries(change.update ?? {}).map(([field, value]) => settingParts(field, value, words))
+  return said.flatMap((parts, place) => (place === 0 ? parts : [', ', ...parts]))
+}
+
+/** The whole of it, as a sentence. */
+export function askParts(filter: AskedFilter, change: AskedChange, words: Words): Part[] {
+  const [first = '', ...rest] = filterParts(filter, words)
+  const begun = typeof first === 'string' ? first.charAt(0).toUpperCase() + first.slice(1) : first
+  return [begun, ...rest, ': ', ...changeParts(change, words), '.']
+}
+
+/** A sentence as plain text. */
+export function textOf(parts: readonly Part[]): string {
+  return parts.map((part) => (typeof part === 'string' ? part : part.name)).join('')
+}
+
+function settingParts(field: string, value: unknown, { time }: Pick<Words, 'time'>): Part[] {
+  switch (field) {
+    case 'total':
+      return [totalText(value as AskedTotal)]
+    case 'status':
+      return [value === 'disabled' ? 'disabled' : 'enabled']
+    case 'label':
+      return value === null ? ['label taken away'] : ['label “', { name: value as string }, '”']
+    case 'expireAt':
+      return [value === null ? 'ends never' : `ends ${time(value as string)}`]
+    case 'thresholds': {
+      const list = (value ?? []) as readonly number[]
+      return [list.length === 0 ? 'tells at no threshold' : `tells at ${thresholdsText(list)}`]
+    }
+    case 'windowSeconds':
+      return [`window ${windowText(Number(value))}`]
+    case 'cap':
+      return [roleText(value === 'observe' ? 'observe' : 'enforce')]
+    case 'cycleUnit':
+      return [`cycle of ${value === 'hour' ? 'an' : 'a'} ${value as string}`]
+    case 'cycleResetAt':
+      return [`next reset ${time(value as string)}`]
+    case 'cycleTimeZone':
+      return [`time zone ${value as string}`]
+    default:
+      return [`${field} ${JSON.stringify(value)}`]
+  }
+}
+
+function totalText(total: AskedTotal): string {
+  if (typeof total === 'number') return `total ${amount(total)}`
+  const [by, unit] = 'percent' in total ? [total.percent ?? 0, '\u00a0%'] : [('add' in total && total.add) || 0, '']
+  return `total ${by < 0 ? 'lowered' : 'raised'} by ${amount(Math.abs(by))}${unit}`
+}
+
+/* A total as it is typed. */
+
+/** How a new total follows from what is typed. */
+export const HOWS = ['percentMore', 'percentLess', 'more', 'less', 'to'] as const
+export type How = (typeof HOWS)[number]
+const MOST = 1_000_000_000_000
+const BOUNDS: Readonly<Record<How, number>> = {
+  percentMore: 10_000,
+  percentLess: 100,
+  more: MOST,
+  less: MOST,
+  to: MOST,
+}
+
+/** What is typed as a number. */
+export function readBy(how: How, text: string): Reading {
+  return readWhole(text, { min: how === 'to' ? 0 : 1, max: BOUNDS[how] })
+}
+
+/** A total as the service takes it. */
+export function totalOf(how: How, value: number): AskedTotal {
+  if (how === 'to') return value
+  const signed = how === 'less' || how === 'percentLess' ? -value : value
+  return how === 'more' || how === 'less' ? { add: signed } : { percent: signed }
+}

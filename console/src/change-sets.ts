@@ -1,0 +1,127 @@
+import {
+  type ChangeSet as AnyChangeSet,
+  type ChangeSetFilter,
+  type ChangeSetRow,
+  type ChangeSets,
+  changeSets,
+  type ChangeSetState,
+  type QuotaChange,
+  type RowOutcome,
+} from '@quota-service/client/change-sets'
+import type { Mail } from '@quota-service/client'
+import type { AskedFilter, Part } from './ask.ts'
+import { askParts } from './ask.ts'
+import { type ChannelName, type Desk, given } from './desk.ts'
+import { timeText } from './format.tsx'
+import type { ManySearch } from './search.ts'
+import { client } from './session.ts'
+
+/*
+ * Many quotas changed as one. As in `desk.ts` the two channels are one to the screens. Loaded with the first screen
+ * that needs it.
+ */
+
+export type ChangeSet = AnyChangeSet<Mail>
+export type Counts = ChangeSet['counts']
+/** A row, of whichever channel. */
+export type Row = ChangeSetRow<Mail>
+export type { ChangeSetState, RowOutcome }
+export type Change = QuotaChange<Mail>
+
+const APIS: Readonly<Record<ChannelName, ChangeSets<Mail>>> = {
+  mail: changeSets(client.mail),
+  // The same routes and fields, but that an owner is a user; `filterOf` and `ownerOf` know.
+  sms: changeSets(client.sms) as unknown as ChangeSets<Mail>,
+}
+
+/** The change sets of a channel. */
+export function setsOf(desk: Desk): ChangeSets<Mail> {
+  return APIS[desk.name]
+}
+
+/** What a list shows, as a filter of a change set. */
+export function filterOf(desk: Desk, { owner, person, ...rest }: ManySearch): ChangeSetFilter<Mail> {
+  const people = desk.namesPerson ? { accountId: owner, userId: person } : { userId: owner }
+  const filter = given({ ...rest, ...people })
+  return Object.keys(filter).length === 0 ? { all: true } : filter
+}
+
+/** And back; without anything where it is everything, or there is none. */
+export function searchOf(desk: Desk, { filter }: ChangeSet): ManySearch {
+  const { all: _all, accountId, userId, ...rest } = filter ?? {}
+  const people = desk.namesPerson ? { owner: accountId, person: userId } : { owner: userId }
+  return given({ ...rest, ...people })
+}
+
+/** Whose quota a row is about. */
+export function ownerOf(row: Row): number | null {
+  return (row as Row & { userId?: number | null }).userId ?? row.accountId ?? null
+}
+
+/** What is asked for, as a sentence. */
+export function askOf(desk: Desk, set: ChangeSet): readonly Part[] {
+  if (set.source === 'import' || set.filter === null || set.change === null) return ['Import of a table.']
+  return sentenceOf(desk, searchOf(desk, set), set.change)
+}
+
+/** The same before it is asked for. */
+export function sentenceOf(desk: Desk, search: ManySearch, change: Change): readonly Part[] {
+  const filter: AskedFilter = search
+  return askParts(filter, change, { owner: desk.owner, time: timeText })
+}
+
+/** States in which the service is at work. */
+export function isAtWork({ state }: Pick<ChangeSet, 'state'>): boolean {
+  return state === 'preparing' || state === 'applying' || state === 'reverting'
+}
+
+/** What a state is called, with a sign of its own. */
+export const STATES: Readonly<Record<ChangeSetState, readonly [sign: string, name: string]>> = {
+  preparing: ['◔', 'being looked at'],
+  ready: ['○', 'not applied yet'],
+  applying: ['◔', 'under way'],
+  applied: ['●', 'applied'],
+  reverting: ['◔', 'being undone'],
+  reverted: ['↩', 'undone'],
+  failed: ['✕', 'failed'],
+}
+
+/** What became of a row. */
+export const OUTCOMES: Readonly<Record<RowOutcome, readonly [sign: string, name: string]>> = {
+  planned: ['○', 'to do'],
+  unchanged: ['=', 'as it is'],
+  invalid: ['✕', 'not possible'],
+  applied: ['●', 'done'],
+  conflict: ['‖', 'in conflict'],
+  reverted: ['↩', 'undone'],
+  kept: ['‖', 'kept'],
+}
+/** In the order in which they are told. */
+export const OUTCOME_NAMES = Object.keys(OUTCOMES) as RowOutcome[]
+
+/** How far it is: rows that are done of those that are to be; what turned out not to be possible is neither. */
+export function progressOf({ state, counts }: ChangeSet): { readonly done: number; readonly total: number } {
+  const done = state === 'reverting' ? counts.reverted + counts.kept : counts.applied + counts.conflict
+  return { done, total: done + (state === 'reverting' ? counts.applied : counts.planned) }
+}
+
+/** Under what the form is kept that asks for a change of these. */
+export function manyDraft(desk: Desk, search: ManySearch): string {
+  return `${desk.name}/many/${JSON.stringify(Object.entries(search).sort(([a], [b]) => (a < b ? -1 : 1)))}`
+}
+
+/** What is typed of an import. */
+export interface ImportDraft {
+  readonly text: string
+  /** Of the next try. */
+  readonly key: string
+  /** The change set that was made of it last. */
+  readonly checked?: number | undefined
+  /** Was anything typed since? */
+  readonly edited?: boolean | undefined
+}
+
+/** Under what that is kept. */
+export function importDraft(desk: Desk): string {
+  return `${desk.name}/import`
+}

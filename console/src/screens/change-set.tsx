@@ -1,0 +1,503 @@
+import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { Link, useNavigate } from '@tanstack/react-router'
+import { type ReactNode, useEffect, useRef, useState } from 'react'
+import { Difference } from './changes.tsx'
+import { countsText, OutcomeBadge, SetBadge, Why, Words } from './set-parts.tsx'
+import {
+  askOf,
+  type ChangeSet,
+  type ImportDraft,
+  importDraft,
+  isAtWork,
+  manyDraft,
+  OUTCOME_NAMES,
+  OUTCOMES,
+  ownerOf,
+  progressOf,
+  type Row,
+  type RowOutcome,
+  searchOf,
+  setsOf,
+} from '../change-sets.ts'
+import { type Desk, given } from '../desk.ts'
+import { exportRows } from '../download.ts'
+import { amount, counted, Time } from '../format.tsx'
+import { announce, Confirm, Download, Failure, Loaded, OwnerLink, Panel, QuotaLink, Screen, Table } from '../parts.tsx'
+import type { ChangeSetSearch } from '../search.ts'
+import { leftText, type Look, lookedAgain, secondsLeft } from '../time-left.ts'
+import { draftOf, keepDraft } from '../use-draft.ts'
+
+const PAGE_SIZE = 50
+/** How often it is looked at, in milliseconds: at work, and at rest. */
+const LOOK_MS = 700
+const FRESH_MS = 30_000
+
+/** One change set, in whatever state: its preview, how far it is, and what became of it. */
+export function ChangeSetScreen({ desk, id, search }: { desk: Desk; id: number; search: ChangeSetSearch }): ReactNode {
+  const asked = useChangeSet(desk, id)
+  useEnd(desk, asked.data)
+  return (
+    <Screen
+      title={
+        <>
+          Change set {id} {asked.data !== undefined && <SetBadge state={asked.data.state} />}
+        </>
+      }
+      actions={
+        <Link to="/$channel/change-sets" params={{ channel: desk.name }} search={{}}>
+          All change sets
+        </Link>
+      }
+    >
+      <Loaded of={asked}>
+        {(set) => (
+          <>
+            <Panel title={set.source === 'import' ? 'Import' : 'What is asked for'}>
+              <p className="ask">
+                <Words parts={askOf(desk, set)} />
+              </p>
+              <p className="muted">
+                Made by <b>{set.actor}</b> <Time at={set.createdAt} relative />
+                {set.appliedAt !== null && (
+                  <>
+                    , applied <Time at={set.appliedAt} relative />
+                  </>
+                )}
+                {set.revertedAt !== null && (
+                  <>
+                    , undone <Time at={set.revertedAt} relative />
+                  </>
+                )}
+                .
+              </p>
+              <Standing desk={desk} set={set} at={asked.dataUpdatedAt} />
+            </Panel>
+            {set.state !== 'preparing' && set.state !== 'failed' && <Rows desk={desk} set={set} search={search} />}
+          </>
+        )}
+      </Loaded>
+    </Screen>
+  )
+}
+
+/** Looked at often while the service is at work with it. */
+export function useChangeSet(desk: Desk, id: number) {
+  return useQuery({
+    queryKey: [desk.name, 'change-set', id],
+    queryFn: ({ signal }) => setsOf(desk).get(id, { signal }),
+    refetchInterval: ({ state: { data } }) => (data === undefined ? false : isAtWork(data) ? LOOK_MS : FRESH_MS),
+  })
+}
+
+/** Says what has come of it, and lets all that is shown be read anew. */
+function useEnd(desk: Desk, set: ChangeSet | undefined): void {
+  const queries = useQueryClient()
+  const before = useRef<ChangeSet>(undefined)
+  useEffect(() => {
+    const earlier = before.current
+    before.current = set
+    if (set === undefined || earlier === undefined || !isAtWork(earlier) || isAtWork(set)) return
+    const what = {
+      ready: 'can be applied',
+      applied: 'is applied',
+      reverted: 'is undone',
+      failed: 'has failed',
+    } as const
+    announce(`Change set ${set.id} ${what[set.state as keyof typeof what]}. ${countsText(set.counts)}.`)
+    if (set.state !== 'ready') void queries.invalidateQueries({ queryKey: [desk.name] })
+  }, [desk, set, queries])
+}
+
+/**
+ * Where it stands, and what can be done now.
+ * @param at when it was so, in milliseconds since 1970
+ */
+function Standing({ desk, set, at }: { desk: Desk; set: ChangeSet; at: number }): ReactNode {
+  const { state, counts } = set
+  if (state === 'preparing') {
+    return (
+      <div className="progress">
+        <progress aria-label="Looking at the quotas" />
+        <p className="muted">The quotas are looked at; nothing is changed yet.</p>
+      </div>
+    )
+  }
+  if (state === 'applying' || state === 'reverting') return <Progress set={set} at={at} />
+  if (state === 'failed') return <Failed desk={desk} set={set} />
+  if (state === 'ready') return <Ready desk={desk} set={set} />
+  return (
+    <>
+      <Result set={set} />
+      <div className="actions">
+        {state === 'applied' && counts.applied > 0 && <Undo desk={desk} set={set} />}
+        {counts.conflict + counts.invalid > 0 && (
+          <Download
+            name={`Download what failed (${amount(counts.conflict + counts.invalid)})`}
+            file={async () => exportRows(desk, set.id, ['conflict', 'invalid'], 'failed')}
+          />
+        )}
+        {counts.kept > 0 && (
+          <Download
+            name={`Download what was kept (${amount(counts.kept)})`}
+            file={async () => exportRows(desk, set.id, ['kept'], 'kept')}
+          />
+        )}
+      </div>
+    </>
+  )
+}
+
+/** What is to be done with each row, in words for a button. */
+function verbOf({ source, change }: ChangeSet): string {
+  if (source === 'import') return 'Apply to'
+  return change !== null && 'delete' in change ? 'Delete' : change !== null && 'reset' in change ? 'Reset' : 'Change'
+}
+
+function objectOf({ source, counts: { planned } }: ChangeSet): string {
+  return source === 'import' ? counted(planned, 'row') : counted(planned, 'quota')
+}
+
+/** It was looked at, and can be applied. */
+function Ready({ desk, set }: { desk: Desk; set: ChangeSet }): ReactNode {
+  const queries = useQueryClient()
+  const navigate = useNavigate()
+  const [asking, setAsking] = useState(false)
+  const key = [desk.name, 'change-set', set.id]
+  const { counts, change, source } = set
+  const typed = draftOf<ImportDraft>(importDraft(desk))
+  /** What is typed of this set; what was typed since is another one's. */
+  const own = typed?.checked === set.id ? typed : undefined
+  const forgetTyped = (): void => {
+    if (source === 'filter') keepDraft(manyDraft(desk, searchOf(desk, set)), undefined)
+    else if (own !== undefined && own.edited !== true) keepDraft(importDraft(desk), undefined)
+  }
+  const applying = async (): Promise<void> => {
+    try {
+      queries.setQueryData(key, await setsOf(desk).apply(set))
+      forgetTyped()
+      toHeading()
+    } catch (error) {
+      await queries.invalidateQueries({ queryKey: key })
+      throw error
+    }
+  }
+  const apply = useMutation({ mutationFn: applying })
+  const drop = useMutation({
+    mutationFn: async () => setsOf(desk).delete(set.id),
+    onSuccess: async () => {
+      announce(`Change set ${set.id} is dropped. Nothing was changed.`)
+      if (own !== undefined) keepDraft(importDraft(desk), { ...own, checked: undefined })
+      void queries.invalidateQueries({ queryKey: [desk.name, 'change-sets'] })
+      await navigate(
+        source === 'import'
+          ? { to: '/$channel/import', params: { channel: desk.name } }
+          : { to: '/$channel/change-sets/new', params: { channel: desk.name }, search: searchOf(desk, set) },
+      )
+    },
+  })
+  const verb = `${verbOf(set)} ${objectOf(set)}`
+  const resets = change !== null && 'reset' in change
+  const asks = resets || (change !== null && 'delete' in change)
+  const { planned } = counts
+  return (
+    <>
+      <p className="result">
+        {planned === 0
+          ? counts.rows === 0
+            ? 'Nothing is found, so there is nothing to do.'
+            : 'There is nothing to do.'
+          : `${counted(planned, source === 'import' ? 'row' : 'quota')} would be ${source === 'import' ? 'applied' : resets ? 'reset' : asks ? 'deleted' : 'changed'}.`}
+        {counts.unchanged > 0 && ` ${amount(counts.unchanged)} ${counts.unchanged === 1 ? 'is' : 'are'} so already.`}
+        {counts.invalid > 0 && ` Of ${amount(counts.invalid)} it is not possible.`}
+        {counts.conflict > 0 && ` ${amount(counts.conflict)} ${counts.conflict === 1 ? 'is' : 'are'} in conflict.`}
+      </p>
+      {(apply.error ?? drop.error) !== null && <Failure error={apply.error ?? drop.error} />}
+      <div className="actions">
+        {planned > 0 && (
+          <button
+            type="button"
+            className={asks ? 'danger' : 'primary'}
+            aria-disabled={apply.isPending}
+            onClick={() => (asks ? setAsking(true) : !apply.isPending && apply.mutate())}
+          >
+            {apply.isPending ? 'Beginning…' : verb}
+          </button>
+        )}
+        <button type="button" aria-disabled={drop.isPending} onClick={() => !drop.isPending && drop.mutate()}>
+          {source === 'import' ? 'Back to what was typed' : 'Ask for something else'}
+        </button>
+        {counts.invalid + counts.conflict > 0 && (
+          <Download
+            name={`Download what is not possible (${amount(counts.invalid + counts.conflict)})`}
+            file={async () => exportRows(desk, set.id, ['invalid', 'conflict'], 'failed')}
+          />
+        )}
+      </div>
+      {asking && (
+        <Confirm title={`${verb}?`} verb={verb} danger onClose={() => setAsking(false)} act={applying}>
+          <p>
+            {resets ? (
+              <>
+                What they have used and held is set to 0. <b>This cannot be undone.</b>
+              </>
+            ) : (
+              'They pay for nothing and bound nothing any more. You can undo this here for 90 days.'
+            )}
+          </p>
+        </Confirm>
+      )}
+    </>
+  )
+}
+
+/** How far it is, what remains, and how long that takes. */
+function Progress({ set, at }: { set: ChangeSet; at: number }): ReactNode {
+  const { done, total } = progressOf(set)
+  const [looks, setLooks] = useState<readonly Look[]>([])
+  const now = lookedAgain(looks, { at, done })
+  if (now !== looks) setLooks(now)
+  const seconds = secondsLeft(now, total)
+  const name = set.state === 'reverting' ? 'Undone' : 'Done'
+  return (
+    <div className="progress">
+      <progress aria-label={name} value={done} max={Math.max(1, total)} />
+      <p>
+        <b>{amount(done)}</b> of {amount(total)} {set.state === 'reverting' ? 'undone' : 'done'}
+        <span className="muted">
+          {' '}
+          · {amount(total - done)} {total - done === 1 ? 'remains' : 'remain'}
+          {seconds !== undefined && ` · ${leftText(seconds)} left`}
+        </span>
+      </p>
+      <p className="muted">It goes on by itself, also when you leave this page.</p>
+    </div>
+  )
+}
+
+/** What became of it. */
+function Result({ set }: { set: ChangeSet }): ReactNode {
+  const { state, counts, source } = set
+  const of = source === 'import' ? 'row' : 'quota'
+  return (
+    <>
+      <p className="result">
+        {state === 'applied'
+          ? `${counted(counts.applied, of)} ${counts.applied === 1 ? 'was' : 'were'} ${source === 'import' ? 'applied' : 'changed'}.`
+          : `${counted(counts.reverted, of)} ${counts.reverted === 1 ? 'is' : 'are'} as before.`}
+      </p>
+      {counts.conflict > 0 && (
+        <p className="notice">
+          <span>
+            <span aria-hidden="true">⚠ </span>
+            {counted(counts.conflict, of)} {counts.conflict === 1 ? 'was' : 'were'} changed or deleted by somebody else
+            meanwhile, and left as {counts.conflict === 1 ? 'it is' : 'they are'}.{' '}
+            <ToRows set={set} outcome="conflict">
+              Look at {counts.conflict === 1 ? 'it' : 'them'}
+            </ToRows>
+          </span>
+        </p>
+      )}
+      {counts.kept > 0 && (
+        <p className="notice">
+          <span>
+            <span aria-hidden="true">⚠ </span>
+            {counted(counts.kept, of)} {counts.kept === 1 ? 'was' : 'were'} kept: changed again since, or not to be put
+            back.{' '}
+            <ToRows set={set} outcome="kept">
+              Look at {counts.kept === 1 ? 'it' : 'them'}
+            </ToRows>
+          </span>
+        </p>
+      )}
+    </>
+  )
+}
+
+/** Leads to the rows of which this became, below. */
+function ToRows({ set: { id }, outcome, children }: { set: ChangeSet; outcome: RowOutcome; children: ReactNode }) {
+  return (
+    <Link from="/$channel/change-sets/$id" to="." params={{ id: String(id) }} search={{ outcome }} replace>
+      {children}
+    </Link>
+  )
+}
+
+function Undo({ desk, set }: { desk: Desk; set: ChangeSet }): ReactNode {
+  const queries = useQueryClient()
+  const [asked, setAsked] = useState<ChangeSet>()
+  if (set.change !== null && 'reset' in set.change)
+    return <p className="muted">What was counted before a reset is gone: this cannot be undone.</p>
+  return (
+    <>
+      <button type="button" onClick={() => setAsked(set)}>
+        Undo {amount(set.counts.applied)}
+      </button>
+      {asked !== undefined && (
+        <Confirm
+          title={`Undo change set ${set.id}?`}
+          verb={`Undo ${amount(asked.counts.applied)}`}
+          onClose={() => setAsked(undefined)}
+          act={async () => {
+            const key = [desk.name, 'change-set', set.id]
+            try {
+              const reverting = await setsOf(desk).revert(asked)
+              queries.setQueryData(key, reverting)
+              // The button is gone; the dialog gives the focus to nobody.
+              setTimeout(toHeading)
+            } catch (error) {
+              await queries.invalidateQueries({ queryKey: key })
+              throw error
+            }
+          }}
+        >
+          <p>
+            {asked.source === 'import'
+              ? 'Quotas get the settings back that they had before; those that were made are deleted, and can be restored.'
+              : 'They become what they were before.'}{' '}
+            Those that were changed again since are kept as they are, and told.
+          </p>
+        </Confirm>
+      )}
+    </>
+  )
+}
+
+/** Why there is nothing to look at. */
+function Failed({ desk, set: { problem, source } }: { desk: Desk; set: ChangeSet }): ReactNode {
+  return (
+    <>
+      <div className="failure">
+        <p className="failure-title">
+          <span aria-hidden="true">⚠ </span>
+          {source === 'import' ? 'The file cannot be read' : 'This cannot be done at once'}
+        </p>
+        <p>{problem !== undefined && <Why problem={problem} columns />}</p>
+        <p>
+          {source === 'import'
+            ? 'Nothing was changed. Correct it, then check it again.'
+            : 'Nothing was changed. Choose fewer quotas by another filter.'}
+        </p>
+      </div>
+      {source === 'import' && (
+        <p>
+          <Link to="/$channel/import" params={{ channel: desk.name }}>
+            Back to the import
+          </Link>
+        </p>
+      )}
+    </>
+  )
+}
+
+function Rows({ desk, set, search }: { desk: Desk; set: ChangeSet; search: ChangeSetSearch }): ReactNode {
+  const { outcome, after } = search
+  const { counts } = set
+  const asked = useQuery({
+    // As it was in this state; what moves is told by the counts.
+    queryKey: [desk.name, 'change-set', set.id, 'rows', set.version, search],
+    queryFn: ({ signal }) =>
+      setsOf(desk)
+        .rows(set.id, { ...search, pageSize: PAGE_SIZE }, { signal })
+        .page(),
+    placeholderData: keepPreviousData,
+  })
+  const shown = OUTCOME_NAMES.filter((one) => counts[one] > 0 || one === outcome)
+  const here = { from: '/$channel/change-sets/$id', to: '.', replace: true } as const
+  return (
+    <Panel title={set.state === 'ready' ? 'Preview' : 'Row by row'}>
+      <nav className="tabs" aria-label="Rows">
+        <Link {...here} search={{}} {...(outcome === undefined ? CURRENT : {})} activeOptions={{ exact: true }}>
+          all {amount(counts.rows)}
+        </Link>
+        {shown.map((one) => (
+          <Link
+            key={one}
+            {...here}
+            search={{ outcome: one }}
+            {...(outcome === one ? CURRENT : {})}
+            activeOptions={{ exact: true }}
+          >
+            {OUTCOMES[one][1]} {amount(counts[one])}
+          </Link>
+        ))}
+      </nav>
+      <Loaded of={asked} isEmpty={({ items }) => items.length === 0} empty="There are no such rows.">
+        {({ items }) => (
+          <div className={asked.isPlaceholderData ? 'stale' : undefined}>
+            <Table
+              caption={set.state === 'ready' ? 'What would become of each' : 'What became of each'}
+              rows={items}
+              idOf={({ row }) => row}
+              columns={columnsOf(desk, set)}
+            />
+          </div>
+        )}
+      </Loaded>
+      <nav className="pager" aria-label="Pages">
+        {after !== undefined && (
+          <Link {...here} search={given({ outcome })}>
+            First rows
+          </Link>
+        )}
+        {asked.data?.nextAfter != null && (
+          <Link {...here} search={{ ...given({ outcome }), after: asked.data.nextAfter }}>
+            Next rows
+          </Link>
+        )}
+      </nav>
+    </Panel>
+  )
+}
+const CURRENT = { 'aria-current': 'page' } as const
+
+function columnsOf(desk: Desk, set: ChangeSet) {
+  const ahead = set.state === 'ready'
+  return [
+    ...(set.source === 'import'
+      ? [{ head: 'Line', cell: ({ line }: Row) => (line === null ? '' : amount(line)), className: 'number' }]
+      : []),
+    {
+      head: 'Quota',
+      cell: ({ quotaId, action }: Row) =>
+        quotaId === null ? (
+          <span className="muted">{action === 'create' ? 'new' : '–'}</span>
+        ) : (
+          <QuotaLink channel={desk.name} id={quotaId} row />
+        ),
+      className: 'id',
+    },
+    {
+      head: desk.Owner,
+      cell: (row: Row) => {
+        const owner = ownerOf(row)
+        return owner === null ? <span className="muted">–</span> : <OwnerLink channel={desk.name} owner={owner} />
+      },
+      folds: true,
+    },
+    {
+      head: 'Before and after',
+      cell: ({ action, before, after, outcome }: Row) =>
+        before === null || after === null ? (
+          <span className="muted">{outcome === 'unchanged' ? 'nothing differs' : '–'}</span>
+        ) : (
+          <Difference change={{ action, before, after }} ahead={ahead} named={action !== 'update'} />
+        ),
+      className: 'wide',
+    },
+    {
+      head: ahead ? 'What would become of it' : 'What became of it',
+      cell: ({ outcome, problem }: Row) => (
+        <>
+          <OutcomeBadge outcome={outcome} />{' '}
+          {problem !== null && <Why problem={problem} columns={set.source === 'import'} />}
+        </>
+      ),
+      className: 'became',
+    },
+  ]
+}
+
+/** The button that was pressed is gone: one goes on from the top, where it is told how it stands. */
+function toHeading(): void {
+  document.querySelector<HTMLElement>('main h1')?.focus()
+}

@@ -1,0 +1,391 @@
+import { useMutation, useQuery } from '@tanstack/react-query'
+import { Link, useNavigate } from '@tanstack/react-router'
+import { type ReactNode, type RefObject, useRef, useState } from 'react'
+import { useChangeSet } from './change-set.tsx'
+import { Why, countsText } from './set-parts.tsx'
+import { type ChangeSet, type ImportDraft, importDraft, isAtWork, setsOf } from '../change-sets.ts'
+import { type Desk, newKey } from '../desk.ts'
+import { exportRows } from '../download.ts'
+import { amount, counted } from '../format.tsx'
+import { Notice } from '../notice.ts'
+import { announce, Download, Failure, Field, Loaded, Panel, Screen, useStillHere } from '../parts.tsx'
+import { columnsOf, lineOf, placeOf, rowsOf, SEPARATOR_NAMES, separatorOf, toCsv } from '../pasted.ts'
+import { draftOf, keepDraft, useDraft } from '../use-draft.ts'
+
+/** What is longer than this is a file, and not kept while it is edited: the browser keeps so much, in characters. */
+const MAX_TYPED = 500_000
+/** What the service takes, in bytes. */
+const MAX_FILE = 50_000_000
+/** So many mistakes are shown; the others can be downloaded. */
+const SHOWN = 100
+
+/** Makes and changes quotas by a table: pasted out of a spreadsheet, typed, or in a file. */
+export function ImportScreen({ desk }: { desk: Desk }): ReactNode {
+  const navigate = useNavigate()
+  const here = useStillHere()
+  const name = importDraft(desk)
+  const [draft, found, set, clear] = useDraft<ImportDraft>(name, () => ({ text: '', key: newKey() }))
+  const [file, setFile] = useState<File>()
+  const field = useRef<HTMLTextAreaElement>(null)
+  const check = useMutation({
+    mutationFn: async ({ sent, of }: { sent: ImportDraft; of: File | undefined }) => {
+      const csv = of === undefined ? toCsv(sent.text) : await csvOf(of)
+      const sets = setsOf(desk)
+      const made = await sets.import(csv, { key: sent.key })
+      // What was made of it before was not applied, and is of no use any more.
+      if (sent.checked !== undefined && sent.checked !== made.id) void sets.delete(sent.checked).catch(() => undefined)
+      const since = draftOf<ImportDraft>(name) ?? sent
+      keepDraft(name, { ...since, key: newKey(), checked: made.id, edited: since.text !== sent.text })
+      return sets.wait(made)
+    },
+    onSuccess: ({ id, state, counts }) => {
+      const good = state === 'ready' && counts.invalid + counts.conflict === 0
+      if (!here()) announce(`The import is checked: change set ${id}.`)
+      else if (good)
+        void navigate({ to: '/$channel/change-sets/$id', params: { channel: desk.name, id: String(id) }, search: {} })
+    },
+  })
+  const type = (text: string): void => {
+    check.reset()
+    if (text.length <= MAX_TYPED) set({ ...draft, text, key: newKey(), edited: true })
+    else {
+      setFile(new File([text], 'pasted table'))
+      announce('The table is long: it is taken as a file.')
+    }
+  }
+  const ready = file !== undefined || draft.text.trim() !== ''
+  const { checked } = draft
+  return (
+    <Screen title={`Import ${desk.title} quotas`}>
+      {found && draft.text !== '' && checked === undefined && (
+        <p className="notice" role="status">
+          What you typed before is still here, and not checked yet.
+        </p>
+      )}
+      <Panel
+        title="Table"
+        hint="The first line names the columns. A line with an id changes that quota; one without makes a new one. Nothing is changed before you have seen what would become of it."
+      >
+        <form
+          noValidate
+          onSubmit={(event) => {
+            event.preventDefault()
+            if (!ready) field.current?.focus()
+            else if (!check.isPending) check.mutate({ sent: draft, of: file })
+          }}
+        >
+          {file === undefined ? (
+            <Field
+              label="Paste from a spreadsheet, or type"
+              hint={<Understood text={draft.text} example={exampleOf(desk)} />}
+            >
+              {(ids) => (
+                <textarea
+                  {...ids}
+                  ref={field}
+                  className="pasted"
+                  rows={10}
+                  spellCheck={false}
+                  autoComplete="off"
+                  value={draft.text}
+                  onChange={(event) => type(event.target.value)}
+                />
+              )}
+            </Field>
+          ) : (
+            <p>
+              <b>
+                <bdi>{file.name}</bdi>
+              </b>{' '}
+              <span className="muted">{sizeText(file.size)}</span>{' '}
+              <button type="button" className="quiet" onClick={() => setFile(undefined)}>
+                Take it away
+              </button>
+            </p>
+          )}
+          <Field label="Or choose a file" hint="CSV, at most 50 MB and 100,000 rows" className="file">
+            {(ids) => (
+              <input
+                {...ids}
+                type="file"
+                accept=".csv,.tsv,.txt,text/csv"
+                onChange={(event) => {
+                  check.reset()
+                  setFile(event.target.files?.[0])
+                  // The same one can be chosen again when it was corrected.
+                  event.target.value = ''
+                }}
+              />
+            )}
+          </Field>
+          {check.error !== null && <Failure error={check.error} />}
+          <div className="actions">
+            <button type="submit" className="primary" aria-disabled={check.isPending || !ready}>
+              {check.isPending ? 'Checking…' : 'Check'}
+            </button>
+            {(draft.text !== '' || checked !== undefined) && (
+              <button
+                type="button"
+                onClick={() => {
+                  clear()
+                  check.reset()
+                  field.current?.focus()
+                }}
+              >
+                Start over
+              </button>
+            )}
+          </div>
+        </form>
+        <Columns desk={desk} />
+      </Panel>
+      {checked !== undefined && !check.isPending && (
+        <Checked
+          key={checked}
+          desk={desk}
+          id={checked}
+          edited={draft.edited === true}
+          text={file === undefined ? draft.text : undefined}
+          field={field}
+        />
+      )}
+    </Screen>
+  )
+}
+
+/** What was read of it, before it is sent. */
+function Understood({ text, example }: { text: string; example: string }): ReactNode {
+  if (text.trim() === '') {
+    return (
+      <>
+        such as <code className="sample">{example}</code>
+      </>
+    )
+  }
+  const columns = columnsOf(text)
+  return (
+    <output className="understood">
+      = {counted(rowsOf(text), 'line')} with {counted(columns.length, 'column')}, between{' '}
+      {SEPARATOR_NAMES[separatorOf(text)]}
+    </output>
+  )
+}
+
+function exampleOf({ name }: Desk): string {
+  const owner = name === 'mail' ? 'account_id' : 'user_id'
+  return `${owner},quota_type,total,expire_at,label\n7,1,5000,2027-01-31T00:00:00Z,Spring`
+}
+
+const COLUMNS: readonly (readonly [names: string, meaning: string])[] = [
+  ['id', 'the quota to change; empty: a new one'],
+  ['quota_type', '1: total until its end, 2: cycle, 3: rolling cap; of a new one'],
+  ['total', 'units'],
+  ['label', 'a name for people'],
+  ['status', 'active or disabled'],
+  ['expire_at', 'its end, such as 2027-01-31T00:00:00Z; null: never'],
+  [
+    'cycle_unit, cycle_reset_at, cycle_time_zone',
+    'of cycle quotas: hour, day, week, month or year; the next reset; such as Europe/Berlin',
+  ],
+  ['cap, window_seconds', 'of caps: enforce or observe; of rolling ones how far they look back'],
+  ['thresholds', 'per cents, such as 50 80; none: no threshold'],
+  ['version', 'where it is there, it must still be the quota’s'],
+]
+
+/** What the columns are called and mean. */
+function Columns({ desk }: { desk: Desk }): ReactNode {
+  const owners = desk.namesPerson ? 'account_id, user_id' : 'user_id'
+  const rows = [...COLUMNS.slice(0, 1), [owners, 'whose it is; of a new one'] as const, ...COLUMNS.slice(1)]
+  return (
+    <details>
+      <summary>Columns</summary>
+      <p className="hint">
+        In any order; those that are not there, and cells that are empty, say nothing. A file that was exported has all
+        of them: export, edit, import.
+      </p>
+      <dl className="columns">
+        {rows.map(([names, meaning]) => (
+          <div key={names}>
+            <dt>
+              <code>{names}</code>
+            </dt>
+            <dd>{meaning}</dd>
+          </div>
+        ))}
+      </dl>
+    </details>
+  )
+}
+
+/** What is wrong with a table that was checked, line by line. */
+function Checked({
+  desk,
+  id,
+  edited,
+  text,
+  field,
+}: {
+  desk: Desk
+  id: number
+  edited: boolean
+  /** Undefined of a file. */
+  text: string | undefined
+  field: RefObject<HTMLTextAreaElement | null>
+}): ReactNode {
+  const asked = useChangeSet(desk, id)
+  // As it was checked, if nothing was typed since: lines may have moved.
+  const [checkedText] = useState(edited ? undefined : text)
+  return (
+    <Panel title="What was found">
+      <Loaded of={asked}>
+        {(set) =>
+          isAtWork(set) ? (
+            <p role="status">It is still being checked…</p>
+          ) : (
+            <>
+              {edited && <p className="notice">This is of what you checked last; you have typed since.</p>}
+              <Summary desk={desk} set={set} />
+              {(set.state === 'failed' || set.counts.invalid + set.counts.conflict > 0) && (
+                <Mistakes desk={desk} set={set} text={checkedText} field={field} edited={edited} />
+              )}
+            </>
+          )
+        }
+      </Loaded>
+    </Panel>
+  )
+}
+
+function Summary({ desk, set: { id, state, counts } }: { desk: Desk; set: ChangeSet }): ReactNode {
+  if (state === 'failed') return null
+  const wrong = counts.invalid + counts.conflict
+  return (
+    <>
+      <p>
+        {countsText(counts)}.
+        {wrong > 0 && state === 'ready' && ' Correct the lines below and check again, or go on without them.'}
+      </p>
+      <p>
+        <Link
+          className="button"
+          to="/$channel/change-sets/$id"
+          params={{ channel: desk.name, id: String(id) }}
+          search={{}}
+        >
+          {state === 'ready' && wrong > 0 ? `Go on with the other ${amount(counts.rows - wrong)}` : `Change set ${id}`}
+        </Link>
+      </p>
+    </>
+  )
+}
+
+interface Mistake {
+  readonly line: number | null
+  readonly problem: { readonly code: string; readonly detail: string }
+}
+
+function Mistakes({
+  desk,
+  set,
+  text,
+  field,
+  edited,
+}: {
+  desk: Desk
+  set: ChangeSet
+  text: string | undefined
+  field: RefObject<HTMLTextAreaElement | null>
+  edited: boolean
+}): ReactNode {
+  const wrong = set.counts.invalid + set.counts.conflict
+  const asked = useQuery({
+    queryKey: [desk.name, 'change-set', set.id, 'mistakes', set.version],
+    queryFn: async ({ signal }): Promise<readonly Mistake[]> => mistakesOf(desk, set, signal),
+  })
+  const goTo = (line: number): void => {
+    const at = field.current
+    if (at === null) return
+    at.focus()
+    at.setSelectionRange(...placeOf(at.value, line))
+  }
+  return (
+    <Loaded of={asked}>
+      {(mistakes) => (
+        <>
+          <ul className="mistakes" aria-label="Mistakes by line">
+            {mistakes.map(({ line, problem }) => (
+              <li key={line}>
+                <span className="line">
+                  {text !== undefined && !edited && line !== null ? (
+                    <button type="button" className="quiet" onClick={() => goTo(line)}>
+                      Line {line}
+                    </button>
+                  ) : (
+                    <b>Line {line}</b>
+                  )}
+                </span>
+                <span className="what">
+                  {text !== undefined && line !== null && (
+                    <code>
+                      <bdi>{lineOf(text, line)}</bdi>
+                    </code>
+                  )}
+                  <span className="field-error">
+                    <span aria-hidden="true">⚠ </span>
+                    <span>
+                      <Why problem={problem} columns />
+                    </span>
+                  </span>
+                </span>
+              </li>
+            ))}
+          </ul>
+          {wrong > mistakes.length && set.state !== 'failed' && (
+            <p className="muted">And {amount(wrong - mistakes.length)} more; the file has all of them.</p>
+          )}
+          {wrong > 0 && (
+            <Download
+              name={`Download what is not possible (${amount(wrong)})`}
+              file={async () => exportRows(desk, set.id, ['invalid', 'conflict'], 'failed')}
+            />
+          )}
+        </>
+      )}
+    </Loaded>
+  )
+}
+
+/** The first mistakes, by line. */
+async function mistakesOf(desk: Desk, set: ChangeSet, signal: AbortSignal): Promise<readonly Mistake[]> {
+  if (set.state === 'failed' && set.problem !== undefined) {
+    const { code, detail } = set.problem
+    const [, line, what = detail] = /^line (\d+): (.*)$/s.exec(detail) ?? []
+    return [{ line: line === undefined ? null : Number(line), problem: { code, detail: what } }]
+  }
+  const pages = await Promise.all(
+    (['invalid', 'conflict'] as const)
+      .filter((outcome) => set.counts[outcome] > 0)
+      .map(async (outcome) => setsOf(desk).rows(set.id, { outcome, pageSize: SHOWN }, { signal }).page()),
+  )
+  return pages
+    .flatMap(({ items }) => items)
+    .flatMap(({ line, problem }) => (problem === null ? [] : [{ line, problem }]))
+    .sort((a, b) => (a.line ?? 0) - (b.line ?? 0))
+    .slice(0, SHOWN)
+}
+
+/** A file as CSV; one with commas goes as it is, piece by piece. */
+async function csvOf(file: File): Promise<Blob | string> {
+  if (file.size > MAX_FILE)
+    throw new Notice(
+      'The file is too large',
+      `It has ${sizeText(file.size)}; 50 MB are taken.`,
+      'Divide it, and import the parts one after the other.',
+    )
+  const begins = await file.slice(0, 20_000).text()
+  return separatorOf(begins) === ',' ? file : toCsv(await file.text())
+}
+
+function sizeText(bytes: number): string {
+  return bytes < 1_000_000 ? `${amount(Math.ceil(bytes / 1_000))} kB` : `${amount(Math.ceil(bytes / 1_000_000))} MB`
+}

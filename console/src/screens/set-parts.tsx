@@ -1,0 +1,75 @@
+import type { ReactNode } from 'react'
+import { type Part, textOf } from '../ask.ts'
+import { type ChangeSet, type Counts, OUTCOME_NAMES, OUTCOMES, type RowOutcome, STATES } from '../change-sets.ts'
+import { amount } from '../format.tsx'
+import { fieldName, sentence } from '../parts.tsx'
+
+/* What the screens of change sets share. */
+
+/** A sentence, its names by themselves: their letters may run the other way. */
+export function Words({ parts }: { parts: readonly Part[] }): ReactNode {
+  return (
+    <span className="words">
+      {parts.map((part, place) =>
+        typeof part === 'string' ? part : <bdi key={`${place} ${textOf([part])}`}>{part.name}</bdi>,
+      )}
+    </span>
+  )
+}
+
+/** Where a change set stands. */
+export function SetBadge({ state }: Pick<ChangeSet, 'state'>): ReactNode {
+  const [sign, name] = STATES[state]
+  return (
+    <span className={`badge badge-set-${state}`}>
+      <span aria-hidden="true">{sign}</span> {name}
+    </span>
+  )
+}
+
+/** What became of a row. */
+export function OutcomeBadge({ outcome }: { outcome: RowOutcome }): ReactNode {
+  const [sign, name] = OUTCOMES[outcome]
+  return (
+    <span className={`badge badge-row-${outcome}`}>
+      <span aria-hidden="true">{sign}</span> {name}
+    </span>
+  )
+}
+
+/** `40 rows: 38 done, 2 in conflict`. */
+export function countsText(counts: Counts): string {
+  const found = OUTCOME_NAMES.filter((outcome) => counts[outcome] > 0)
+  const rows = `${amount(counts.rows)} ${counts.rows === 1 ? 'row' : 'rows'}`
+  if (found.length === 0) return rows
+  return `${rows}: ${found.map((outcome) => `${amount(counts[outcome])} ${OUTCOMES[outcome][1]}`).join(', ')}`
+}
+
+interface Problem {
+  readonly code: string
+  readonly detail: string
+  readonly errors?: readonly { readonly field: string; readonly message: string }[] | undefined
+}
+
+const WHY: Readonly<Record<string, string>> = {
+  version_mismatch: 'Somebody has changed it meanwhile.',
+  quota_not_found: 'It is deleted, or there never was such a quota.',
+  too_many_quotas: 'Its owner has as many quotas as one may have.',
+}
+
+/**
+ * Why a row was not done.
+ * @param columns are fields called as a file's columns are?
+ */
+export function Why({ problem, columns = false }: { problem: Problem; columns?: boolean }): ReactNode {
+  const { code, detail, errors = [] } = problem
+  if (errors.length > 0) {
+    return errors.map(({ field, message }) => (
+      <span key={`${field} ${message}`} className="why-not">
+        {columns ? <code>{field}</code> : fieldName(field.replace(/_([a-z])/g, (_, one: string) => one.toUpperCase()))}{' '}
+        {message}
+      </span>
+    ))
+  }
+  return <span className="why-not">{WHY[code] ?? sentence(detail)}</span>
+}

@@ -1,0 +1,45 @@
+/*
+ * How long something still takes that is looked at now and then.
+ */
+
+/** How much was done at a time, in milliseconds of whatever clock. */
+export interface Look {
+  readonly at: number
+  readonly done: number
+}
+
+/** What is older says little of how fast it goes now, in milliseconds. */
+const RECENT_MS = 30_000
+/** Before that nobody knows how fast it goes. */
+const LEAST_MS = 1_500
+
+/** The looks that count, with another one. */
+export function lookedAgain(looks: readonly Look[], look: Look): readonly Look[] {
+  const last = looks.at(-1)
+  // What was begun anew, or looked at already.
+  if (last !== undefined && look.done < last.done) return [look]
+  if (last?.at === look.at) return looks
+  return [...looks.filter(({ at }) => look.at - at <= RECENT_MS), look]
+}
+
+/** @returns seconds, rounded up; undefined where that cannot be told yet */
+export function secondsLeft(looks: readonly Look[], total: number): number | undefined {
+  const [first, last] = [looks[0], looks.at(-1)]
+  if (first === undefined || last === undefined) return undefined
+  const took = last.at - first.at
+  const done = last.done - first.done
+  if (took < LEAST_MS || done <= 0) return undefined
+  return Math.ceil(((total - last.done) * took) / done / 1000)
+}
+
+/** `about 40 seconds`, `about 3 minutes`: no more exact than it is known. */
+export function leftText(seconds: number): string {
+  if (seconds <= 5) return 'a few seconds'
+  if (seconds <= 55) return `about ${Math.ceil(seconds / 5) * 5} seconds`
+  const minutes = Math.ceil(seconds / 60)
+  return minutes === 1
+    ? 'about a minute'
+    : minutes < 90
+      ? `about ${minutes} minutes`
+      : `about ${Math.ceil(minutes / 60)} hours`
+}

@@ -1,0 +1,201 @@
+import { ServiceError } from '../../error/service-error.js'
+import type { Transaction, UnitOfWork } from '../../database/unit-of-work.js'
+import { placeholders } from '../../database/row-codec.js'
+import type { Instant } from '../../time/instant.js'
+import type { EventType } from '../../quota/event-type.js'
+import type { Channel } from '../rows/channel.js'
+import type { EventFeedRow } from '../rows/event-feed.entity.js'
+import type { EventRow } from '../rows/event.entity.js'
+import type { EventSequencer } from './event-sequencer.js'
+import { eventView, type EventView } from '../store/new-event.js'
+import type { QuotaRow } from '../rows/quota.entity.js'
+import type { LedgerStore } from '../store/ledger-store.js'
+
+/** A page of events as it is answered. */
+export interface EventsPage {
+  items: EventView[]
+  /** Where to go on, now or later. */
+  next_after: string
+}
+
+/** Which events are wanted; an absent member is no condition. */
+export interface EventFilter {
+  readonly type?: EventType | undefined
+  readonly ownerId?: number | undefined
+  readonly quotaId?: number | undefined
+}
+
+/** Where an event is, and when it happened. */
+export interface EventPlace {
+  readonly position: number
+  readonly at: Instant
+}
+
+/** Where a reader stands: behind the event at this position. `latest` is behind the last one there is. */
+export type EventCursor = number | 'latest'
+
+/** The word for the present. */
+const LATEST = 'latest'
+const CURSOR = /^e(0|[1-9][0-9]{0,15})$/
+
+/** Reads a cursor; undefined where the text is none that was ever answered. */
+export function parseEventCursor(text: string): EventCursor | undefined {
+  if (text === LATEST) return LATEST
+  const position = Number(CURSOR.exec(text)?.[1])
+  return Number.isSafeInteger(position) ? position : undefined
+}
+
+/** Nothing in it has to be encoded in a query. */
+function formatEventCursor(position: number): string {
+  return `e${position}`
+}
+
+/** Each of these has an index that ends in the position. */
+const PATHS = [
+  ['quotaId', 'type'],
+  ['quotaId'],
+  ['ownerId', 'type'],
+  ['ownerId'],
+  ['type'],
+] as const satisfies readonly (readonly (keyof EventFilter)[])[]
+
+/** Reads a channel's events in the order of their positions. */
+export class EventReader<Q extends QuotaRow> {
+  constructor(
+    private readonly channel: Channel<Q>,
+    private readonly store: LedgerStore<Q>,
+    private readonly work: UnitOfWork,
+    private readonly sequencer: EventSequencer<Q>,
+  ) {}
+
+  /** Which channel's events these are. */
+  get channelName(): string {
+    return this.channel.name
+  }
+
+  /**
+   * Events behind a cursor, oldest first. What is committed when this is called is seen.
+   * @param asking the principal whose turn it takes
+   * @param after undefined: from the beginning of what is kept
+   * @param size 1 … 100
+   * @throws ServiceError cursor_expired where events behind the cursor are removed
+   */
+  async page(asking: string, filter: EventFilter, after: EventCursor | undefined, size: number): Promise<EventsPage> {
+    // While nothing can be written there are no new events either, but for some of a moment ago.
+    if (this.work.reach === 'all') await this.sequencer.number().catch(() => undefined)
+    return this.work.readsOf(asking).read(async (transaction) => {
+      // First how far it goes, then what there is, then what has gone meanwhile.
+      const { lastPosition } = await this.feed(transaction)
+      if (after === LATEST) return { items: [], next_after: formatEventCursor(lastPosition) }
+      const events = await this.between(transaction, filter, after ?? 0, lastPosition, size)
+      const { removedTo } = await this.feed(transaction)
+      if (after !== undefined && after < removedTo) throw cursorExpired()
+      const last = events.length === size ? events.at(-1)?.position : undefined
+      return {
+        items: events.map((event) => eventView(this.channel, event)),
+        next_after: formatEventCursor(last ?? Math.max(lastPosition, after ?? 0)),
+      }
+    })
+  }
+
+  /** How far the feed goes. */
+  async feed(transaction: Transaction): Promise<EventFeedRow> {
+    const { eventFeed } = this.store
+    const [row] = await transaction.rows(
+      `SELECT ${eventFeed.columns} FROM ${eventFeed.table} WHERE ${eventFeed.column('id')} = 1`,
+    )
+    if (row === undefined) throw new Error('the row of the event feed is missing')
+    return eventFeed.decode(row)
+  }
+
+  /** Resolves once everything that was committed before has its place in the feed. */
+  async number(): Promise<void> {
+    await this.sequencer.number()
+  }
+
+  /** Is called each time events of this instance got their places. */
+  onNumbered(listener: () => void): void {
+    this.sequencer.onNumbered(listener)
+  }
+
+  /** Events of these types behind one position and up to another, in order: at most as many as lie between. */
+  async places(
+    transaction: Transaction,
+    types: readonly EventType[],
+    after: number,
+    to: number,
+  ): Promise<EventPlace[]> {
+    const { event } = this.store
+    const position = event.column('position')
+    const part = event.part(['position', 'at'])
+    const rows = await transaction.rows(
+      `SELECT ${part.columns} FROM ${event.readBy(transaction.dialect, ['position'])} ` +
+        `WHERE ${position} > ? AND ${position} <= ? AND ${event.column('type')} IN (${placeholders(types)}) ORDER BY ${position}`,
+      [after, to, ...types],
+    )
+    return rows.map((row) => part.decode(row) as EventPlace)
+  }
+
+  /** How many events of these types a period holds, `[from, to)`, and between which positions they lie. */
+  async period(
+    transaction: Transaction,
+    types: readonly EventType[],
+    from: Instant,
+    to: Instant,
+  ): Promise<{ count: number; first: number; last: number }> {
+    const { event } = this.store
+    const [position, at] = [event.column('position'), event.column('at')]
+    const [row] = await transaction.rows(
+      `SELECT COUNT(*) AS n, MIN(${position}) AS first, MAX(${position}) AS last FROM ${event.readBy(transaction.dialect, ['at'])} ` +
+        `WHERE ${at} >= ? AND ${at} < ? AND ${position} IS NOT NULL AND ${event.column('type')} IN (${placeholders(types)})`,
+      [event.bind('at', from), event.bind('at', to), ...types],
+    )
+    return { count: Number(row?.['n'] ?? 0), first: Number(row?.['first'] ?? 0), last: Number(row?.['last'] ?? 0) }
+  }
+
+  /** The events at these positions, by position; those that are removed are left out. */
+  async at(transaction: Transaction, positions: readonly number[]): Promise<Map<number, EventView>> {
+    if (positions.length === 0) return new Map()
+    const { event } = this.store
+    const rows = await transaction.rows(
+      `SELECT ${event.columns} FROM ${event.readBy(transaction.dialect, ['position'])} WHERE ${event.column('position')} IN (${placeholders(positions)})`,
+      positions,
+    )
+    return new Map(
+      rows.map((row) => {
+        const found = event.decode(row)
+        return [found.position ?? 0, eventView(this.channel, found)]
+      }),
+    )
+  }
+
+  private async between(
+    transaction: Transaction,
+    filter: EventFilter,
+    after: number,
+    to: number,
+    size: number,
+  ): Promise<EventRow[]> {
+    const { event } = this.store
+    const position = event.column('position')
+    const path = PATHS.find((properties) => properties.every((one) => filter[one] !== undefined)) ?? []
+    const conditions = (['type', 'ownerId', 'quotaId'] as const).flatMap((property) => {
+      const value = filter[property]
+      return value === undefined ? [] : [event.equals(transaction.dialect, 'e', property, value)]
+    })
+    const rows = await transaction.rows(
+      `SELECT ${event.columnsOf('e')} FROM ${event.readBy(transaction.dialect, [...path, 'position'], 'e')} ` +
+        `WHERE ${conditions.map(({ sql }) => `${sql} AND `).join('')}e.${position} > ? AND e.${position} <= ? ORDER BY e.${position} LIMIT ${size}`,
+      [...conditions.flatMap(({ values }) => values), after, to],
+    )
+    return rows.map((row) => event.decode(row))
+  }
+}
+
+/** What comes after the cursor is removed in part. */
+function cursorExpired(): ServiceError {
+  return new ServiceError(
+    'cursor_expired',
+    'Events that come after this cursor are removed; they are kept for 31 days. Begin again without after, or with after=latest.',
+  )
+}

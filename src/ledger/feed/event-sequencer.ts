@@ -1,0 +1,136 @@
+import { Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common'
+import { placeholders } from '../../database/row-codec.js'
+import type { Transaction, UnitOfWork } from '../../database/unit-of-work.js'
+import type { QuotaRow } from '../rows/quota.entity.js'
+import type { LedgerStore } from '../store/ledger-store.js'
+
+/** Between two looks for events that another instance left without a position, in milliseconds. */
+const EVERY_MS = 2_000
+/** After a batch of this instance has written events: those of several batches get their positions together. */
+const SOON_MS = 100
+/** Events that one transaction gives positions to. */
+const STEP = 1_000
+
+/**
+ * Gives committed events their positions in the feed: 1, 2, 3 …, one after another.
+ *
+ * Why nothing ever appears behind a position that somebody has seen: positions are given by transactions that all lock
+ * the feed's one row first, so one begins where the one before it has been committed. Whoever sees a position sees
+ * every smaller one. An event of a transaction that is not committed has none yet, and later gets a larger one, however
+ * long ago it was written. Nobody waits for such a transaction.
+ *
+ * Why events of one quota stand in the order of its acts: they are written under the owner's lock, so the second one
+ * has the larger `seq` and is committed after the first. Events to be numbered are found by one statement, which sees
+ * what was committed at one moment: with the second the first, and they are numbered by `seq`.
+ *
+ * Any number of instances may do it at once; each sees to what it has written, and to what it finds.
+ */
+export class EventSequencer<Q extends QuotaRow> implements OnApplicationBootstrap, OnModuleDestroy {
+  private readonly logger: Logger
+  private interval: NodeJS.Timeout | undefined
+  private soon: NodeJS.Timeout | undefined
+  private running: Promise<void> | undefined
+  private stopped = false
+  private readonly listeners: (() => void)[] = []
+
+  constructor(
+    channelName: string,
+    private readonly store: LedgerStore<Q>,
+    private readonly work: UnitOfWork,
+  ) {
+    this.logger = new Logger(`${channelName} events`)
+  }
+
+  /** Is called each time positions were given here. */
+  onNumbered(listener: () => void): void {
+    this.listeners.push(listener)
+  }
+
+  onApplicationBootstrap(): void {
+    this.interval = setInterval(() => this.begin(), EVERY_MS)
+    this.interval.unref()
+  }
+
+  async onModuleDestroy(): Promise<void> {
+    this.stopped = true
+    clearInterval(this.interval)
+    clearTimeout(this.soon)
+    await this.running?.catch(() => undefined)
+  }
+
+  /** Events were committed here: they get their positions in a moment. */
+  written(): void {
+    if (this.stopped) return
+    this.soon ??= setTimeout(() => {
+      this.soon = undefined
+      this.begin()
+    }, SOON_MS).unref()
+  }
+
+  /**
+   * Resolves once every event has a position that was committed when this was called.
+   * @throws ServiceError unavailable where the store cannot be written to
+   */
+  async number(): Promise<void> {
+    // One that runs already may have looked before the last commit.
+    if (this.running !== undefined) await this.running.catch(() => undefined)
+    this.running ??= this.run().finally(() => {
+      this.running = undefined
+    })
+    await this.running
+  }
+
+  private begin(): void {
+    // Known, told once and watched by others.
+    if (this.stopped || this.work.reach !== 'all') return
+    this.number().catch((error: unknown) => {
+      this.logger.warn(`events could not be given positions, trying again: ${String(error)}`)
+    })
+  }
+
+  private async run(): Promise<void> {
+    if (!(await this.work.read((transaction) => this.unnumbered(transaction, 1))).length) return
+    while ((await this.work.write((transaction) => this.step(transaction))) === STEP);
+    for (const listener of this.listeners) listener()
+  }
+
+  /** @returns how many events got a position */
+  private async step(transaction: Transaction): Promise<number> {
+    const { event, eventFeed } = this.store
+    const last = await this.lockLast(transaction)
+    const seqs = await this.unnumbered(transaction, STEP)
+    if (seqs.length === 0) return 0
+    const [seq, position] = [event.column('seq'), event.column('position')]
+    await transaction.later(
+      `UPDATE ${event.table} SET ${position} = CASE ${seq} ${seqs.map(() => 'WHEN ? THEN ?').join(' ')} END ` +
+        `WHERE ${seq} IN (${placeholders(seqs)})`,
+      [...seqs.flatMap((one, n) => [one, last + n + 1]), ...seqs],
+    )
+    await transaction.later(
+      `UPDATE ${eventFeed.table} SET ${eventFeed.column('lastPosition')} = ? WHERE ${eventFeed.column('id')} = 1`,
+      [last + seqs.length],
+    )
+    return seqs.length
+  }
+
+  private async lockLast(transaction: Transaction): Promise<number> {
+    const { eventFeed } = this.store
+    const [row] = await transaction.rows(
+      `SELECT ${eventFeed.columns} FROM ${eventFeed.table} WHERE ${eventFeed.column('id')} = 1 ` +
+        (transaction.dialect === 'mysql' ? 'FOR UPDATE' : ''),
+    )
+    if (row === undefined) throw new Error('the row of the event feed is missing')
+    return eventFeed.decode(row).lastPosition
+  }
+
+  /** In one statement, so that all of them are seen as they stood at one moment. */
+  private async unnumbered(transaction: Transaction, limit: number): Promise<number[]> {
+    const { event } = this.store
+    const seq = event.column('seq')
+    const rows = await transaction.rows(
+      `SELECT ${seq} AS seq FROM ${event.readBy(transaction.dialect, ['position'])} WHERE ${event.column('position')} IS NULL ` +
+        `ORDER BY ${seq} LIMIT ${limit}`,
+    )
+    return rows.map((row) => Number(row['seq']))
+  }
+}

@@ -1,0 +1,222 @@
+import type { DataSource } from 'typeorm'
+import { type Condition, placeholders } from '../../database/row-codec.js'
+import type { Transaction, UnitOfWork } from '../../database/unit-of-work.js'
+import type { Instant } from '../../time/instant.js'
+import type { ChangeAction } from '../rows/change.entity.js'
+import type { Channel } from '../rows/channel.js'
+import { isEmpty, type Period } from '../rows/period.js'
+import type { QuotaRow } from '../rows/quota.entity.js'
+import { LedgerStore } from '../store/ledger-store.js'
+import { changeView, type ChangeView } from '../store/answers.js'
+
+/** Which changes are wanted; an absent member is no condition. */
+export interface ChangeFilter extends Period {
+  readonly actor?: string | undefined
+  readonly action?: ChangeAction | undefined
+  readonly quotaId?: number | undefined
+  readonly ownerId?: number | undefined
+  readonly requestId?: string | undefined
+}
+
+/** A page of changes as it is answered. */
+export interface ChangesPage {
+  items: ChangeView[]
+  /** Where the next page starts, or null at the end. */
+  next_before: number | null
+}
+
+/** So many changes of a period are sorted, which lie together by their time and not by their id. */
+const MAX_SORTED = 10_000
+
+/**
+ * How far apart the clocks of instances may be for a page of a long period to be right, in milliseconds. Ids rise with
+ * time but for that; a period of up to MAX_SORTED changes does not depend on it.
+ */
+const MAX_SKEW_MS = 10 * 60_000
+
+type Equal = 'requestId' | 'quotaId' | 'ownerId' | 'actor' | 'action'
+
+/** Each of these has an index that ends in the id. The most telling come first. */
+const EQUALS: readonly Equal[] = ['requestId', 'quotaId', 'ownerId', 'actor', 'action']
+
+/** Where rows are read from, and the conditions that its index serves. */
+interface Path {
+  readonly from: string
+  readonly conditions: readonly Condition[]
+  /** The conditions that the rows must meet besides. */
+  readonly filter: ChangeFilter
+}
+
+/** Reads the changes of all quotas past the engine, deleted quotas' too. */
+export class ChangeReader<Q extends QuotaRow> {
+  private readonly store: LedgerStore<Q>
+
+  constructor(
+    private readonly channel: Channel<Q>,
+    dataSource: DataSource,
+    private readonly work: UnitOfWork,
+  ) {
+    this.store = new LedgerStore(dataSource, channel)
+  }
+
+  /**
+   * Changes that meet every condition, newest first.
+   * @param asking the principal whose turn it takes
+   * @param before only changes with a smaller id
+   * @param size 1 … 100
+   */
+  async page(asking: string, filter: ChangeFilter, before: number | undefined, size: number): Promise<ChangesPage> {
+    if (isEmpty(filter)) return { items: [], next_before: null }
+    return this.work.readsOf(asking).read(async (transaction) => {
+      const paths = await this.paths(transaction, filter)
+      const ids = await this.ids(transaction, paths, before, size + 1)
+      const items = await this.shown(transaction, ids.slice(0, size))
+      return { items, next_before: ids.length > size ? (ids[size - 1] ?? null) : null }
+    })
+  }
+
+  private async ids(
+    transaction: Transaction,
+    paths: readonly Path[],
+    before: number | undefined,
+    limit: number,
+  ): Promise<number[]> {
+    const id = this.store.change.column('id')
+    const found: number[] = []
+    for (const { from, conditions, filter } of paths) {
+      const all = [
+        ...conditions,
+        ...this.conditions(filter),
+        ...(before === undefined ? [] : [{ sql: `c.${id} < ?`, values: [before] }]),
+      ]
+      const where = all.length === 0 ? '' : `WHERE ${all.map(({ sql }) => sql).join(' AND ')} `
+      const rows = await transaction.rows(
+        `SELECT c.${id} AS id FROM ${from} ${where}ORDER BY c.${id} DESC LIMIT ${limit}`,
+        all.flatMap(({ values }) => values),
+      )
+      for (const row of rows) found.push(Number(row['id']))
+    }
+    // Paths are disjoint.
+    return found.sort((a, b) => b - a).slice(0, limit)
+  }
+
+  private async shown(transaction: Transaction, ids: readonly number[]): Promise<ChangeView[]> {
+    if (ids.length === 0) return []
+    const { change, quota } = this.store
+    const rows = await transaction.rows(
+      `SELECT ${change.columnsOf('c')}, q.${quota.column('ownerId')} AS owner_of_quota FROM ${change.table} c ` +
+        `LEFT JOIN ${quota.table} q ON q.${quota.column('id')} = c.${change.column('quotaId')} ` +
+        `WHERE c.${change.column('id')} IN (${placeholders(ids)}) ORDER BY c.${change.column('id')} DESC`,
+      ids,
+    )
+    return rows.map((row) => changeView(this.channel, change.decode(row), Number(row['owner_of_quota'])))
+  }
+
+  /**
+   * The way to the rows that reads the fewest: by the condition that fewest changes meet, as far as a bounded count
+   * tells.
+   */
+  private async paths(transaction: Transaction, filter: ChangeFilter): Promise<Path[]> {
+    const equals = EQUALS.filter((property) => filter[property] !== undefined)
+    const timed = filter.from !== undefined || filter.to !== undefined
+    if (!timed && equals.length <= 1) return this.byEqual(equals[0], filter)
+
+    let best: { property: Equal | 'at'; count: number } | undefined
+    for (const property of [...equals, ...(timed ? (['at'] as const) : [])]) {
+      const path = property === 'at' ? this.byTime(filter) : this.byEqual(property, { [property]: filter[property] })[0]
+      const count = path === undefined ? 0 : await this.count(transaction, path, best?.count ?? MAX_SORTED + 1)
+      if (best === undefined || count < best.count) best = { property, count }
+    }
+    if (best?.property !== 'at') return this.byEqual(best?.property, filter)
+    return best.count <= MAX_SORTED ? [this.byTime(filter)] : [await this.byWindow(transaction, filter)]
+  }
+
+  private byEqual(property: Equal | undefined, filter: ChangeFilter): Path[] {
+    const { change } = this.store
+    // Said so that every plan shows a walk by the id, and none a scan.
+    if (property === undefined)
+      return [{ from: this.byId(), conditions: [{ sql: `c.${change.column('id')} > 0`, values: [] }], filter }]
+    const { [property]: value, ...rest } = filter
+    const from = change.readBy(this.work.dialect, [property, 'id'], 'c')
+    const path: Path = { from, conditions: value === undefined ? [] : [this.equal(property, value)], filter: rest }
+    if (property !== 'ownerId' || value === undefined) return [path]
+    return [path, { from, conditions: [this.ofUnnamedOwner(value as number)], filter: rest }]
+  }
+
+  private byTime({ from, to, ...rest }: ChangeFilter): Path {
+    const { change } = this.store
+    return {
+      from: change.readBy(this.work.dialect, ['at', 'id'], 'c'),
+      conditions: this.conditions({ from, to }),
+      filter: rest,
+    }
+  }
+
+  /** A long period: by id, between the ids that were given out well before and well after it. */
+  private async byWindow(transaction: Transaction, filter: ChangeFilter): Promise<Path> {
+    const { change } = this.store
+    const [id, at] = [change.column('id'), change.column('at')]
+    const edge = async (condition: string, order: string, time: Instant): Promise<number | undefined> => {
+      const rows = await transaction.rows(
+        `SELECT c.${id} AS id FROM ${change.readBy(this.work.dialect, ['at', 'id'], 'c')} WHERE c.${at} ${condition} ? ORDER BY c.${at} ${order}, c.${id} ${order} LIMIT 1`,
+        [change.bind('at', time)],
+      )
+      return rows[0] === undefined ? undefined : Number(rows[0]['id'])
+    }
+    const first = filter.from === undefined ? undefined : await edge('<', 'DESC', filter.from - MAX_SKEW_MS)
+    const last = filter.to === undefined ? undefined : await edge('>', 'ASC', filter.to + MAX_SKEW_MS)
+    return {
+      from: this.byId(),
+      conditions: [
+        ...(first === undefined ? [] : [{ sql: `c.${id} > ?`, values: [first] }]),
+        ...(last === undefined ? [] : [{ sql: `c.${id} < ?`, values: [last] }]),
+      ],
+      filter,
+    }
+  }
+
+  private byId(): string {
+    return `${this.store.change.table} c${this.work.dialect === 'mysql' ? ' FORCE INDEX (PRIMARY)' : ''}`
+  }
+
+  private async count(transaction: Transaction, { from, conditions }: Path, limit: number): Promise<number> {
+    const rows = await transaction.rows(
+      `SELECT COUNT(*) AS n FROM (SELECT 1 AS one FROM ${from} WHERE ${conditions.map(({ sql }) => sql).join(' AND ')} LIMIT ${limit}) counted`,
+      conditions.flatMap(({ values }) => values),
+    )
+    return Number(rows[0]?.['n'] ?? 0)
+  }
+
+  private conditions({ from, to, ownerId, ...equals }: ChangeFilter): Condition[] {
+    const { change } = this.store
+    const at = `c.${change.column('at')}`
+    return [
+      ...(from === undefined ? [] : [{ sql: `${at} >= ?`, values: [change.bind('at', from)] }]),
+      ...(to === undefined ? [] : [{ sql: `${at} < ?`, values: [change.bind('at', to)] }]),
+      ...EQUALS.flatMap((property) => {
+        const value = property === 'ownerId' ? undefined : equals[property]
+        return value === undefined ? [] : [this.equal(property, value)]
+      }),
+      ...(ownerId === undefined ? [] : [either(this.equal('ownerId', ownerId), this.ofUnnamedOwner(ownerId))]),
+    ]
+  }
+
+  private equal(property: Equal, value: string | number): Condition {
+    return this.store.change.equals(this.work.dialect, 'c', property, value)
+  }
+
+  /** An instance of release 0.1.0 beside this one does not say whose quota it changed; the sweeper soon does. */
+  private ofUnnamedOwner(ownerId: number): Condition {
+    const { change, quota } = this.store
+    return {
+      sql:
+        `c.${change.column('ownerId')} IS NULL AND EXISTS (SELECT 1 FROM ${quota.table} q ` +
+        `WHERE q.${quota.column('id')} = c.${change.column('quotaId')} AND q.${quota.column('ownerId')} = ?)`,
+      values: [ownerId],
+    }
+  }
+}
+
+function either(one: Condition, other: Condition): Condition {
+  return { sql: `(${one.sql} OR (${other.sql}))`, values: [...one.values, ...other.values] }
+}

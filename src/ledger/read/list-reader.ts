@@ -1,0 +1,306 @@
+import type DataLoader from 'dataloader'
+import type { Clock } from '../../clock/clock.js'
+import type { Reads, UnitOfWork } from '../../database/unit-of-work.js'
+import { formatInstant, type Instant } from '../../time/instant.js'
+import { roll } from '../../quota/quota.js'
+import type { Channel } from '../rows/channel.js'
+import { gatheringLoader } from '../../database/gathering-loader.js'
+import {
+  beforeOf,
+  ListSources,
+  pageOf,
+  type PageRequest,
+  type QuotaFilter,
+  type Sources,
+  type Where,
+} from './list-statements.js'
+import type { QuotaRow } from '../rows/quota.entity.js'
+import {
+  countedIn,
+  countOf,
+  countOfLong,
+  type ListFound,
+  type ListPart,
+  readLists,
+  type Statement,
+} from './quota-statements.js'
+import { EXACT_UP_TO, type RecentCounts, type Total } from './recent-counts.js'
+import { SharedReads } from './shared-reads.js'
+import type { LedgerStore } from '../store/ledger-store.js'
+import { quotaView, type QuotaView } from '../store/answers.js'
+
+/** A page of a list as it is answered. */
+export interface Page<T> extends Total {
+  readonly items: readonly T[]
+  readonly page: number
+  readonly page_size: number
+}
+
+/** A page that all who asked for it share. */
+export class SharedPage {
+  private text: string | undefined
+
+  constructor(readonly page: Page<QuotaView>) {}
+
+  /** The page as it is answered, written once for all. */
+  get json(): string {
+    return (this.text ??= JSON.stringify(this.page))
+  }
+}
+
+/** So many rows are sorted without looking for a cheaper way, where no index has them in order of id. */
+const MAX_SORTED = 10_000
+
+/** So many rows of a list are walked at least, before those that a label finds are sorted instead. */
+const LEAST_WALKED = 5_000
+
+/** And so many for each that the page reaches: walking a row costs as much as sorting some. */
+const WALKED_FOR_EACH = 4
+
+/**
+ * Lists that one statement reads at most: with more of them a list costs no less, and each waits for more of the
+ * others.
+ */
+const MAX_LISTS = 50
+
+/** A page that reaches no further than this into its list is read with others: nobody waits for a deep one. */
+const SHALLOW_ROWS = 1_000
+
+/** A page that somebody asks for. */
+interface Ask<Q extends QuotaRow> {
+  readonly filter: QuotaFilter<Q>
+  readonly page: PageRequest
+  /** Both as JSON: the same key, the same page. */
+  readonly key: string
+}
+
+/**
+ * Reads pages of quotas for all who ask for them.
+ *
+ * - Lists of one person gather, whoever it is: up to 50 of them go in one statement. Where the page shows the end of
+ *   its list the total is known by that; where it does not, the page is read once more together with its count, with
+ *   others of which that is true.
+ * - A list of everybody, or by a label, and a deep page may cost many times as much, so each of them is a statement of
+ *   its own, shared by those who ask for the very same.
+ */
+export class ListReader<Q extends QuotaRow> {
+  private readonly sources: ListSources<Q>
+  private readonly ends: DataLoader<Ask<Q>, SharedPage | undefined>
+  /** What is found comes as promises: a count that takes its time is waited for by those alone who asked for it. */
+  private readonly counted: DataLoader<Ask<Q>, Promise<SharedPage>>
+  private readonly alone = new SharedReads<SharedPage>()
+
+  constructor(
+    private readonly channel: Channel<Q>,
+    private readonly store: LedgerStore<Q>,
+    private readonly work: UnitOfWork,
+    private readonly clock: Clock,
+    private readonly counts: RecentCounts,
+  ) {
+    this.sources = new ListSources(channel, store.quota, work.dialect)
+    const options = { most: MAX_LISTS, keyOf: ({ key }: Ask<Q>): string => key }
+    const [ends, counted] = [work.readsOf(`(${channel.name} ends)`), work.readsOf(`(${channel.name} lists)`)]
+    this.ends = gatheringLoader(async (asks) => this.readEnds(ends, asks), options)
+    this.counted = gatheringLoader(async (asks) => this.readCounted(counted, asks), options)
+  }
+
+  /**
+   * A page of live quotas, or of deleted ones, newest first.
+   * @param asking the principal whose turn it takes. A list that is read alone is shared with its other callers only:
+   *   behind another principal's it might wait for all that this one asks for
+   */
+  async get(asking: string, filter: QuotaFilter<Q>, page: PageRequest): Promise<SharedPage> {
+    const ask = { filter, page, key: JSON.stringify([filter, page]) }
+    if (!gathers(ask)) {
+      return this.alone.get(`${asking} ${ask.key}`, async () => this.readAlone(this.work.readsOf(asking), ask))
+    }
+    // The total counts what comes before the page's first row too, of which the page knows nothing.
+    const found = page.beforeId === undefined ? await this.ends.load(ask) : undefined
+    return found ?? this.counted.load(ask)
+  }
+
+  /**
+   * The quotas of a list that have smaller ids, newest first, and nothing of how many there are: a step of a walk
+   * through all of it.
+   * @param size rows of a step
+   */
+  async step(asking: string, filter: QuotaFilter<Q>, beforeId: number | undefined, size: number): Promise<Q[]> {
+    const [reads, now] = [this.work.readsOf(asking), this.clock.now()]
+    const page = { page: 1, pageSize: size, beforeId }
+    const ask = { filter, page, key: '' }
+    const sources = await this.bestSources(reads, filter, now, page)
+    const [found] = await readLists(reads, this.store, now, [this.part(ask, sources.page, size)])
+    const quotas = found?.quotas ?? []
+    for (const quota of quotas) roll(quota, now)
+    return quotas
+  }
+
+  /** A quota as its list shows it. */
+  view(quota: Q, now: Instant): QuotaView {
+    const view = quotaView(this.channel, quota, now)
+    if (quota.deletedAt !== null) view.deleted_at = formatInstant(quota.deletedAt)
+    return view
+  }
+
+  /** Pages that show the end of their list, by which its length is known; undefined where there is more. */
+  private async readEnds(reads: Reads, asks: readonly Ask<Q>[]): Promise<(SharedPage | undefined)[]> {
+    const now = this.clock.now()
+    const found = await readLists(
+      reads,
+      this.store,
+      now,
+      // A row more than is shown tells whether there are more.
+      asks.map((ask) => this.part(ask, this.sources.of(ask.filter, now), ask.page.pageSize + 1)),
+    )
+    return asks.map(({ page }, place) => {
+      const quotas = found[place]?.quotas ?? []
+      const before = offsetOf(page)
+      const isEnd = quotas.length <= page.pageSize && (quotas.length > 0 || before === 0)
+      return isEnd
+        ? this.shown(page, quotas, now, { total: before + quotas.length, total_relation: 'exact' })
+        : undefined
+    })
+  }
+
+  private async readCounted(reads: Reads, asks: readonly Ask<Q>[]): Promise<Promise<SharedPage>[]> {
+    const now = this.clock.now()
+    return this.read(
+      reads,
+      now,
+      asks.map((ask) => ({ ask, sources: onlyWay(this.sources.of(ask.filter, now)) })),
+    )
+  }
+
+  private async readAlone(reads: Reads, ask: Ask<Q>): Promise<SharedPage> {
+    const now = this.clock.now()
+    const sources = await this.bestSources(reads, ask.filter, now, ask.page)
+    const [page] = await this.read(reads, now, [{ ask, sources }])
+    return page as Promise<SharedPage>
+  }
+
+  private async read(
+    reads: Reads,
+    now: Instant,
+    lists: readonly { readonly ask: Ask<Q>; readonly sources: Sources }[],
+  ): Promise<Promise<SharedPage>[]> {
+    const found = await readLists(
+      reads,
+      this.store,
+      now,
+      lists.map(({ ask, sources }) =>
+        this.part(ask, sources.page, ask.page.pageSize, this.count(ask.filter, sources.total)),
+      ),
+    )
+    return lists.map(async ({ ask }, place) => this.counting(ask, found[place], now))
+  }
+
+  private async counting({ filter, page }: Ask<Q>, found: ListFound<Q> | undefined, now: Instant): Promise<SharedPage> {
+    const total = await this.counts.total(nameOf(filter), found?.counted ?? 0, async () =>
+      // Counted anew at a later time, the list is another one: its sources are made again.
+      this.countedBy(
+        this.work,
+        countOf(this.store.quota.table, (await this.bestSources(this.work, filter, this.clock.now())).total),
+      ),
+    )
+    return this.shown(page, found?.quotas ?? [], now, total)
+  }
+
+  private count(filter: QuotaFilter<Q>, sources: readonly Where[]): Statement {
+    const count = this.counts.knows(nameOf(filter)) ? countOfLong : countOf
+    return count(this.store.quota.table, sources, EXACT_UP_TO + 1)
+  }
+
+  private part({ page }: Ask<Q>, sources: readonly Where[], size: number, all?: Statement): ListPart {
+    return { page: (columns) => pageOf(sources, columns, offsetOf(page), size, page.beforeId), all }
+  }
+
+  private shown({ page, pageSize }: PageRequest, quotas: readonly Q[], now: Instant, total: Total): SharedPage {
+    const items = quotas.map((quota) => {
+      roll(quota, now)
+      return this.view(quota, now)
+    })
+    return new SharedPage({ items, page, page_size: pageSize, ...total })
+  }
+
+  /**
+   * Labels that begin alike lie together in their index, but not in order of id. A few are sorted; where many begin so,
+   * the list is walked in its own order as long as it meets them soon, and else they are sorted all the same: reading
+   * them from their index costs less than walking past all the rows that are newer.
+   */
+  private async bestSources(reads: Reads, filter: QuotaFilter<Q>, now: Instant, page?: PageRequest): Promise<Sources> {
+    const sources = this.sources.of(filter, now)
+    const { people, status, deleted = false, label, cap } = filter
+    if (label === undefined) return onlyWay(sources)
+    const { table } = this.store.quota
+    const alone = this.sources.byLabel({ people: {}, status: undefined, deleted, label }, now)
+    const count = await this.countedBy(reads, countOf(table, [alone], MAX_SORTED + 1))
+    const others = this.sources.of({ people, status, deleted, ...(cap === undefined ? {} : { cap }) }, now)
+    const narrowed = status !== undefined || cap !== undefined || Object.values(people).some((id) => id !== undefined)
+    const most = Math.min(count, MAX_SORTED)
+    if (narrowed && (await this.countedBy(reads, countOf(table, others, most + 1))) <= most) return onlyWay(sources)
+    const named = [this.sources.byLabel(filter, now)]
+    if (count <= MAX_SORTED || page === undefined || !(await this.isNear(reads, sources[0], others[0], page))) {
+      return onlyWay(named)
+    }
+    // By the label alone its own index tells how many there are; of what is narrowed further, walking meets enough of
+    // them soon.
+    return { page: sources, total: narrowed ? sources : named }
+  }
+
+  /**
+   * Does a list meet the rows of a page soon, walked in its own order?
+   * @param wanted the rows that it looks for
+   * @param all those it meets on its way
+   */
+  private async isNear(
+    reads: Reads,
+    wanted: Where | undefined,
+    all: Where | undefined,
+    page: PageRequest,
+  ): Promise<boolean> {
+    if (wanted === undefined || all === undefined) return false
+    const reach = page.page * page.pageSize
+    const before = beforeOf(page.beforeId)
+    const offset = LEAST_WALKED + WALKED_FOR_EACH * reach
+    const end = await reads.read((transaction) =>
+      transaction.rows(
+        `SELECT \`id\` FROM ${all.from} ${all.sql}${before.sql} ORDER BY \`id\` DESC LIMIT 1 OFFSET ${offset}`,
+        [...all.values, ...before.values],
+      ),
+    )
+    // As a value of its own: the planner finds no range in a subquery's.
+    const near = { sql: `${wanted.sql}${before.sql} AND \`id\` > ?`, values: [...wanted.values, ...before.values] }
+    const found = await this.countedBy(reads, {
+      sql: `SELECT COUNT(*) AS counted FROM (SELECT 1 AS one FROM ${wanted.from} ${near.sql} ORDER BY \`id\` DESC LIMIT ${reach}) near`,
+      values: [...near.values, Number(end[0]?.['id'] ?? 0)],
+    })
+    return found === reach
+  }
+
+  private async countedBy(reads: Reads, { sql, values }: Statement): Promise<number> {
+    return countedIn(await reads.read((transaction) => transaction.rows(sql, values)))
+  }
+}
+
+/**
+ * Is it surely read within a moment: live quotas of one person, which an index has in order of id, from not far into
+ * the list?
+ */
+function gathers<Q extends QuotaRow>({ filter, page }: Ask<Q>): boolean {
+  const { people, deleted, label } = filter
+  const named = Object.values(people).filter((id) => id !== undefined).length
+  return named === 1 && deleted !== true && label === undefined && page.page * page.pageSize <= SHALLOW_ROWS
+}
+
+function onlyWay(sources: readonly Where[]): Sources {
+  return { page: sources, total: sources }
+}
+
+/** Under this name the count of a long list is shared. */
+function nameOf<Q extends QuotaRow>({ status, people, deleted = false, label, cap }: QuotaFilter<Q>): string {
+  return JSON.stringify([status, people, deleted, label, cap])
+}
+
+function offsetOf({ page, pageSize }: PageRequest): number {
+  return (page - 1) * pageSize
+}

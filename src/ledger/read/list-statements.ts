@@ -1,0 +1,227 @@
+import { type Dialect, type RowCodec, type Scalar } from '../../database/row-codec.js'
+import type { Instant } from '../../time/instant.js'
+import { rangeOf } from '../../quota/label.js'
+import type { CapMode, Status } from '../../quota/quota.js'
+import type { Channel } from '../rows/channel.js'
+import type { QuotaRow } from '../rows/quota.entity.js'
+import type { Counted, Statement } from './quota-statements.js'
+
+/** Which quotas a list shows. */
+export interface QuotaFilter<Q extends QuotaRow> {
+  /** Values that the people named by the quota must have, by property. */
+  readonly people: Partial<Record<keyof Q & string, number>>
+  readonly status: Status | undefined
+  /** Only soft-deleted ones; without it only the others. */
+  readonly deleted?: boolean
+  /** How the label begins, compared as `comparedLabel` says. */
+  readonly label?: string
+  /** Only caps of that kind, or with `none` only payers. */
+  readonly cap?: CapMode | 'none'
+}
+
+/** Which part of a list is wanted. */
+export interface PageRequest {
+  /** From 1. */
+  readonly page: number
+  /** 1 … 100. */
+  readonly pageSize: number
+  /** Only items with a smaller id; the total counts the whole list all the same. */
+  readonly beforeId?: number | undefined
+}
+
+/** Rows of a list: those that a condition finds, by the index that holds them in order of id. */
+export interface Where extends Counted {
+  /** The table, by that index. */
+  readonly from: string
+  /** Does the index hold them in another order? They are sorted then. */
+  readonly unordered?: true
+}
+
+/** Where a list's rows are found: two ways to the same ones. */
+export interface Sources {
+  /** In order of id, or few enough to be sorted. */
+  readonly page: readonly Where[]
+  /** By what an index covers, as far as there is one. */
+  readonly total: readonly Where[]
+}
+
+/** Where the rows of a list lie: the conditions of its filter, and the index by which they are read newest first. */
+export class ListSources<Q extends QuotaRow> {
+  constructor(
+    private readonly channel: Channel<Q>,
+    private readonly quota: RowCodec<Q>,
+    private readonly dialect: Dialect,
+  ) {}
+
+  /**
+   * A list's rows are those of one or two disjoint sources. `state` is stored, and `expired` in it may lag behind:
+   * quotas that are due but not yet marked are found by their time, left out of the active ones and added to the
+   * expired ones, so that the filter is exact at any instant.
+   */
+  of({ people, status, deleted = false, label, cap }: QuotaFilter<Q>, now: Instant): Where[] {
+    const { quota } = this
+    const person = this.channel.people
+      .map(({ property }) => property)
+      .find((property) => people[property] !== undefined)
+    const first = person === undefined ? [] : [person]
+    // Deleted quotas of all are read newest first by the flag, and so are caps; those of a person are few.
+    const flagged = (deleted || cap !== undefined) && person === undefined
+    const conditions = [
+      flagged
+        ? `${quota.column('deleted')} = ${deleted ? 1 : 0}`
+        : `${quota.column('deletedAt')} IS ${deleted ? 'NOT NULL' : 'NULL'}`,
+    ]
+    const values: Scalar[] = []
+    if (cap !== undefined) {
+      const kind = capCondition(quota, cap)
+      conditions.push(kind.sql)
+      values.push(...kind.values)
+    }
+    if (label !== undefined) {
+      const named = labelCondition(quota, label)
+      conditions.push(named.sql)
+      values.push(...named.values)
+    }
+    for (const { property } of this.channel.people) {
+      const value = people[property]
+      if (value === undefined) continue
+      conditions.push(`${quota.column(property)} = ?`)
+      values.push(value)
+    }
+    const state = quota.column('state')
+    const expireAt = quota.column('expireAt')
+    const time = quota.bind('expireAt', now)
+    const byFlag: (keyof Q & string)[] = ['deleted', ...(cap === undefined ? [] : (['cap'] as const))]
+    const where = (properties: (keyof Q & string)[], condition?: string, ...more: Scalar[]): Where => ({
+      from: quota.readBy(this.dialect, [
+        ...(flagged ? byFlag : [...first, 'deletedAt' as const]),
+        ...(deleted ? (['id'] as const) : properties),
+      ]),
+      sql: `WHERE ${[...conditions, ...(condition === undefined ? [] : [condition])].join(' AND ')}`,
+      values: [...values, ...more],
+    })
+    if (deleted) {
+      // Nobody marks what is deleted as expired: its status is derived, row by row.
+      const [condition] = statusCondition(quota, status, now)
+      return [where(['id'], condition?.sql, ...(condition?.values ?? []))]
+    }
+    switch (status) {
+      case undefined:
+        return [where(['id'])]
+      case 'active':
+        return [where(['state', 'id'], `${state} = 'active' AND (${expireAt} IS NULL OR ${expireAt} > ?)`, time)]
+      case 'disabled':
+        return [where(['state', 'id'], `${state} = 'disabled'`)]
+      case 'expired': {
+        const due = where(
+          ['state', person === undefined ? 'expireAt' : 'id'],
+          `${state} = 'active' AND ${expireAt} <= ?`,
+          time,
+        )
+        return [
+          where(['state', 'id'], `${state} = 'expired'`),
+          // Found by time and sorted by id; not over the computed flag.
+          flagged ? { ...due, unordered: true } : due,
+        ]
+      }
+    }
+  }
+
+  /** A list's rows by their label, in no order. */
+  byLabel({ people, status, deleted = false, label = '', cap }: QuotaFilter<Q>, now: Instant): Where {
+    const { quota } = this
+    const conditions = [
+      { sql: `${quota.column('deleted')} = ?`, values: [deleted ? 1 : 0] },
+      labelCondition(quota, label),
+      ...(cap === undefined ? [] : [capCondition(quota, cap)]),
+      ...this.channel.people.flatMap(({ property }) => {
+        const value = people[property]
+        return value === undefined ? [] : [{ sql: `${quota.column(property)} = ?`, values: [value] }]
+      }),
+      ...statusCondition(quota, status, now),
+    ]
+    const from = quota.readBy(this.dialect, ['deleted', 'labelSearch', 'id'])
+    return {
+      from,
+      countedFrom: from,
+      unordered: true,
+      sql: `WHERE ${conditions.map(({ sql }) => sql).join(' AND ')}`,
+      values: conditions.flatMap(({ values }) => values),
+    }
+  }
+}
+
+function capCondition<Q extends QuotaRow>(quota: RowCodec<Q>, cap: CapMode | 'none'): Statement {
+  const column = quota.column('cap')
+  return cap === 'none' ? { sql: `${column} IS NULL`, values: [] } : { sql: `${column} = ?`, values: [cap] }
+}
+
+function labelCondition<Q extends QuotaRow>(quota: RowCodec<Q>, label: string): Statement {
+  const column = quota.column('labelSearch')
+  const { from, to } = rangeOf(label)
+  return to === undefined
+    ? { sql: `${column} >= ?`, values: [from] }
+    : { sql: `${column} >= ? AND ${column} < ?`, values: [from, to] }
+}
+
+/**
+ * What a quota of that status is stored like at `now`, whether or not it has been marked as expired; nothing for any.
+ */
+function statusCondition<Q extends QuotaRow>(
+  quota: RowCodec<Q>,
+  status: Status | undefined,
+  now: Instant,
+): Statement[] {
+  const state = quota.column('state')
+  const expireAt = quota.column('expireAt')
+  const time = quota.bind('expireAt', now)
+  switch (status) {
+    case undefined:
+      return []
+    case 'active':
+      return [{ sql: `${state} = 'active' AND (${expireAt} IS NULL OR ${expireAt} > ?)`, values: [time] }]
+    case 'disabled':
+      return [{ sql: `${state} = 'disabled'`, values: [] }]
+    case 'expired':
+      return [{ sql: `(${state} = 'expired' OR (${state} = 'active' AND ${expireAt} <= ?))`, values: [time] }]
+  }
+}
+
+/** The condition of a page that lists quotas with smaller ids alone; it follows others. */
+export function beforeOf(beforeId: number | undefined): Statement {
+  return beforeId === undefined ? { sql: '', values: [] } : { sql: ' AND `id` < ?', values: [beforeId] }
+}
+
+/** No table has more rows than there are ids. */
+const ALL_ROWS = Number.MAX_SAFE_INTEGER
+
+/**
+ * What is told of each row of a page: its sources are read newest first and no further than the page reaches.
+ * @param columns what is told: columns of the table, the id among them
+ * @param size rows that the page has at most
+ */
+export function pageOf(
+  sources: readonly Where[],
+  columns: string,
+  offset: number,
+  size: number,
+  beforeId: number | undefined,
+): Statement {
+  const before = beforeOf(beforeId)
+  const window = `LIMIT ${size} OFFSET ${offset}`
+  // What has to be sorted is found first. MariaDB computes a virtual column of a row that it sorts from columns that it
+  // has not read (MDEV-36896), and leaves rows out; a derived table with a LIMIT is not merged into the sort.
+  const rows = ({ from, sql, unordered }: Where, limit: string): string =>
+    `SELECT ${columns} FROM ${
+      unordered === true
+        ? `(SELECT \`id\` FROM ${from} ${sql}${before.sql} LIMIT ${ALL_ROWS}) found`
+        : `${from} ${sql}${before.sql}`
+    } ORDER BY \`id\` DESC ${limit}`
+  const values = sources.flatMap((source) => [...source.values, ...before.values])
+  const [only, ...others] = sources
+  if (only !== undefined && others.length === 0) return { sql: rows(only, window), values }
+  const parts = sources.map(
+    (source, place) => `SELECT * FROM (${rows(source, `LIMIT ${offset + size}`)}) source_${place}`,
+  )
+  return { sql: `SELECT * FROM (${parts.join(' UNION ALL ')} ORDER BY \`id\` DESC ${window}) sources`, values }
+}

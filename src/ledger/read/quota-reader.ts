@@ -1,0 +1,276 @@
+import type DataLoader from 'dataloader'
+import type { DataSource } from 'typeorm'
+import type { Clock } from '../../clock/clock.js'
+import { placeholders } from '../../database/row-codec.js'
+import type { Reads, UnitOfWork } from '../../database/unit-of-work.js'
+import { ServiceError } from '../../error/service-error.js'
+import { formatInstant, type Instant } from '../../time/instant.js'
+import { available, inTheWay, type Limits, limitsAt, payable } from '../../quota/cap.js'
+import { roll, summarise } from '../../quota/quota.js'
+import { Refills } from '../../quota/refill.js'
+import { applyPatch, foreignViolations, type Violation, type SettingsPatch } from '../../quota/settings.js'
+import type { Channel } from '../rows/channel.js'
+import { gatheringLoader } from '../../database/gathering-loader.js'
+import { quotaNotFound } from '../store/errors.js'
+import { ListReader, type Page } from './list-reader.js'
+import type { PageRequest, QuotaFilter } from './list-statements.js'
+import type { QuotaRow } from '../rows/quota.entity.js'
+import { countedIn, countOf, isThere, readQuotas, together } from './quota-statements.js'
+import { EXACT_UP_TO, RecentCounts } from './recent-counts.js'
+import { LedgerStore, LIVE_OF_OWNER } from '../store/ledger-store.js'
+import { type CapView, capView, changeView, type ChangeView, quotaView, type QuotaView } from '../store/answers.js'
+
+/** An owner's sums as they are answered; the owner's field comes first. */
+export interface SummaryView {
+  total: number
+  used: number
+  reserved: number
+  remaining: number
+  quota_count: number
+  /** What one consume could take now. */
+  available: number
+}
+
+/** A summary with the caps that bound the owner, ids ascending. */
+export interface SummaryWithCaps extends SummaryView {
+  caps: CapView[]
+}
+
+/** What a check answers: would the amount fit now? */
+export interface CheckView {
+  allowed: boolean
+  requested: number
+  /** What one consume could take now. */
+  remaining: number
+  /** What the payers could pay together. */
+  payable: number
+  refills_at: string | null
+  /** The caps that do not let it pass; none where it is allowed. */
+  caps: CapView[]
+}
+
+const NEWEST_FIRST = 'page.`id` DESC'
+
+/** An owner's active quotas, as one turn of the event loop reads them for all who ask in it. */
+interface OwnerNow<Q> {
+  readonly quotas: Q[]
+  /** When they can pay more, where somebody asked. */
+  refills: Promise<Refills> | undefined
+}
+
+/**
+ * Reads quotas past the engine: every read shows what is committed, rolled to the present, with due holds taken off
+ * `reserved`. Reads that come while others of their kind are at the database share the next statement. What must fit
+ * together comes from one statement, so that nothing moves in between: a list's page and its total with all its
+ * sources, and quotas with the units of their due holds.
+ */
+export class QuotaReader<Q extends QuotaRow> {
+  private readonly store: LedgerStore<Q>
+  private readonly one: DataLoader<number, Q | undefined>
+  private readonly ofOwner: DataLoader<number, OwnerNow<Q>>
+  private readonly lists: ListReader<Q>
+  private readonly counts: RecentCounts
+  /** Those that all who check or add up share. */
+  private readonly checks: Reads
+
+  constructor(
+    private readonly channel: Channel<Q>,
+    dataSource: DataSource,
+    private readonly work: UnitOfWork,
+    private readonly clock: Clock,
+  ) {
+    this.store = new LedgerStore(dataSource, channel)
+    this.counts = new RecentCounts(clock)
+    this.lists = new ListReader(channel, this.store, work, clock, this.counts)
+    const { quota } = this.store
+    const shared = (what: string): Reads => work.readsOf(`(${channel.name} ${what})`)
+    const ones = shared('quotas')
+    const checks = (this.checks = shared('checks'))
+    this.one = gatheringLoader(async (ids) => {
+      const quotas = await readQuotas(ones, this.store, this.clock.now(), {
+        sql: `SELECT ${quota.columns} FROM ${quota.table} WHERE ${quota.column('id')} IN (${placeholders(ids)})`,
+        values: ids,
+      })
+      const byId = new Map(quotas.map((row) => [row.id, row]))
+      return ids.map((id) => byId.get(id))
+    })
+    this.ofOwner = gatheringLoader(async (ownerIds) => {
+      const quotas = await readQuotas(checks, this.store, this.clock.now(), {
+        sql:
+          `SELECT ${quota.columns} FROM ${quota.readBy(work.dialect, LIVE_OF_OWNER)} ` +
+          `WHERE ${quota.column('ownerId')} IN (${placeholders(ownerIds)}) AND ${quota.column('deletedAt')} IS NULL ` +
+          `AND ${quota.column('state')} = 'active'`,
+        values: ownerIds,
+      })
+      const byOwner = new Map<number, OwnerNow<Q>>()
+      for (const ownerId of ownerIds) byOwner.set(ownerId, { quotas: [], refills: undefined })
+      for (const row of quotas) byOwner.get(row.ownerId)?.quotas.push(row)
+      return ownerIds.map((ownerId) => byOwner.get(ownerId) ?? { quotas: [], refills: undefined })
+    })
+  }
+
+  /** One quota. @throws ServiceError quota_not_found where it is absent or deleted */
+  async get(id: number): Promise<QuotaView> {
+    const quota = await this.one.load(id)
+    if (quota === undefined || quota.deletedAt !== null) throw quotaNotFound(id)
+    return this.view(quota, this.clock.now())
+  }
+
+  /**
+   * The rules that a patch would break, as far as only the record tells; none where there is no such quota, or nobody
+   * can say.
+   */
+  async violationsBy(id: number, patch: SettingsPatch): Promise<Violation[]> {
+    const quota = await this.one.load(id).catch((error: unknown) => {
+      if (error instanceof ServiceError) return undefined
+      throw error
+    })
+    if (quota === undefined || quota.deletedAt !== null) return []
+    return [...foreignViolations(quota, patch), ...(applyPatch({ ...quota }, patch, this.clock.now()).violations ?? [])]
+  }
+
+  /** The sums of the owner's active payers, zeros where there are none, and the caps that bound it. */
+  async summary(ownerId: number): Promise<SummaryWithCaps> {
+    const now = this.clock.now()
+    const { quotas } = await this.rolled(ownerId, now)
+    const limits = limitsAt(quotas, now)
+    return { ...this.sums(ownerId, limits, now), caps: limits.caps.map(capView) }
+  }
+
+  /** The sums of the owner's active payers alone. */
+  async sumsOf(ownerId: number): Promise<SummaryView> {
+    const now = this.clock.now()
+    return this.sums(ownerId, limitsAt((await this.rolled(ownerId, now)).quotas, now), now)
+  }
+
+  private sums(ownerId: number, limits: Limits<Q>, now: Instant): SummaryView {
+    const { total, used, reserved, remaining: left, quotaCount } = summarise(limits.payers, now)
+    return {
+      [this.channel.people[0].field]: ownerId,
+      total,
+      used,
+      reserved,
+      remaining: left,
+      quota_count: quotaCount,
+      available: available(limits),
+    }
+  }
+
+  /**
+   * Would `amount` fit now, and if not, when might it? Takes nothing, so the answer may be old by the time it arrives.
+   */
+  async check(ownerId: number, amount: number): Promise<CheckView> {
+    const now = this.clock.now()
+    const owner = await this.rolled(ownerId, now)
+    const limits = limitsAt(owner.quotas, now)
+    const left = available(limits)
+    const allowed = left >= amount
+    let refill: Instant | null = null
+    if (!allowed) {
+      owner.refills ??= this.refills(ownerId, limits, now)
+      refill = (await owner.refills).at(amount)
+    }
+    return {
+      allowed,
+      requested: amount,
+      remaining: left,
+      payable: payable(limits.payers),
+      refills_at: refill === null ? null : formatInstant(refill),
+      caps: allowed ? [] : inTheWay(limits.caps, amount).map(capView),
+    }
+  }
+
+  /**
+   * A page of live quotas, or of deleted ones, newest first.
+   * @param asking the principal whose turn it takes
+   */
+  async list(asking: string, filter: QuotaFilter<Q>, page: PageRequest): Promise<Page<QuotaView>> {
+    return (await this.lists.get(asking, filter, page)).page
+  }
+
+  /** The same as the JSON that is answered. */
+  async listAsJson(asking: string, filter: QuotaFilter<Q>, page: PageRequest): Promise<string> {
+    return (await this.lists.get(asking, filter, page)).json
+  }
+
+  /**
+   * The next step of a walk through a list, newest first.
+   * @param asking the principal whose turn it takes
+   * @param beforeId the last id of the step before
+   */
+  async step(asking: string, filter: QuotaFilter<Q>, beforeId: number | undefined, size: number): Promise<Q[]> {
+    return this.lists.step(asking, filter, beforeId, size)
+  }
+
+  /** The same as they are shown. */
+  async stepShown(
+    asking: string,
+    filter: QuotaFilter<Q>,
+    beforeId: number | undefined,
+    size: number,
+  ): Promise<QuotaView[]> {
+    const quotas = await this.lists.step(asking, filter, beforeId, size)
+    const now = this.clock.now()
+    return quotas.map((quota) => this.lists.view(quota, now))
+  }
+
+  /**
+   * A page of what was changed in a quota's settings, newest first; deleted quotas' too.
+   * @param asking the principal whose turn it takes
+   * @throws ServiceError quota_not_found where it never was
+   */
+  async changes(asking: string, quotaId: number, { page, pageSize }: PageRequest): Promise<Page<ChangeView>> {
+    const { change, quota } = this.store
+    const ofQuota = { sql: `WHERE ${change.column('quotaId')} = ?`, values: [quotaId] }
+    const { sql, values } = together(
+      {
+        sql: `SELECT ${change.columns} FROM ${change.table} ${ofQuota.sql} ORDER BY ${change.column('id')} DESC LIMIT ? OFFSET ?`,
+        values: [quotaId, pageSize, (page - 1) * pageSize],
+        order: NEWEST_FIRST,
+      },
+      countOf(change.table, [ofQuota], EXACT_UP_TO + 1),
+    )
+    const [rows, ownerId] = await this.work.readsOf(asking).read(async (transaction) => {
+      const [known] = await transaction.rows(
+        `SELECT ${quota.column('ownerId')} AS owner_id FROM ${quota.table} WHERE ${quota.column('id')} = ?`,
+        [quotaId],
+      )
+      if (known === undefined) throw quotaNotFound(quotaId)
+      return [await transaction.rows(sql, values), Number(known['owner_id'])]
+    })
+    const total = await this.counts.total(`changes ${quotaId}`, countedIn(rows), async () => {
+      const all = countOf(change.table, [ofQuota])
+      return countedIn(await this.work.read((transaction) => transaction.rows(all.sql, all.values)))
+    })
+    const items = rows.filter(isThere).map((row) => changeView(this.channel, change.decode(row), ownerId))
+    return { items, page, page_size: pageSize, ...total }
+  }
+
+  /** Makes shared counts anew that are still asked for. */
+  async refreshCounts(): Promise<void> {
+    await this.counts.refresh()
+  }
+
+  private async rolled(ownerId: number, now: Instant): Promise<OwnerNow<Q>> {
+    const owner = await this.ofOwner.load(ownerId)
+    for (const quota of owner.quotas) roll(quota, now)
+    return owner
+  }
+
+  private async refills(ownerId: number, { payers, caps }: Limits<Q>, now: Instant): Promise<Refills> {
+    const reserved = [...payers, ...caps].some((quota) => quota.reserved > 0)
+    const open = reserved
+      ? await this.checks.read((transaction) => this.store.openHolds(transaction, [ownerId], now))
+      : []
+    return new Refills(
+      payers,
+      open.map(({ hold }) => hold),
+      caps,
+    )
+  }
+
+  private view(quota: Q, now: Instant): QuotaView {
+    roll(quota, now)
+    return quotaView(this.channel, quota, now)
+  }
+}

@@ -1,0 +1,110 @@
+import type { DataSource } from 'typeorm'
+import type { Clock } from '../../clock/clock.js'
+import { instantFromStore } from '../../database/column.js'
+import type { UnitOfWork } from '../../database/unit-of-work.js'
+import { formatInstant } from '../../time/instant.js'
+import type { Channel } from '../rows/channel.js'
+import { isEmpty, type Period } from '../rows/period.js'
+import type { QuotaRow } from '../rows/quota.entity.js'
+import { oldestKept, type RefusalCode } from '../rows/refusal.entity.js'
+import { LedgerStore } from '../store/ledger-store.js'
+import { beginningOf, HOUR_MS } from '../rows/utc-step.js'
+
+/** How often an owner was refused so, as it is answered; the owner comes first. */
+export interface TopRefusalView {
+  code: RefusalCode
+  count: number
+  requested: number
+  last_at: string
+}
+
+/** How often an owner was refused so within an hour, as it is answered. */
+export interface RefusalView extends TopRefusalView {
+  hour: string
+  /** The least, the greatest and the latest of the amounts asked for, where that is wanted. */
+  smallest?: number | null
+  largest?: number | null
+  last?: number | null
+}
+
+/** Reads the counts of refusals. */
+export class RefusalReader<Q extends QuotaRow> {
+  private readonly store: LedgerStore<Q>
+
+  constructor(
+    private readonly channel: Channel<Q>,
+    dataSource: DataSource,
+    private readonly work: UnitOfWork,
+    private readonly clock: Clock,
+  ) {
+    this.store = new LedgerStore(dataSource, channel)
+  }
+
+  /**
+   * Who was refused most, by count, then owner, then code.
+   * @param asking the principal whose turn it takes
+   * @param hours this hour and so many less one before it, 1 … 168
+   * @param size 1 … 100
+   */
+  async top(asking: string, hours: number, size: number): Promise<{ items: TopRefusalView[] }> {
+    const { refusal } = this.store
+    const column = (property: 'hour' | 'ownerId' | 'code' | 'count' | 'requested' | 'lastAt'): string =>
+      refusal.column(property)
+    const end = beginningOf('hour', this.clock.now()) + HOUR_MS
+    const rows = await this.work
+      .readsOf(asking)
+      .read((transaction) =>
+        transaction.rows(
+          `SELECT ${column('ownerId')} AS owner, ${column('code')} AS reason, SUM(${column('count')}) AS attempts, ` +
+            `SUM(${column('requested')}) AS units, MAX(${column('lastAt')}) AS latest FROM ${refusal.table} ` +
+            `WHERE ${column('hour')} >= ? AND ${column('hour')} < ? GROUP BY ${column('ownerId')}, ${column('code')} ` +
+            `ORDER BY attempts DESC, owner, reason LIMIT ${size}`,
+          [refusal.bind('hour', end - hours * HOUR_MS), refusal.bind('hour', end)],
+        ),
+      )
+    const [{ field }] = this.channel.people
+    return {
+      items: rows.map((row) => ({
+        [field]: Number(row['owner']),
+        code: row['reason'] as RefusalCode,
+        count: Number(row['attempts']),
+        requested: Math.min(Number(row['units']), Number.MAX_SAFE_INTEGER),
+        last_at: formatInstant(instantFromStore(row['latest'] as string)),
+      })),
+    }
+  }
+
+  /**
+   * An owner's refusals by hour, newest first; of the last 31 days where the period has no beginning.
+   * @param asking the principal whose turn it takes
+   * @param amounts tell which amounts were refused, too
+   */
+  async ofOwner(
+    asking: string,
+    ownerId: number,
+    { from, to }: Period,
+    amounts: boolean,
+  ): Promise<{ items: RefusalView[] }> {
+    const period = { from: from ?? oldestKept(this.clock.now()), to }
+    if (isEmpty(period)) return { items: [] }
+    const { refusal } = this.store
+    const hour = refusal.column('hour')
+    const rows = await this.work
+      .readsOf(asking)
+      .read((transaction) =>
+        transaction.rows(
+          `SELECT ${refusal.columns} FROM ${refusal.readBy(this.work.dialect, ['ownerId', 'hour'])} ` +
+            `WHERE ${refusal.column('ownerId')} = ? AND ${hour} >= ?${to === undefined ? '' : ` AND ${hour} < ?`} ` +
+            `ORDER BY ${hour} DESC, ${refusal.column('code')}`,
+          [ownerId, refusal.bind('hour', period.from), ...(to === undefined ? [] : [refusal.bind('hour', to)])],
+        ),
+      )
+    return {
+      items: rows.map((row) => {
+        const { hour: began, code, count, requested, lastAt, smallest, largest, lastAmount } = refusal.decode(row)
+        const counted = { hour: formatInstant(began), code, count, requested, last_at: formatInstant(lastAt) }
+        return amounts ? { ...counted, smallest, largest, last: lastAmount } : counted
+      }),
+    }
+  }
+}

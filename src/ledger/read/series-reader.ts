@@ -1,0 +1,202 @@
+import type { DataSource } from 'typeorm'
+import { instantFromStore } from '../../database/column.js'
+import type { Reads, Transaction, UnitOfWork } from '../../database/unit-of-work.js'
+import type { Clock } from '../../clock/clock.js'
+import { Unavailable } from '../../error/service-error.js'
+import { formatInstant, type Instant } from '../../time/instant.js'
+import type { Channel } from '../rows/channel.js'
+import type { QuotaRow } from '../rows/quota.entity.js'
+import { OBSERVED } from '../rows/refusal.entity.js'
+import { SharedReads } from './shared-reads.js'
+import { LedgerStore } from '../store/ledger-store.js'
+import type { LedgerOf } from './usage-reader.js'
+import type { SeriesStep } from '../rows/usage-total.entity.js'
+import { beginningOf, STEP_MS } from '../rows/utc-step.js'
+import { TotalsUpdater } from '../totals/totals-updater.js'
+
+/** What was used within one hour or day, as it is answered. */
+export interface UsageStepView {
+  began_at: string
+  charged: number
+  refunded: number
+  refused: number | null
+  refusals: number | null
+}
+
+/** What was used, step by step, oldest first. */
+export interface SeriesView {
+  step: SeriesStep
+  items: UsageStepView[]
+}
+
+/** Totals that lie further back than this are first brought nearer: else a reader would have to add up too much. */
+const MAX_REST_MS = 900_000
+/** How long a reader helps with that. */
+const PATIENCE_MS = 1_000
+/** Totals move every few seconds, and are read in a moment. */
+const MAX_TRIES = 10
+
+interface Sums {
+  charged: number
+  refunded: number
+  refused: number
+  refusals: number
+}
+
+/** Whose usage is added up: an owner's, or that of one of its quotas, in steps that begin in `[from, end)`. */
+interface Question {
+  readonly ownerId: number
+  readonly quotaId: number | undefined
+  readonly step: SeriesStep
+  readonly from: Instant
+  readonly end: Instant
+}
+
+/**
+ * Reads how usage went over time: what is in the totals, and what acts did since. Exact to the ledger at one moment: it
+ * is read again where the totals have moved on in the middle.
+ */
+export class SeriesReader<Q extends QuotaRow> {
+  private readonly store: LedgerStore<Q>
+  private readonly totals: TotalsUpdater<Q>
+  private readonly caughtUp = new SharedReads<void>()
+  private readonly found = new SharedReads<[Instant, Sums][]>()
+
+  constructor(
+    channel: Channel<Q>,
+    dataSource: DataSource,
+    private readonly work: UnitOfWork,
+    private readonly clock: Clock,
+  ) {
+    this.store = new LedgerStore(dataSource, channel)
+    this.totals = new TotalsUpdater(this.store, work, clock)
+  }
+
+  /**
+   * Every step that begins in `[from, to)` and is not in the future, also those in which nothing was used.
+   * @param asking the principal whose turn it takes
+   * @param of refusals are those of an owner; of one quota there are none to be told
+   * @throws ServiceError unavailable while the totals are made for the first time
+   */
+  async series(asking: string, of: LedgerOf, step: SeriesStep, from: Instant, to: Instant): Promise<SeriesView> {
+    const first = beginningOf(step, from) < from ? beginningOf(step, from) + STEP_MS[step] : from
+    const end = Math.min(to, this.clock.now() + 1)
+    const sums = new Map<Instant, Sums>()
+    for (let beganAt = first; beganAt < end; beganAt += STEP_MS[step]) {
+      sums.set(beganAt, { charged: 0, refunded: 0, refused: 0, refusals: 0 })
+    }
+    const reads = this.work.readsOf(asking)
+    const ownerId = 'ownerId' in of ? of.ownerId : await this.ownerOf(reads, of.quotaId)
+    const quotaId = 'quotaId' in of ? of.quotaId : undefined
+    if (ownerId !== undefined && sums.size > 0) {
+      await this.caughtUp.get('', async () => this.catchUp())
+      const after = first + sums.size * STEP_MS[step]
+      const question = { ownerId, quotaId, step, from: first, end: after }
+      const found = await this.found.get(`${asking} ${JSON.stringify(question)}`, async () =>
+        this.sums(reads, question),
+      )
+      for (const [beganAt, more] of found) {
+        const sum = sums.get(beganAt)
+        if (sum !== undefined) for (const name of NAMES) sum[name] = Math.min(sum[name] + more[name], MAX)
+      }
+    }
+    return {
+      step,
+      items: [...sums].map(([beganAt, { charged, refunded, refused, refusals }]) => ({
+        began_at: formatInstant(beganAt),
+        charged,
+        refunded,
+        ...(quotaId === undefined ? { refused, refusals } : { refused: null, refusals: null }),
+      })),
+    }
+  }
+
+  private async ownerOf(reads: Reads, quotaId: number): Promise<number | undefined> {
+    return (await reads.read((transaction) => this.store.ownersOfQuotas(transaction, [quotaId]))).get(quotaId)
+  }
+
+  private async catchUp(): Promise<void> {
+    const deadline = performance.now() + PATIENCE_MS
+    const oldest = this.clock.now() - MAX_REST_MS
+    while (((await this.totals.behindSince()) ?? oldest) < oldest) {
+      const more = await this.totals.fold()
+      // What cannot be added now, as while the time is in doubt, is read from the ledger, unless it is much.
+      if (!more && (this.clock.steady || !(await this.totals.isStepBehind()))) break
+      if (!more || performance.now() > deadline) throw new Unavailable('totals_behind')
+    }
+  }
+
+  private async sums(reads: Reads, question: Question): Promise<[Instant, Sums][]> {
+    const { ownerId, quotaId, step } = question
+    for (let tries = 1; ; tries += 1) {
+      const found = await reads.read(async (transaction) => {
+        const { foldedTo } = await this.totals.rows.state(transaction)
+        const rest = await this.totals.rows.rest(transaction, foldedTo, [ownerId])
+        const stored = await this.stored(transaction, question)
+        const { foldedTo: now } = await this.totals.rows.state(transaction)
+        if (now !== foldedTo) return undefined
+        const since = rest
+          .filter((posting) => (quotaId === undefined ? !posting.byCap : posting.quotaId === quotaId))
+          .map(({ at, charged, refunded }): [Instant, Sums] => [
+            beginningOf(step, at),
+            { charged, refunded, refused: 0, refusals: 0 },
+          ])
+        return [...stored, ...since]
+      })
+      if (found !== undefined) return found
+      if (tries === MAX_TRIES) throw new Unavailable('totals_behind')
+    }
+  }
+
+  /** The totals, and the refusals that still have rows of their own: one statement, since the one become the other. */
+  private async stored(
+    transaction: Transaction,
+    { ownerId, quotaId, step, from, end }: Question,
+  ): Promise<[Instant, Sums][]> {
+    const { usageTotal, refusal, quota } = this.store
+    const column = (property: 'ownerId' | 'step' | 'beganAt' | 'quotaId' | keyof Sums): string =>
+      usageTotal.column(property)
+    // What an owner took counts once, whatever caps counted of it.
+    const paid =
+      `${column('quotaId')} NOT IN (SELECT ${quota.column('id')} FROM ${quota.table} ` +
+      `WHERE ${quota.column('ownerId')} = ? AND ${quota.column('cap')} IS NOT NULL)`
+    const totals =
+      `SELECT ${column('beganAt')} AS began_at, SUM(${column('charged')}) AS charged, SUM(${column('refunded')}) AS refunded, ` +
+      `SUM(${column('refused')}) AS refused, SUM(${column('refusals')}) AS refusals FROM ${usageTotal.readByKey(transaction.dialect)} ` +
+      `WHERE ${column('ownerId')} = ? AND ${column('step')} = ? AND ${column('beganAt')} >= ? AND ${column('beganAt')} < ? ` +
+      `AND ${quotaId === undefined ? paid : `${column('quotaId')} = ?`} GROUP BY ${column('beganAt')}`
+    const bounds = [usageTotal.bind('beganAt', from), usageTotal.bind('beganAt', end)]
+    if (quotaId !== undefined) {
+      const rows = await transaction.rows(totals, [ownerId, step, ...bounds, quotaId])
+      return rows.map(sumsOf)
+    }
+    const hour = refusal.column('hour')
+    const refusals =
+      `SELECT ${hour}, 0, 0, SUM(${refusal.column('requested')}), SUM(${refusal.column('count')}) ` +
+      `FROM ${refusal.readBy(transaction.dialect, ['ownerId', 'hour'])} ` +
+      `WHERE ${refusal.column('ownerId')} = ? AND ${hour} >= ? AND ${hour} < ? AND ${refusal.column('code')} <> '${OBSERVED}' GROUP BY ${hour}`
+    const rows = await transaction.rows(`${totals} UNION ALL ${refusals}`, [
+      ownerId,
+      step,
+      ...bounds,
+      ownerId,
+      ownerId,
+      refusal.bind('hour', from),
+      refusal.bind('hour', end),
+    ])
+    return rows.map(sumsOf).map(([beganAt, sums]) => [beginningOf(step, beganAt), sums])
+  }
+}
+
+const NAMES = ['charged', 'refunded', 'refused', 'refusals'] as const satisfies readonly (keyof Sums)[]
+
+/** Amounts that come and go have no limit, so their sum stays where a JSON number ends to be exact. */
+const MAX = Number.MAX_SAFE_INTEGER
+
+function sumsOf(row: Record<string, unknown>): [Instant, Sums] {
+  const sum = (name: keyof Sums): number => Math.min(Number(row[name]), MAX)
+  return [
+    instantFromStore(row['began_at'] as string),
+    { charged: sum('charged'), refunded: sum('refunded'), refused: sum('refused'), refusals: sum('refusals') },
+  ]
+}

@@ -1,0 +1,387 @@
+import type DataLoader from 'dataloader'
+import type { DataSource } from 'typeorm'
+import type { Clock } from '../../clock/clock.js'
+import type { Condition, RowCodec } from '../../database/row-codec.js'
+import type { Transaction, UnitOfWork } from '../../database/unit-of-work.js'
+import type { Act } from '../rows/act.entity.js'
+import type { OperationEntry } from '../store/working-set.js'
+import type { Channel } from '../rows/channel.js'
+import { firstIdAt } from '../rows/act-id.js'
+import { deduplicationKeyFor } from '../store/command.js'
+import { namingCap } from '../rows/counted-caps.js'
+import { gatheringLoader } from '../../database/gathering-loader.js'
+import { operationNotFound } from '../store/errors.js'
+import type { OperationKind, OperationRow, OperationState } from '../rows/operation.entity.js'
+import type { Caller } from '../store/command.js'
+import { isEmpty, type Period } from '../rows/period.js'
+import type { QuotaRow } from '../rows/quota.entity.js'
+import { inThisOrder, LedgerStore } from '../store/ledger-store.js'
+import { actView, type ActView, operationView, type OperationView } from '../store/answers.js'
+
+/** Whose operations a ledger page shows: exactly one of the two. */
+export type LedgerOf = { readonly ownerId: number } | { readonly quotaId: number }
+
+/** Which operations of a page are wanted; an absent member is no condition. The period is that of `created_at`. */
+export interface LedgerFilter extends Period {
+  readonly state?: OperationState | undefined
+  readonly kind?: OperationKind | undefined
+}
+
+/** A page of the ledger as it is answered. */
+export interface LedgerPage {
+  items: OperationView[]
+  /** Where the next page starts, or null at the end. */
+  next_before: string | null
+  /** From when on it is whole; absent where nothing was ever removed. */
+  begins_at?: string
+}
+
+/** Who reads. */
+export type Reader = Pick<Caller, 'id' | 'name' | 'ownOnly'>
+
+/**
+ * How many operations are walked past at most for a page of those that one caller made: there is no index by caller,
+ * which every consume would pay for.
+ */
+const MOST_WALKED = 2_000
+
+/** Operations of one key that are told at most, where it is looked for under every caller. */
+const MOST_OF_A_KEY = 20
+
+/** A cap whose operations are read. */
+interface OfCap {
+  readonly quotaId: number
+  readonly ownerId: number
+  /** No operation with an earlier id was counted in it. */
+  readonly firstId: string
+  /** Nor one with a later id, where it is deleted. */
+  readonly lastId: string | undefined
+}
+
+/** Between the time of an operation's id and that of its act: requests wait, and a clock may be set back. */
+const WAITING_MS = 86_400_000
+
+/** One of the places where the ids of a page may be, to be read newest first. */
+interface Arm {
+  readonly from: string
+  readonly id: string
+  readonly conditions: readonly Condition[]
+  /** The alias of the act that made the operation, where that is among what is read. */
+  readonly act?: string
+}
+
+/**
+ * Reads operations past the engine; a hold whose time has come shows as expired, whether or not that is written down.
+ */
+export class UsageReader<Q extends QuotaRow> {
+  private readonly store: LedgerStore<Q>
+  private readonly one: DataLoader<string, OperationEntry | undefined>
+  private readonly maker: DataLoader<string, string | undefined>
+
+  constructor(
+    private readonly channel: Channel<Q>,
+    dataSource: DataSource,
+    private readonly work: UnitOfWork,
+    private readonly clock: Clock,
+  ) {
+    this.store = new LedgerStore(dataSource, channel)
+    const ones = work.readsOf(`(${channel.name} operations)`)
+    this.one = gatheringLoader(async (ids) => {
+      const entries = await ones.read((transaction) => this.store.operationsById(transaction, ids))
+      const byId = new Map(entries.map((entry) => [entry.row.id, entry]))
+      return ids.map((id) => byId.get(id))
+    })
+    this.maker = gatheringLoader(async (ids) => {
+      const makers = await ones.read((transaction) => this.store.makersOf(transaction, ids))
+      return ids.map((id) => makers.get(id))
+    })
+  }
+
+  /** One operation. @throws ServiceError operation_not_found */
+  async get({ id: asking, ownOnly }: Reader, id: string): Promise<OperationView> {
+    const entry = await this.one.load(id)
+    if (entry === undefined || (ownOnly && (await this.maker.load(id)) !== asking)) throw operationNotFound(id)
+    return this.view(entry)
+  }
+
+  /**
+   * Operations of an owner or of a quota, newest first; a deleted quota's too. Who may see but its own is shown those
+   * alone, and a page then ends where it has walked past MOST_WALKED operations, full or not.
+   * @param before only operations older than this id
+   * @param size 1 … 100
+   */
+  async ledger(
+    asking: Reader,
+    whose: LedgerOf,
+    before: string | undefined,
+    size: number,
+    filter: LedgerFilter = {},
+  ): Promise<LedgerPage> {
+    if (isEmpty(filter)) return { items: [], next_before: null }
+    return this.work.readsOf(asking.id).read(async (transaction) => {
+      const of = 'ownerId' in whose ? whose : await this.quotaOrCap(transaction, whose.quotaId)
+      // What is open is few, however long the ledger is.
+      const far = asking.ownOnly && filter.state !== 'reserved'
+      const end = far ? await this.endOfWalk(transaction, of, before) : undefined
+      const all = [this.inRows(of, filter), ...this.plain(of, filter)]
+      const arms = (asking.ownOnly ? all.map((arm) => this.madeBy(asking, arm)) : all).map((arm) =>
+        within(arm, before, end),
+      )
+      // One more than asked for tells whether there is a next page.
+      const found = await newestIn(transaction, arms, `LIMIT ${size + 1}`, size + 1)
+      const page = found.slice(0, size)
+      const entries = await this.store.operationsById(transaction, page)
+      entries.sort((a, b) => (a.row.id < b.row.id ? 1 : -1))
+      const next = found.length > size ? page.at(-1) : await this.ifAnyIsOlder(transaction, of, end)
+      return { items: entries.map((entry) => this.view(entry)), next_before: next ?? null }
+    })
+  }
+
+  /**
+   * The id at which a walk ends that began at `before`, itself included. It is the first of a millisecond, and so not
+   * the id of an operation that the caller may not know of. Undefined where there are not so many operations.
+   */
+  private async endOfWalk(
+    transaction: Transaction,
+    of: LedgerOf | OfCap,
+    before: string | undefined,
+  ): Promise<string | undefined> {
+    const arms = [this.inRows(of, {}), ...this.plain(of, {})].map((arm) => within(arm, before, undefined))
+    const [last] = await newestIn(transaction, arms, `LIMIT 1 OFFSET ${MOST_WALKED - 1}`, MOST_WALKED)
+    return last === undefined ? undefined : firstOfItsMillisecond(last)
+  }
+
+  private async ifAnyIsOlder(
+    transaction: Transaction,
+    of: LedgerOf | OfCap,
+    end: string | undefined,
+  ): Promise<string | undefined> {
+    if (end === undefined) return undefined
+    const arms = [this.inRows(of, {}), ...this.plain(of, {})].map((arm) => within(arm, end, undefined))
+    return (await newestIn(transaction, arms, 'LIMIT 1', 1)).length > 0 ? end : undefined
+  }
+
+  /**
+   * The operations that a key stands for: those it made, and those it refunded; of one caller at most one. None where
+   * it stands for a quota's act, or for nothing.
+   * @param callers whose key it may be
+   */
+  async byKey(asking: Reader, callers: readonly string[], key: string): Promise<LedgerPage> {
+    return this.work.readsOf(asking.id).read(async (transaction) => {
+      const keys = callers.map((caller) => deduplicationKeyFor(caller, key))
+      const acts = await this.store.actsByDeduplicationKey(transaction, keys)
+      const found = acts.map(({ operationId }) => operationId).filter((id) => id !== null)
+      const makers = asking.ownOnly ? await this.store.makersOf(transaction, found) : undefined
+      const ids = found.filter((id) => makers === undefined || makers.get(id) === asking.id)
+      const newest = [...new Set(ids)].sort((a, b) => (a < b ? 1 : -1)).slice(0, MOST_OF_A_KEY)
+      const entries = await this.store.operationsById(transaction, newest)
+      entries.sort((a, b) => (a.row.id < b.row.id ? 1 : -1))
+      return { items: entries.map((entry) => this.view(entry)), next_before: null }
+    })
+  }
+
+  /** A page of the ledger that says of each operation who made it, and with which key. */
+  async withMakers({ id }: Reader, page: LedgerPage): Promise<LedgerPage> {
+    const made = await this.work.readsOf(id).read((transaction) =>
+      this.store.beginningsOf(
+        transaction,
+        page.items.map((item) => item.id),
+      ),
+    )
+    const items = page.items.map((item) => {
+      const by = made.get(item.id)
+      return by === undefined ? item : { ...item, made_by: by }
+    })
+    return { ...page, items }
+  }
+
+  /** What was done with an operation, oldest first. @throws ServiceError operation_not_found */
+  async acts({ id: asking, ownOnly }: Reader, id: string): Promise<ActView[]> {
+    const acts = await this.work.readsOf(asking).read((transaction) => this.store.actsOf(transaction, id))
+    const hidden = ownOnly && !acts.some((act) => act.id === id && (act.callerId ?? act.caller) === asking)
+    if (acts.length === 0 || hidden) throw operationNotFound(id)
+    // In the order in which they must have happened, also where the clocks of two instances disagree.
+    const rank = ({ kind }: Act): number => (kind === 'refund' ? 2 : kind === 'commit' || kind === 'release' ? 1 : 0)
+    acts.sort((a, b) => rank(a) - rank(b) || a.at - b.at || (a.id < b.id ? -1 : 1))
+    return acts.map(actView)
+  }
+
+  /** How many reservations are open, over all owners. */
+  async openHolds(): Promise<number> {
+    const { hold } = this.store
+    const rows = await this.work.read(async (transaction) =>
+      transaction.rows(`SELECT COUNT(*) AS n FROM ${hold.table} WHERE ${hold.column('expiresAt')} > ?`, [
+        hold.bind('expiresAt', this.clock.now()),
+      ]),
+    )
+    return Number(rows[0]?.['n'] ?? 0)
+  }
+
+  /**
+   * Where the ids of operations in rows of their own are read from, newest first by an index, and what tells the
+   * owner's or the quota's from others.
+   */
+  private inRows(of: LedgerOf | OfCap, filter: LedgerFilter): Arm {
+    const { operation, allocation, hold } = this.store
+    const conditions = this.conditions(filter)
+    // An owner's open holds are few, however long the owner's ledger is.
+    const open =
+      filter.state === 'reserved'
+        ? `JOIN ${hold.table} h ON h.${hold.column('operationId')} = o.${operation.column('id')}`
+        : ''
+    if (!('quotaId' in of)) {
+      const by = operation.readBy(this.work.dialect, ['ownerId', 'id'], 'o')
+      const from = open === '' ? by : `${operation.table} o ${open}`
+      const column = open === '' ? `o.${operation.column('ownerId')}` : `h.${hold.column('ownerId')}`
+      return {
+        from,
+        id: `o.${operation.column('id')}`,
+        conditions: [{ sql: `${column} = ?`, values: [of.ownerId] }, ...conditions],
+      }
+    }
+    const paid = allocation.readBy(this.work.dialect, ['quotaId', 'operationId'], 'a')
+    const id = `a.${allocation.column('operationId')}`
+    const join = `JOIN ${operation.table} o ON o.${operation.column('id')} = ${id}`
+    return {
+      from: conditions.length === 0 ? paid : `${paid} ${join} ${open}`,
+      id,
+      conditions: [{ sql: `a.${allocation.column('quotaId')} = ?`, values: [of.quotaId] }, ...conditions],
+    }
+  }
+
+  /**
+   * Where the ids of plain consumes are read from; nowhere where the filter wants none. What the filter asks for is the
+   * same of one that has rows of its own by now.
+   */
+  private plain(of: LedgerOf | OfCap, { state, kind, from, to }: LedgerFilter): Arm[] {
+    if ((state !== undefined && state !== 'consumed') || kind === 'reserve') return []
+    const { act } = this.store
+    const [property, value] =
+      'ownerId' in of ? (['plainOwnerId', of.ownerId] as const) : (['plainQuotaId', of.quotaId] as const)
+    return [
+      {
+        from: act.readBy(this.work.dialect, [property, 'id'], 'p'),
+        id: `p.${act.column('id')}`,
+        act: 'p',
+        conditions: [
+          { sql: `p.${act.column(property)} = ?`, values: [value] },
+          ...('firstId' in of ? this.namingIt(of) : []),
+          ...during(act, 'p', 'at', { from, to }),
+        ],
+      },
+    ]
+  }
+
+  /** Plain consumes of its owner that a cap counted: nearly all of them while there was one. */
+  private namingIt({ quotaId, firstId, lastId }: OfCap): Condition[] {
+    const { act } = this.store
+    const id = `p.${act.column('id')}`
+    return [
+      { sql: `${id} >= ? AND p.${act.column('caps')} LIKE ?`, values: [firstId, namingCap(quotaId)] },
+      ...(lastId === undefined ? [] : [{ sql: `${id} <= ?`, values: [lastId] }]),
+    ]
+  }
+
+  private async quotaOrCap(transaction: Transaction, quotaId: number): Promise<LedgerOf | OfCap> {
+    const [quota] = await this.store.quotasById(transaction, [quotaId])
+    if (quota?.cap == null) return { quotaId }
+    const { ownerId, createdAt, deletedAt } = quota
+    const lastId = deletedAt === null ? undefined : firstIdAt(deletedAt + WAITING_MS)
+    return { quotaId, ownerId, firstId: firstIdAt(createdAt - WAITING_MS), lastId }
+  }
+
+  /** Those of a place that one caller made: a consume's or reserve's act has the operation's id. */
+  private madeBy({ id: callerId, name }: Reader, { from, id, conditions, act }: Arm): Arm {
+    const codec = this.store.act
+    const made: ['caller' | 'callerId', string] = callerId === name ? ['caller', name] : ['callerId', callerId]
+    const join = `${inThisOrder(this.work.dialect)} ${codec.readByKey(this.work.dialect, 'm')} ON m.${codec.column('id')} = ${id}`
+    return {
+      from: act === undefined ? `${from} ${join}` : from,
+      id,
+      conditions: [...conditions, codec.equals(this.work.dialect, act ?? 'm', ...made)],
+    }
+  }
+
+  /** Conditions on the operation `o`. A hold whose time has come is expired, whether or not that is written down. */
+  private conditions({ state, kind, from, to }: LedgerFilter): Condition[] {
+    const { operation } = this.store
+    const column = (property: keyof OperationRow): string => `o.${operation.column(property)}`
+    const now = operation.bind('expiresAt', this.clock.now())
+    const so: Condition[] =
+      state === undefined
+        ? []
+        : state === 'reserved'
+          ? [{ sql: `${column('state')} = ? AND ${column('expiresAt')} > ?`, values: [state, now] }]
+          : state === 'expired'
+            ? [
+                {
+                  sql: `(${column('state')} = ? OR (${column('state')} = 'reserved' AND ${column('expiresAt')} <= ?))`,
+                  values: [state, now],
+                },
+              ]
+            : [{ sql: `${column('state')} = ?`, values: [state] }]
+    return [
+      ...so,
+      ...(kind === undefined ? [] : [{ sql: `${column('kind')} = ?`, values: [kind] }]),
+      ...during(operation, 'o', 'createdAt', { from, to }),
+    ]
+  }
+
+  private view({ row, allocations, caps }: OperationEntry): OperationView {
+    return operationView(this.channel, row, allocations, this.clock.now(), caps)
+  }
+}
+
+/** Those of a place that are older than `before`, and no older than `end`. */
+function within(arm: Arm, before: string | undefined, end: string | undefined): Arm {
+  return {
+    ...arm,
+    conditions: [
+      ...arm.conditions,
+      ...(before === undefined ? [] : [{ sql: `${arm.id} < ?`, values: [before] }]),
+      ...(end === undefined ? [] : [{ sql: `${arm.id} >= ?`, values: [end] }]),
+    ],
+  }
+}
+
+/**
+ * The newest ids of several places.
+ * @param window of all of them
+ * @param most that one place can have in it
+ */
+async function newestIn(
+  transaction: Transaction,
+  arms: readonly Arm[],
+  window: string,
+  most: number,
+): Promise<string[]> {
+  const newest = arms.map(({ from, id, conditions }, n) => {
+    const where = conditions.map(({ sql }) => sql).join(' AND ')
+    return `SELECT * FROM (SELECT ${id} AS id FROM ${from} WHERE ${where} ORDER BY ${id} DESC LIMIT ${most}) arm${n}`
+  })
+  // A union, since a refunded consume is found in both.
+  const rows = await transaction.rows(
+    `${newest.join(' UNION ')} ORDER BY id DESC ${window}`,
+    arms.flatMap(({ conditions }) => conditions.flatMap(({ values }) => values)),
+  )
+  return rows.map((row) => String(row['id']))
+}
+
+/** The smallest UUIDv7 of an id's millisecond. */
+function firstOfItsMillisecond(id: string): string {
+  return `${id.slice(0, 13)}-7000-8000-000000000000`
+}
+
+/** Conditions on when something was. */
+function during<T extends object>(
+  codec: RowCodec<T>,
+  alias: string,
+  property: keyof T & string,
+  { from, to }: Period,
+): Condition[] {
+  const column = `${alias}.${codec.column(property)}`
+  return [
+    ...(from === undefined ? [] : [{ sql: `${column} >= ?`, values: [codec.bind(property, from)] }]),
+    ...(to === undefined ? [] : [{ sql: `${column} < ?`, values: [codec.bind(property, to)] }]),
+  ]
+}

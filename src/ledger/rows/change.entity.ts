@@ -1,0 +1,44 @@
+import { Column, PrimaryGeneratedColumn } from 'typeorm'
+import { ascii, INSTANT, INTEGER } from '../../database/column.js'
+import type { Instant } from '../../time/instant.js'
+
+export const CHANGE_ACTIONS = ['create', 'update', 'delete', 'restore', 'reset'] as const
+export type ChangeAction = (typeof CHANGE_ACTIONS)[number]
+
+/** Who changed which settings of a quota from what to what, or reset its counters; written with the change. */
+export abstract class ChangeRow {
+  @PrimaryGeneratedColumn('increment', { type: 'bigint' })
+  id!: number
+
+  @Column({ ...INTEGER, name: 'quota_id' })
+  quotaId!: number
+
+  /** Whose quota it is; null in rows that an instance of release 0.1.0 wrote, until the sweeper names it. */
+  @Column({ ...INTEGER, name: 'owner_id', nullable: true })
+  ownerId!: number | null
+
+  @Column(ascii(8))
+  action!: ChangeAction
+
+  /** The principal's name. */
+  @Column(ascii(64))
+  actor!: string
+
+  @Column({ ...ascii(128), name: 'request_id' })
+  requestId!: string
+
+  @Column(INSTANT)
+  at!: Instant
+
+  /** JSON: the settings that changed, as they were. */
+  @Column({ type: 'text', name: 'before_json' })
+  before!: string
+
+  /** JSON: the same settings, as they became. */
+  @Column({ type: 'text', name: 'after_json' })
+  after!: string
+
+  /** The change set that it was part of; null where somebody changed this quota alone. */
+  @Column({ ...INTEGER, name: 'change_set_id', nullable: true })
+  changeSetId!: number | null
+}

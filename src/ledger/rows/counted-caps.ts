@@ -1,0 +1,49 @@
+import type { CapCount } from '../../quota/cap.js'
+
+/** An operation that no cap counted. */
+export const NO_CAPS: readonly CapCount[] = []
+/** An operation that no cap would have refused. */
+export const NONE_REFUSING: readonly number[] = []
+
+/** Marks a cap that only observes, and would have refused. */
+const WOULD_REFUSE = '!'
+
+/**
+ * The caps that counted a plain consume, as its act says them: ` 9:0 10:14!`. Each has a blank before it, then its id,
+ * a colon and the number of its count, and a `!` where it would have refused. The longest text has 560 characters.
+ * @param caps ids ascending
+ * @param wouldRefuse ids of those of them that would have refused
+ * @returns null for none
+ */
+export function capsText(caps: readonly CapCount[], wouldRefuse: readonly number[]): string | null {
+  if (caps.length === 0) return null
+  let text = ''
+  for (const { quotaId, cycleSeq } of caps)
+    text += ` ${quotaId}:${cycleSeq}${wouldRefuse.includes(quotaId) ? WOULD_REFUSE : ''}`
+  return text
+}
+
+/** In which counts of which caps a plain consume was counted. */
+export function capsOf(text: string | null): readonly CapCount[] {
+  return text === null ? NO_CAPS : text.slice(1).split(' ').map(capOf)
+}
+
+/** Which caps would have refused a plain consume. */
+export function refusingIn(text: string | null): readonly number[] {
+  if (text?.includes(WOULD_REFUSE) !== true) return NONE_REFUSING
+  return text
+    .slice(1)
+    .split(' ')
+    .filter((one) => one.endsWith(WOULD_REFUSE))
+    .map((one) => capOf(one).quotaId)
+}
+
+/** A pattern for LIKE that finds the texts which name a cap. */
+export function namingCap(quotaId: number): string {
+  return `% ${quotaId}:%`
+}
+
+function capOf(text: string): CapCount {
+  const [id, count = ''] = text.split(':')
+  return { quotaId: Number(id), cycleSeq: Number.parseInt(count, 10) }
+}

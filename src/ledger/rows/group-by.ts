@@ -1,0 +1,10 @@
+/** Values by what a function says of each; those of one key in the order in which they come. */
+export function groupBy<T, K>(values: readonly T[], key: (value: T) => K): Map<K, T[]> {
+  const groups = new Map<K, T[]>()
+  for (const value of values) {
+    const group = groups.get(key(value))
+    if (group === undefined) groups.set(key(value), [value])
+    else group.push(value)
+  }
+  return groups
+}

@@ -1,0 +1,15 @@
+import { Column, PrimaryColumn } from 'typeorm'
+import { INTEGER } from '../../database/column.js'
+
+/** One row an owner, made by the owner's first create: the lock that every write takes first. */
+export abstract class OwnerRow {
+  @PrimaryColumn({ ...INTEGER, name: 'owner_id' })
+  ownerId!: number
+
+  /**
+   * Counts the batches that edited the owner's quotas, on a cluster all that wrote, so that two of different nodes
+   * collide.
+   */
+  @Column({ ...INTEGER, default: 0 })
+  edits!: number
+}

@@ -1,0 +1,110 @@
+import { Check, Column, DeleteDateColumn, PrimaryGeneratedColumn } from 'typeorm'
+import { ascii, INSTANT, INTEGER, unicode, WINDOW } from '../../database/column.js'
+import type { CycleUnit } from '../../quota/cycle.js'
+import type { Instant } from '../../time/instant.js'
+import { MAX_LABEL_LENGTH, MAX_STORED_LENGTH } from '../../quota/label.js'
+import type { CapMode, QuotaState, QuotaType, Status } from '../../quota/quota.js'
+import type { RollingWindow } from '../../quota/rolling-window.js'
+
+/**
+ * A quota as it is stored; each channel's entity adds its owner. What the columns mean stands at `QuotaState`.
+ *
+ * Every column is written by the create, and by each edit unless it says `update: false`.
+ * Only the ledger writes these rows, under the owner's lock; the one exception is the sweep that stores `expired`.
+ */
+@Check('`used` >= 0 AND `reserved` >= 0 AND `total` >= 0')
+export abstract class QuotaRow implements QuotaState {
+  @PrimaryGeneratedColumn('increment', { type: 'bigint' })
+  id!: number
+
+  /** Whom the quota limits. */
+  abstract ownerId: number
+
+  @Column({ name: 'quota_type', type: 'tinyint', update: false })
+  quotaType!: QuotaType
+
+  @Column(INTEGER)
+  total!: number
+
+  @Column({ ...INTEGER, default: 0 })
+  used!: number
+
+  @Column({ ...INTEGER, default: 0 })
+  reserved!: number
+
+  @Column(ascii(8))
+  state!: Status
+
+  @Column({ ...INSTANT, name: 'expire_at', nullable: true })
+  expireAt!: Instant | null
+
+  @Column({ ...ascii(5), name: 'cycle_unit', nullable: true })
+  cycleUnit!: CycleUnit | null
+
+  @Column({ ...ascii(64), name: 'cycle_time_zone', nullable: true })
+  cycleTimeZone!: string | null
+
+  @Column({ ...INSTANT, name: 'cycle_anchor_at', nullable: true })
+  cycleAnchorAt!: Instant | null
+
+  @Column({ ...INSTANT, name: 'cycle_ends_at', nullable: true })
+  cycleEndsAt!: Instant | null
+
+  @Column({ ...INTEGER, name: 'cycle_seq', default: 0 })
+  cycleSeq!: number
+
+  @Column({ ...INSTANT, name: 'hold_due_at', nullable: true })
+  holdDueAt!: Instant | null
+
+  /** Starts at 1 and counts edits of the settings, delete and restore included; usage leaves it alone. */
+  @Column({ ...INTEGER, default: 1 })
+  version!: number
+
+  @Column({ ...INSTANT, name: 'created_at', update: false })
+  createdAt!: Instant
+
+  /** When the settings were edited last. */
+  @Column({ ...INSTANT, name: 'updated_at' })
+  updatedAt!: Instant
+
+  /** Soft delete: the row stays for its history and can be restored. */
+  @DeleteDateColumn({ ...INSTANT, name: 'deleted_at' })
+  deletedAt!: Instant | null
+
+  @Column({ ...unicode(MAX_LABEL_LENGTH), nullable: true })
+  label!: string | null
+
+  @Column({ ...ascii(7), nullable: true })
+  cap!: CapMode | null
+
+  @Column({ ...INTEGER, name: 'window_seconds', nullable: true })
+  windowSeconds!: number | null
+
+  @Column({ ...ascii(40), nullable: true })
+  thresholds!: string | null
+
+  @Column({ ...ascii(320), nullable: true })
+  passed!: string | null
+
+  @Column({ type: 'text', name: 'window_counts', nullable: true, transformer: WINDOW })
+  window!: RollingWindow | null
+
+  /** The label as the filter compares it (`storedForSearch`); for statements alone. */
+  @Column({ ...unicode(MAX_STORED_LENGTH), name: 'label_search', nullable: true, select: false })
+  labelSearch?: string | null
+
+  /**
+   * Is `deleted_at` set? Computed by the store, so that it is true of what instances of any version wrote: the deleted
+   * ones, too, are read newest first by an index.
+   */
+  @Column({
+    type: 'tinyint',
+    generatedType: 'VIRTUAL',
+    asExpression: '`deleted_at` IS NOT NULL',
+    nullable: true,
+    select: false,
+    insert: false,
+    update: false,
+  })
+  deleted?: 0 | 1
+}

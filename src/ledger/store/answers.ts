@@ -1,0 +1,210 @@
+import type { Allocation } from '../../quota/draw-down.js'
+import { formatInstant, type Instant } from '../../time/instant.js'
+import type { SettingName } from '../../quota/settings.js'
+import { type CapMode, type QuotaState, remaining, ROLLING_QUOTA, type Status, statusAt } from '../../quota/quota.js'
+import type { CapCount } from '../../quota/cap.js'
+import { nextRefill } from '../../quota/refill.js'
+import { thresholdsOf } from '../../quota/threshold.js'
+import type { Act, ActKind } from '../rows/act.entity.js'
+import type { ChangeRow } from '../rows/change.entity.js'
+import type { AnyChannel, Channel } from '../rows/channel.js'
+import type { OperationKind, OperationRow, OperationState } from '../rows/operation.entity.js'
+import { NO_CAPS, NONE_REFUSING } from '../rows/counted-caps.js'
+import type { QuotaRow } from '../rows/quota.entity.js'
+
+/** A quota as it is answered (contract, §3); the people it names come between `id` and `quota_type`. */
+export interface QuotaView extends Record<SettingName, unknown> {
+  id: number
+  quota_type: number
+  total: number
+  used: number
+  reserved: number
+  remaining: number
+  status: Status
+  expire_at: string | null
+  cycle_unit: string | null
+  cycle_reset_at: string | null
+  cycle_anchor_at: string | null
+  cycle_time_zone: string | null
+  label: string | null
+  cap: CapMode | null
+  window_seconds: number | null
+  thresholds: number[] | null
+  version: number
+  created_at: string
+  updated_at: string
+  /** In a list of deleted quotas alone. */
+  deleted_at?: string
+}
+
+/** An operation as it is answered (contract, §4); the owner comes after `state`. */
+export interface OperationView {
+  id: string
+  kind: OperationKind
+  state: OperationState
+  amount: number
+  charged: number
+  refunded: number
+  allocations: { quota_id: number; amount: number }[]
+  /** The caps that counted it, ids ascending; absent where there were none. */
+  caps?: number[] | undefined
+  /** Those of them that observe and would have refused; in the first answer alone, absent where there were none. */
+  would_refuse?: readonly number[] | undefined
+  owner_remaining: number
+  expires_at: string | null
+  created_at: string
+  /** In a list that is asked for it alone. */
+  made_by?: MadeBy
+}
+
+/** Who made an operation, as it is answered. */
+export interface MadeBy {
+  actor: string
+  idempotency_key: string | null
+}
+
+/** An act on an operation as it is answered. */
+export interface ActView {
+  kind: ActKind
+  actor: string
+  amount: number | null
+  idempotency_key: string | null
+  request_id: string
+  at: string
+}
+
+/** A change as it is answered; the owner comes after `quota_id`. */
+export interface ChangeView {
+  id: number
+  quota_id: number
+  action: string
+  actor: string
+  request_id: string
+  at: string
+  before: object
+  after: object
+  /** Of a change that was part of a change set alone. */
+  change_set_id?: number
+}
+
+function timeOrNull(instant: Instant | null): string | null {
+  return instant === null ? null : formatInstant(instant)
+}
+
+/** Shows a rolled quota as it is at `now`. */
+export function quotaView<Q extends QuotaRow>(channel: Channel<Q>, quota: Q, now: Instant): QuotaView {
+  const people: Record<string, unknown> = { id: quota.id }
+  for (const { field, property } of channel.people) people[field] = quota[property]
+  const settings = {
+    quota_type: quota.quotaType,
+    total: quota.total,
+    used: quota.used,
+    reserved: quota.reserved,
+    remaining: remaining(quota),
+    status: statusAt(quota, now),
+    expire_at: timeOrNull(quota.expireAt),
+    cycle_unit: quota.cycleUnit,
+    cycle_reset_at: timeOrNull(quota.cycleEndsAt),
+    cycle_anchor_at: timeOrNull(quota.cycleAnchorAt),
+    cycle_time_zone: quota.cycleTimeZone,
+    label: quota.label,
+    cap: quota.cap,
+    window_seconds: quota.windowSeconds,
+    thresholds: quota.quotaType === ROLLING_QUOTA ? null : thresholdsOf(quota.thresholds),
+    version: quota.version,
+    created_at: formatInstant(quota.createdAt),
+    updated_at: formatInstant(quota.updatedAt),
+  }
+  return Object.assign(people, settings) as unknown as QuotaView
+}
+
+/** Is this a hold whose time has come, whether or not anything has written that down? */
+export function isDue(operation: OperationRow, now: Instant): boolean {
+  return operation.state === 'reserved' && operation.expiresAt !== null && operation.expiresAt <= now
+}
+
+/** A limit as a refusal, a check and a summary show it. */
+export interface LimitView {
+  id: number
+  total: number
+  used: number
+  reserved: number
+  remaining: number
+  /** When it takes more next, before its end; null where it does not. */
+  refills_at: string | null
+}
+
+/** A cap as a refusal, a check and a summary show it. */
+export interface CapView extends LimitView {
+  cap: CapMode
+  quota_type: number
+}
+
+/** Shows a rolled quota that pays, among what a refusal says. */
+export function limitView(quota: QuotaState): LimitView {
+  const { id, total, used, reserved } = quota
+  return { id, total, used, reserved, remaining: remaining(quota), refills_at: timeOrNull(nextRefill(quota)) }
+}
+
+/** Shows a rolled cap. */
+export function capView(quota: QuotaState): CapView {
+  const { id, ...limit } = limitView(quota)
+  return { id, cap: quota.cap ?? 'enforce', quota_type: quota.quotaType, ...limit }
+}
+
+/** Shows an operation as it is at `now`. */
+export function operationView(
+  channel: AnyChannel,
+  operation: OperationRow,
+  allocations: readonly Allocation[],
+  now: Instant,
+  caps: readonly CapCount[] = NO_CAPS,
+  wouldRefuse: readonly number[] = NONE_REFUSING,
+): OperationView {
+  return {
+    id: operation.id,
+    kind: operation.kind,
+    state: isDue(operation, now) ? 'expired' : operation.state,
+    [channel.people[0].field]: operation.ownerId,
+    amount: operation.amount,
+    charged: operation.charged,
+    refunded: operation.refunded,
+    allocations: allocations.map(({ quotaId, amount }) => ({ quota_id: quotaId, amount })),
+    caps: caps.length === 0 ? undefined : caps.map(({ quotaId }) => quotaId),
+    would_refuse: wouldRefuse.length === 0 ? undefined : wouldRefuse,
+    owner_remaining: operation.ownerRemaining,
+    expires_at: timeOrNull(operation.expiresAt),
+    created_at: formatInstant(operation.createdAt),
+  }
+}
+
+/** Shows an act on an operation. */
+export function actView(act: Act): ActView {
+  return {
+    kind: act.kind,
+    actor: act.caller,
+    amount: act.amount,
+    idempotency_key: act.idempotencyKey,
+    request_id: act.requestId,
+    at: formatInstant(act.at),
+  }
+}
+
+/**
+ * Shows a recorded change.
+ * @param ownerId whose quota it is, which rows of release 0.1.0 do not say
+ */
+export function changeView(channel: AnyChannel, change: ChangeRow, ownerId: number): ChangeView {
+  return {
+    id: change.id,
+    quota_id: change.quotaId,
+    [channel.people[0].field]: ownerId,
+    action: change.action,
+    actor: change.actor,
+    request_id: change.requestId,
+    at: formatInstant(change.at),
+    before: JSON.parse(change.before) as object,
+    after: JSON.parse(change.after) as object,
+    ...(change.changeSetId === null ? {} : { change_set_id: change.changeSetId }),
+  }
+}

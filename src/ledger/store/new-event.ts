@@ -1,0 +1,81 @@
+import type { EventType } from '../../quota/event-type.js'
+import { formatInstant } from '../../time/instant.js'
+import type { QuotaState } from '../../quota/quota.js'
+import type { ChangeAction, ChangeRow } from '../rows/change.entity.js'
+import type { AnyChannel } from '../rows/channel.js'
+import type { EventRow } from '../rows/event.entity.js'
+import { storedJson } from '../rows/stored-json.js'
+import { changeView } from './answers.js'
+
+/** An event as it is answered; the owner comes after `at`. */
+export interface EventView {
+  id: string
+  type: EventType
+  at: string
+  quota_id: number
+  data: object
+}
+
+/** An event that a batch is about to write. */
+export interface NewEvent extends Omit<EventRow, 'seq' | 'position' | 'id' | 'changeId'> {
+  /** The change that it tells of, whose id comes from the database. */
+  readonly change?: Omit<ChangeRow, 'id'>
+}
+
+const TYPES: Readonly<Record<ChangeAction, EventType>> = {
+  create: 'quota.created',
+  update: 'quota.updated',
+  delete: 'quota.deleted',
+  restore: 'quota.restored',
+  reset: 'quota.reset',
+}
+
+/** The event of a change. */
+export function eventOfChange(
+  channel: AnyChannel,
+  actId: string,
+  change: Omit<ChangeRow, 'id'> & { ownerId: number },
+): NewEvent {
+  const { quotaId, ownerId, at } = change
+  const { id: _, ...data } = changeView(channel, { id: 0, ...change }, ownerId)
+  return { type: TYPES[change.action], at, ownerId, quotaId, actId, data: storedJson(data), change }
+}
+
+/**
+ * The event of thresholds that an act has passed.
+ * @param quota right after the act
+ * @param crossed ascending, not empty
+ * @param operationId what passed them; null for an edit
+ */
+export function eventOfThresholds(
+  actId: string,
+  quota: QuotaState & { ownerId: number },
+  crossed: readonly number[],
+  operationId: string | null,
+  at: number,
+): NewEvent {
+  const { id: quotaId, ownerId, total, used, cycleEndsAt, label } = quota
+  const data = {
+    threshold: crossed.at(-1),
+    crossed,
+    total,
+    used,
+    cycle_reset_at: cycleEndsAt === null ? null : formatInstant(cycleEndsAt),
+    label,
+    operation_id: operationId,
+  }
+  return { type: 'quota.threshold_reached', at, ownerId, quotaId, actId, data: storedJson(data) }
+}
+
+/** Shows an event. The same row is the same text, whoever shows it and how often. */
+export function eventView(channel: AnyChannel, event: EventRow): EventView {
+  const data = JSON.parse(event.data) as object
+  return {
+    id: event.id,
+    type: event.type,
+    at: formatInstant(event.at),
+    [channel.people[0].field]: event.ownerId,
+    quota_id: event.quotaId,
+    data: event.changeId === null ? data : { id: event.changeId, ...data },
+  }
+}

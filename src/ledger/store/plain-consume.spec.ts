@@ -1,0 +1,142 @@
+import { describe, expect, it } from '@jest/globals'
+import fc from 'fast-check'
+import type { CapCount } from '../../quota/cap.js'
+import type { Act } from '../rows/act.entity.js'
+import type { OperationEntry } from './working-set.js'
+import type { AnyChannel } from '../rows/channel.js'
+import { hashRequest } from './command.js'
+import { isPlain, plainOperation, plainRow, wholeAct } from './plain-consume.js'
+import { storedJson } from '../rows/stored-json.js'
+import { operationView } from './answers.js'
+
+const MAIL = { name: 'mail', people: [{ field: 'account_id' }] } as unknown as AnyChannel
+const ID = '01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d'
+const AT = Date.parse('2026-11-21T12:00:00.123Z')
+
+interface Paid {
+  owner: number
+  quotaId: number
+  cycleSeq: number
+  amount: number
+  left: number
+  at: number
+  caps?: readonly CapCount[]
+  wouldRefuse?: readonly number[]
+}
+
+const id = fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER })
+
+/** Up to 16 caps, ids ascending, and which of them would have refused. */
+const counted = fc
+  .uniqueArray(fc.tuple(id, fc.oneof(fc.nat(), fc.constant(Number.MAX_SAFE_INTEGER)), fc.boolean()), {
+    selector: ([quotaId]) => quotaId,
+    maxLength: 16,
+  })
+  .map((all) => all.sort(([a], [b]) => a - b))
+  .map((all) => ({
+    caps: all.map(([quotaId, cycleSeq]) => ({ quotaId, cycleSeq })),
+    wouldRefuse: all.flatMap(([quotaId, , refuses]) => (refuses ? [quotaId] : [])),
+  }))
+
+const paid: fc.Arbitrary<Paid> = fc.record({
+  owner: fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }),
+  quotaId: fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }),
+  cycleSeq: fc.nat(),
+  amount: fc.integer({ min: 1, max: 10 ** 12 }),
+  left: fc.integer({ min: 0, max: Number.MAX_SAFE_INTEGER }),
+  at: fc.integer({ min: 0, max: Date.parse('9999-12-31T23:59:59.999Z') }),
+})
+
+/** A consume as the judge leaves it. */
+function consume({ owner, quotaId, cycleSeq, amount, left, at, caps = [], wouldRefuse = [] }: Paid): {
+  act: Act
+  entry: OperationEntry
+} {
+  const entry: OperationEntry = {
+    row: {
+      id: ID,
+      ownerId: owner,
+      kind: 'consume',
+      state: 'consumed',
+      amount,
+      charged: amount,
+      refunded: 0,
+      ownerRemaining: left,
+      expiresAt: null,
+      createdAt: at,
+    },
+    allocations: [{ quotaId, cycleSeq, amount }],
+    caps,
+    wouldRefuse,
+  }
+  const act: Act = {
+    id: ID,
+    kind: 'consume',
+    ownerId: owner,
+    quotaId: null,
+    operationId: ID,
+    caller: 'mailer',
+    callerId: null,
+    idempotencyKey: 'key',
+    deduplicationKey: '0123456789abcdef0123456789abcdef',
+    requestHash: hashRequest({ kind: 'consume', amount }, owner),
+    amount,
+    defaultAmount: null,
+    answer: storedJson(operationView(MAIL, entry.row, entry.allocations, at, caps, wouldRefuse)),
+    requestId: 'request',
+    at,
+  }
+  return { act, entry }
+}
+
+const SOME: Paid = { owner: 7, quotaId: 12, cycleSeq: 3, amount: 5, left: 95, at: AT }
+
+describe('a plain consume', () => {
+  it('comes back from its one row whole: the act with its answer, the operation, the allocation', () => {
+    fc.assert(
+      fc.property(paid, counted, (some, caps) => {
+        const { act, entry } = consume({ ...some, ...caps })
+        const stored = plainRow(act, entry)
+        expect((stored.caps ?? '').length).toBeLessThanOrEqual(600)
+        expect(stored).toMatchObject({ answer: '', requestHash: '', operationId: null })
+        expect(wholeAct(MAIL, stored)).toMatchObject(act)
+        const { wouldRefuse: _, ...operation } = entry
+        expect(plainOperation(stored)).toEqual({ ...operation, plain: true })
+      }),
+    )
+  })
+
+  /** What was answered must be answered for ever, whatever a later release says of an operation. */
+  it('is answered in these bytes', () => {
+    const { act, entry } = consume(SOME)
+    expect(wholeAct(MAIL, plainRow(act, entry)).answer).toBe(
+      `{"id":"${ID}","kind":"consume","state":"consumed","account_id":7,"amount":5,"charged":5,"refunded":0,` +
+        '"allocations":[{"quota_id":12,"amount":5}],"owner_remaining":95,"expires_at":null,"created_at":"2026-11-21T12:00:00.123Z"}',
+    )
+  })
+
+  it('says which caps counted it in these bytes, and which of them would have refused', () => {
+    const caps = [9, 10, 11].map((quotaId) => ({ quotaId, cycleSeq: quotaId - 9 }))
+    const { act, entry } = consume({ ...SOME, caps, wouldRefuse: [10] })
+    expect(plainRow(act, entry).caps).toBe(' 9:0 10:1! 11:2')
+    expect(act.answer).toContain(
+      '"allocations":[{"quota_id":12,"amount":5}],"caps":[9,10,11],"would_refuse":[10],"owner_',
+    )
+  })
+
+  it('is a consume that one quota paid, and of which nothing came back', () => {
+    const { entry } = consume(SOME)
+    const part = { quotaId: 13, cycleSeq: 0, amount: 1 }
+    expect(isPlain(entry)).toBe(true)
+    expect(isPlain({ ...entry, allocations: [...entry.allocations, part] })).toBe(false)
+    expect(isPlain({ ...entry, row: { ...entry.row, refunded: 1 } })).toBe(false)
+    expect(isPlain({ ...entry, row: { ...entry.row, kind: 'reserve', state: 'reserved' } })).toBe(false)
+  })
+
+  it('is no other act', () => {
+    const { act } = consume(SOME)
+    const stored = { ...act, plainOwnerId: null, plainQuotaId: null, cycleSeq: null, ownerRemaining: null, caps: null }
+    expect(plainOperation(stored)).toBeUndefined()
+    expect(wholeAct(MAIL, stored)).toMatchObject(act)
+  })
+})

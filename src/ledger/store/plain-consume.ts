@@ -1,0 +1,100 @@
+import type { Act, ActRow } from '../rows/act.entity.js'
+import type { OperationEntry } from './working-set.js'
+import type { AnyChannel } from '../rows/channel.js'
+import { hashRequest } from './command.js'
+import { capsOf, capsText, NO_CAPS, NONE_REFUSING, refusingIn } from '../rows/counted-caps.js'
+import { storedJson } from '../rows/stored-json.js'
+import { operationView } from './answers.js'
+
+/**
+ * A plain consume: one quota paid it all, and nothing came of it since. Most of a ledger is of this kind, so it is kept
+ * in one row, that of its act. What else would be stored follows from that: the operation, its one allocation, the
+ * answer byte for byte, and the hash of the request.
+ *
+ * Once something comes of it (a refund), operation and allocation get rows of their own; the act stays as it is. Where
+ * such rows are there they count. See docs/decisions/0050-one-row-a-consume.md.
+ */
+export function isPlain({ row, allocations }: OperationEntry): boolean {
+  return row.kind === 'consume' && row.refunded === 0 && allocations.length === 1
+}
+
+/** The one row of a plain consume. */
+export function plainRow(
+  act: Act,
+  { row, allocations: [paid], caps = NO_CAPS, wouldRefuse = NONE_REFUSING }: OperationEntry,
+): ActRow {
+  if (paid === undefined) throw new Error('a plain consume that nothing paid')
+  // Member by member: the hash is made only where it is read.
+  const { id, kind, ownerId, caller, callerId, idempotencyKey, deduplicationKey, amount, requestId, at } = act
+  return {
+    id,
+    kind,
+    ownerId,
+    quotaId: null,
+    operationId: null,
+    caller,
+    callerId,
+    idempotencyKey,
+    deduplicationKey,
+    requestHash: '',
+    amount,
+    defaultAmount: null,
+    answer: '',
+    requestId,
+    at,
+    plainOwnerId: row.ownerId,
+    plainQuotaId: paid.quotaId,
+    cycleSeq: paid.cycleSeq,
+    ownerRemaining: row.ownerRemaining,
+    caps: capsText(caps, wouldRefuse),
+  }
+}
+
+/** What of a plain consume's act says what its operation is. */
+export const PLAIN_PARTS = [
+  'id',
+  'plainOwnerId',
+  'plainQuotaId',
+  'cycleSeq',
+  'amount',
+  'ownerRemaining',
+  'at',
+  'caps',
+] as const
+
+/** A plain consume's operation, as long as it has no rows of its own; undefined for any other act. */
+export function plainOperation(act: Pick<ActRow, (typeof PLAIN_PARTS)[number]>): OperationEntry | undefined {
+  const { id, plainOwnerId, plainQuotaId, cycleSeq, amount, ownerRemaining, at, caps } = act
+  if (plainOwnerId === null || plainQuotaId === null) return undefined
+  if (cycleSeq === null || amount === null || ownerRemaining === null) throw new Error(`act ${id} lacks a part`)
+  return {
+    row: {
+      id,
+      ownerId: plainOwnerId,
+      kind: 'consume',
+      state: 'consumed',
+      amount,
+      charged: amount,
+      refunded: 0,
+      ownerRemaining,
+      expiresAt: null,
+      createdAt: at,
+    },
+    allocations: [{ quotaId: plainQuotaId, cycleSeq, amount }],
+    caps: capsOf(caps),
+    plain: true,
+  }
+}
+
+/** An act with all that can be told of it, however it is stored. */
+export function wholeAct(channel: AnyChannel, stored: ActRow): Act {
+  const operation = plainOperation(stored)
+  if (operation === undefined) return stored
+  const { row, allocations, caps } = operation
+  return {
+    ...stored,
+    operationId: row.id,
+    requestHash: hashRequest({ kind: 'consume', amount: row.amount }, row.ownerId),
+    answer: storedJson(operationView(channel, row, allocations, row.createdAt, caps, refusingIn(stored.caps))),
+  }
+}

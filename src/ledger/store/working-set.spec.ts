@@ -1,0 +1,140 @@
+import { describe, expect, it } from '@jest/globals'
+import type { Hold } from '../../quota/refill.js'
+import { WorkingSet } from './working-set.js'
+import type { QuotaRow } from '../rows/quota.entity.js'
+
+const NOW = Date.parse('2026-11-21T12:00:00Z')
+
+const quota = (given: Partial<QuotaRow>): QuotaRow => ({
+  id: 1,
+  ownerId: 1,
+  quotaType: 1,
+  total: 10,
+  used: 0,
+  reserved: 0,
+  state: 'active',
+  expireAt: NOW + 1e9,
+  cycleUnit: null,
+  cycleTimeZone: null,
+  cycleAnchorAt: null,
+  cycleEndsAt: null,
+  cycleSeq: 0,
+  holdDueAt: null,
+  label: null,
+  cap: null,
+  windowSeconds: null,
+  thresholds: null,
+  passed: null,
+  window: null,
+  version: 1,
+  createdAt: 0,
+  updatedAt: 0,
+  deletedAt: null,
+  ...given,
+})
+
+const hold = (operationId: string, quotaId: number, amount: number, cycleSeq = 0): { ownerId: number; hold: Hold } => ({
+  ownerId: 1,
+  hold: { operationId, expiresAt: NOW - 1, allocations: [{ quotaId, cycleSeq, amount }] },
+})
+
+/** A quota of 10 that five due holds of 2 keep wholly. */
+const kept = (): { workingSet: WorkingSet<QuotaRow>; one: QuotaRow; due: ReturnType<typeof hold>[] } => {
+  const workingSet = new WorkingSet<QuotaRow>(NOW)
+  const one = quota({ reserved: 10, holdDueAt: NOW - 1 })
+  workingSet.addQuota(one)
+  const due = ['a', 'b', 'c', 'd', 'e'].map((id) => hold(id, 1, 2))
+  workingSet.overdue([1], [{ quotaId: 1, cycleSeq: 0, amount: 10, countedAt: null }])
+  return { workingSet, one, due }
+}
+
+describe('what due holds keep', () => {
+  it('counts no more, and stays written down until the holds are', () => {
+    const { workingSet, one, due } = kept()
+    expect(one.reserved).toBe(0)
+    expect(workingSet.changedCounters()).toEqual([])
+    workingSet.expireHolds(due.slice(0, 2), true)
+    expect(one.reserved).toBe(0)
+    expect(workingSet.changedCounters()).toEqual([{ id: 1, values: { reserved: 6 } }])
+    expect([...workingSet.expiredOperations]).toEqual(['a', 'b'])
+    expect(workingSet.closedHolds).toEqual(['a', 'b'])
+    // Twice is once.
+    workingSet.expireHolds(due, true)
+    expect(workingSet.changedCounters()).toEqual([{ id: 1, values: { reserved: 0 } }])
+    expect(workingSet.closedHolds).toEqual(['a', 'b', 'c', 'd', 'e'])
+  })
+
+  it('is swept as far as it is spent, so that what is written never passes the total', () => {
+    const { workingSet, one, due } = kept()
+    expect(workingSet.leans).toBe(false)
+    workingSet.applyAllocations([{ quotaId: 1, cycleSeq: 0, amount: 5 }], { used: 1 })
+    expect(workingSet.leans).toBe(true)
+    workingSet.expireHolds(due, false)
+    expect(workingSet.leans).toBe(false)
+    expect([...workingSet.expiredOperations]).toEqual(['a', 'b', 'c'])
+    expect(workingSet.stored(one)).toMatchObject({ used: 5, reserved: 4, total: 10 })
+    expect(workingSet.changedCounters()).toEqual([{ id: 1, values: { used: 5, reserved: 4 } }])
+  })
+
+  it('is nothing to lean on where only an edit lowered the total', () => {
+    const { workingSet, one, due } = kept()
+    one.total = 1
+    workingSet.edited(one)
+    expect(workingSet.leans).toBe(false)
+    workingSet.expireHolds(due, false)
+    expect(workingSet.stored(one).reserved).toBe(10)
+  })
+
+  it('counts no more in a quota that is taken in later, and never in a newer cycle', () => {
+    const workingSet = new WorkingSet<QuotaRow>(NOW)
+    workingSet.overdue(
+      [1],
+      [
+        { quotaId: 1, cycleSeq: 0, amount: 4, countedAt: null },
+        { quotaId: 2, cycleSeq: 0, amount: 4, countedAt: null },
+      ],
+    )
+    const deleted = quota({ reserved: 7, deletedAt: NOW - 5 })
+    const newer = quota({ id: 2, reserved: 7, cycleSeq: 1 })
+    workingSet.addQuota(deleted)
+    workingSet.addQuota(newer)
+    expect([deleted.reserved, newer.reserved]).toEqual([3, 7])
+    workingSet.expireHolds([hold('old', 2, 4), hold('gone', 1, 4)], true)
+    expect([workingSet.stored(deleted).reserved, workingSet.stored(newer).reserved]).toEqual([3, 7])
+  })
+})
+
+describe('the time when a look at the holds is due', () => {
+  it('stays while anything due is written down', () => {
+    const { workingSet, one, due } = kept()
+    workingSet.expireHolds(due.slice(0, 4), true)
+    workingSet.moveDueTimes(new Map([[1, NOW + 500]]))
+    expect(one.holdDueAt).toBe(NOW - 1)
+    workingSet.expireHolds(due, true)
+    workingSet.moveDueTimes(new Map())
+    expect(one.holdDueAt).toBeNull()
+  })
+
+  it('moves on past a hold that was settled early, so that nobody looks again before the next one', () => {
+    const workingSet = new WorkingSet<QuotaRow>(NOW)
+    const one = quota({ reserved: 5, holdDueAt: NOW - 1 })
+    workingSet.addQuota(one)
+    workingSet.overdue([1], [])
+    workingSet.moveDueTimes(new Map([[1, NOW + 500]]))
+    expect(workingSet.changedCounters()).toEqual([{ id: 1, values: { holdDueAt: NOW + 500 } }])
+    expect(workingSet.expiredOperations.size).toBe(0)
+  })
+
+  it('is not later than a hold that the same batch opens', () => {
+    const { workingSet, one, due } = kept()
+    workingSet.expireHolds(due, true)
+    workingSet.applyAllocations([{ quotaId: 1, cycleSeq: 0, amount: 1 }], { reserved: 1 })
+    workingSet.openHold(1, {
+      operationId: 'new',
+      expiresAt: NOW + 100,
+      allocations: [{ quotaId: 1, cycleSeq: 0, amount: 1 }],
+    })
+    workingSet.moveDueTimes(new Map([[1, NOW + 500]]))
+    expect(one.holdDueAt).toBe(NOW + 100)
+  })
+})

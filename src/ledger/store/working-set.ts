@@ -1,0 +1,458 @@
+import { available, countIn, type CapCount, type Limits, limitsAt, settleIn } from '../../quota/cap.js'
+import { type Allocation, byDrawDown } from '../../quota/draw-down.js'
+import type { Instant } from '../../time/instant.js'
+import { isLive, type QuotaState, roll } from '../../quota/quota.js'
+import { type Hold, Refills } from '../../quota/refill.js'
+import type { Move } from '../../quota/rolling-window.js'
+import { nextPassAt } from '../../quota/threshold.js'
+import type { Act } from '../rows/act.entity.js'
+import type { AllocationRow } from '../rows/allocation.entity.js'
+import type { ChangeRow } from '../rows/change.entity.js'
+import { NO_CAPS } from '../rows/counted-caps.js'
+import type { NewEvent } from './new-event.js'
+import type { OperationRow } from '../rows/operation.entity.js'
+import type { QuotaRow } from '../rows/quota.entity.js'
+
+/** The counters that usage moves, and their cycle. */
+export const COUNTERS = ['used', 'reserved', 'cycleSeq', 'cycleEndsAt', 'holdDueAt', 'window', 'passed'] as const
+type Counters = Pick<QuotaState, (typeof COUNTERS)[number]>
+
+/** An operation with what its quotas paid. */
+export interface OperationEntry {
+  readonly row: OperationRow
+  readonly allocations: readonly Allocation[]
+  /** In which counts of caps it was counted, with its whole amount, when it was made; ids ascending. */
+  readonly caps?: readonly CapCount[]
+  /** The caps that would have refused it; known while it is made. */
+  readonly wouldRefuse?: readonly number[]
+  /** Is its act the only row it has yet? See `plain-consume.ts`. */
+  readonly plain?: boolean
+}
+
+/** A hold and whose it is. */
+export interface HeldBy {
+  readonly ownerId: number
+  readonly hold: Hold
+}
+
+/** What due holds keep of one count, and of a cap when that was counted. */
+export interface DueUnits extends Allocation {
+  /** Null where the quota paid. */
+  readonly countedAt: Instant | null
+}
+
+/** What due holds keep of a cap that is still written down. */
+interface DueUnitsOfCap {
+  readonly cycleSeq: number
+  readonly countedAt: Instant
+  amount: number
+  /** Is it taken off what the cap holds here? Not where its count does not hold it any more. */
+  taken: boolean
+}
+
+/** One owner's part of the working set. */
+export interface OwnerWorkingSet<Q extends QuotaRow> {
+  readonly ownerId: number
+  /** Every quota of the owner that may be live, and those that a request named. */
+  readonly quotas: Set<Q>
+  /** Open holds as far as they are needed: all that are not due where a refusal may want them. */
+  readonly holds: Map<string, Hold>
+  /** Active quotas, those that pay in draw-down order; undefined after an edit. */
+  limits: Limits<Q> | undefined
+  /** When they can pay more; undefined before a refusal asks, and after an edit. */
+  refills: Refills | undefined
+}
+
+/**
+ * The working set of one batch: what was read under the owners' locks, changed in memory request by request, and what
+ * is to be written of it. All quotas are rolled to `now`. Knows no database.
+ */
+export class WorkingSet<Q extends QuotaRow> {
+  private readonly quotas = new Map<number, Q>()
+  private readonly loaded = new Map<number, Counters>()
+  private readonly touchedIds = new Set<number>()
+  /** Quotas that were drawn on. */
+  private readonly drawnIds = new Set<number>()
+  private readonly owners = new Map<number, OwnerWorkingSet<Q>>()
+  private readonly operations = new Map<string, OperationEntry>()
+  private readonly actsByDeduplicationKey = new Map<string, Act>()
+  private readonly actsById = new Map<string, Act>()
+  /** What due holds keep that are still written down, by quota and cycle; of those that paid. */
+  private readonly dueUnits = new Map<string, number>()
+  /** The same of caps, by quota; what has been written down since is taken off. */
+  private readonly dueUnitsOfCaps = new Map<number, DueUnitsOfCap[]>()
+  /** Owners whose due holds were looked at. */
+  readonly dueOwners = new Set<number>()
+
+  readonly newActs: Act[] = []
+  readonly newOperations: OperationEntry[] = []
+  readonly newHolds = new Map<string, { ownerId: number; hold: Hold }>()
+  readonly closedHolds: string[] = []
+  readonly expiredOperations = new Set<string>()
+  readonly changedOperations = new Map<string, OperationEntry>()
+  readonly changes: Omit<ChangeRow, 'id'>[] = []
+  readonly editedQuotas = new Map<number, Q>()
+  readonly events: NewEvent[] = []
+  /** The `used` from which on quotas pass a threshold, of those that were drawn on. */
+  private readonly passAt = new Map<number, number>()
+  /** Quotas that have reached an armed threshold since they were asked for last. */
+  private reached: Q[] = []
+
+  constructor(readonly now: Instant) {}
+
+  owner(ownerId: number): OwnerWorkingSet<Q> {
+    let owner = this.owners.get(ownerId)
+    if (owner === undefined) {
+      owner = { ownerId, quotas: new Set(), holds: new Map(), limits: undefined, refills: undefined }
+      this.owners.set(ownerId, owner)
+    }
+    return owner
+  }
+
+  /** Takes in a quota that was read or made; rolls it. */
+  addQuota(quota: Q): void {
+    if (this.quotas.has(quota.id)) return
+    const { used, reserved, cycleSeq, cycleEndsAt, holdDueAt, window, passed } = quota
+    this.loaded.set(quota.id, { used, reserved, cycleSeq, cycleEndsAt, holdDueAt, window, passed })
+    roll(quota, this.now)
+    if (quota.cap === null) quota.reserved -= this.dueUnitsOf(quota)
+    else for (const due of this.dueUnitsOfCaps.get(quota.id) ?? []) takeOff(quota, due)
+    this.quotas.set(quota.id, quota)
+    const owner = this.owner(quota.ownerId)
+    owner.quotas.add(quota)
+    owner.limits = undefined
+    owner.refills = undefined
+  }
+
+  quota(id: number): Q | undefined {
+    return this.quotas.get(id)
+  }
+
+  addOperation(entry: OperationEntry): void {
+    this.operations.set(entry.row.id, entry)
+  }
+
+  operation(id: string): OperationEntry | undefined {
+    return this.operations.get(id)
+  }
+
+  /** Takes in an act that was read. */
+  addAct(act: Act): void {
+    this.actsById.set(act.id, act)
+    if (act.deduplicationKey !== null) this.actsByDeduplicationKey.set(act.deduplicationKey, act)
+  }
+
+  /** The act of this very request, committed by an earlier try whose answer was lost. */
+  actById(id: string): Act | undefined {
+    return this.actsById.get(id)
+  }
+
+  /** Has the request, or another one with its key, taken effect? */
+  hasActOf({ id, deduplicationKey }: { readonly id: string; readonly deduplicationKey: string | null }): boolean {
+    return this.actsById.has(id) || (deduplicationKey !== null && this.actsByDeduplicationKey.has(deduplicationKey))
+  }
+
+  actByDeduplicationKey(deduplicationKey: string): Act | undefined {
+    return this.actsByDeduplicationKey.get(deduplicationKey)
+  }
+
+  /** Records an act to be written; later requests of the batch see it. */
+  record(act: Act): void {
+    this.newActs.push(act)
+    this.addAct(act)
+  }
+
+  /** The owner's active quotas: those that pay, in draw-down order, and caps. */
+  limits(ownerId: number): Limits<Q> {
+    const owner = this.owner(ownerId)
+    if (owner.limits === undefined) {
+      const { payers, caps } = limitsAt(owner.quotas, this.now)
+      owner.limits = { payers: [...payers].sort(byDrawDown), caps }
+    }
+    return owner.limits
+  }
+
+  /**
+   * The earliest instant from which `amount` could fit, or null. Needs the owner's open holds. What it takes to know
+   * that is sorted once for all refusals of a batch.
+   */
+  refillsAt(ownerId: number, amount: number): Instant | null {
+    const owner = this.owner(ownerId)
+    if (owner.refills === undefined) {
+      const { payers, caps } = this.limits(ownerId)
+      owner.refills = new Refills(payers, owner.holds, caps)
+    }
+    return owner.refills.at(amount)
+  }
+
+  /** What one consume of the owner's could take now. */
+  available(ownerId: number): number {
+    return available(this.limits(ownerId))
+  }
+
+  /** How many live quotas the owner has, and how many of them are caps. */
+  liveCounts(ownerId: number): { quotas: number; caps: number } {
+    const counts = { quotas: 0, caps: 0 }
+    for (const quota of this.owner(ownerId).quotas) {
+      if (!isLive(quota, this.now)) continue
+      counts.quotas += 1
+      if (quota.cap !== null) counts.caps += 1
+    }
+    return counts
+  }
+
+  /**
+   * Moves a quota's counters by parts of an operation, where the cycle that paid is still the running one: across a
+   * reset nothing is burdened or enriched.
+   */
+  applyAllocations(parts: readonly Allocation[], by: { used?: 1 | -1; reserved?: 1 | -1 }): void {
+    for (const { quotaId, cycleSeq, amount } of parts) {
+      const quota = this.quotas.get(quotaId)
+      if (quota?.cycleSeq !== cycleSeq) continue
+      quota.used += (by.used ?? 0) * amount
+      quota.reserved += (by.reserved ?? 0) * amount
+      this.touchedIds.add(quotaId)
+      if (by.used === 1 || by.reserved === 1) this.drawnIds.add(quotaId)
+      if (by.used === 1) this.watch(quota)
+      this.owner(quota.ownerId).refills?.countersChanged()
+    }
+  }
+
+  /**
+   * Counts an operation that is made now in caps of its owner.
+   * @param caps active
+   * @returns in which counts
+   */
+  countInCaps(caps: readonly Q[], move: Move): readonly CapCount[] {
+    return caps.map((cap) => {
+      this.touchedIds.add(cap.id)
+      this.drawnIds.add(cap.id)
+      this.owner(cap.ownerId).refills?.countersChanged()
+      const count = countIn(cap, this.now, move)
+      this.watch(cap)
+      return count
+    })
+  }
+
+  /** Moves what caps counted of an operation, where their counts still hold it. */
+  settleInCaps({ row, caps = NO_CAPS }: OperationEntry, move: Move): void {
+    for (const count of caps) {
+      const cap = this.quotas.get(count.quotaId)
+      if (cap === undefined || !settleIn(cap, count, row.createdAt, move)) continue
+      this.touchedIds.add(cap.id)
+      this.owner(cap.ownerId).refills?.countersChanged()
+      this.watch(cap)
+    }
+  }
+
+  /** Looks whether a quota whose `used` has grown, or whose settings have changed, has reached an armed threshold. */
+  watch(quota: Q): void {
+    if (quota.thresholds === null) return
+    let passAt = this.passAt.get(quota.id)
+    if (passAt === undefined) {
+      passAt = nextPassAt(quota)
+      this.passAt.set(quota.id, passAt)
+    }
+    if (quota.used >= passAt) this.reached.push(quota)
+  }
+
+  /** The quotas that have reached an armed threshold since this was asked last; usually none. */
+  takeReached(): readonly Q[] {
+    const { reached } = this
+    if (reached.length === 0) return reached
+    this.reached = []
+    for (const { id } of reached) this.passAt.delete(id)
+    return reached
+  }
+
+  openHold(ownerId: number, hold: Hold): void {
+    const owner = this.owner(ownerId)
+    owner.holds.set(hold.operationId, hold)
+    owner.refills?.holdsChanged()
+    this.newHolds.set(hold.operationId, { ownerId, hold })
+    const { expiresAt, allocations, counted } = hold
+    const due = ({ quotaId }: { readonly quotaId: number }): void => {
+      const quota = this.quotas.get(quotaId)
+      if (quota !== undefined) quota.holdDueAt = Math.min(quota.holdDueAt ?? expiresAt, expiresAt)
+    }
+    allocations.forEach(due)
+    counted?.caps.forEach(due)
+  }
+
+  closeHold(ownerId: number, operationId: string): void {
+    const owner = this.owner(ownerId)
+    owner.holds.delete(operationId)
+    owner.refills?.holdsChanged()
+    if (!this.newHolds.delete(operationId)) this.closedHolds.push(operationId)
+  }
+
+  /**
+   * Takes note of what due holds keep that are still written down. `reserved` here is without it from now on, whatever
+   * is written; what they keep of quotas that are taken in later counts too.
+   * @param ownerIds whose holds these are: all of their due ones
+   */
+  overdue(ownerIds: readonly number[], units: readonly DueUnits[]): void {
+    for (const ownerId of ownerIds) this.dueOwners.add(ownerId)
+    for (const { quotaId, cycleSeq, amount, countedAt } of units) {
+      const quota = this.quotas.get(quotaId)
+      if (countedAt === null) {
+        this.dueUnits.set(cycleOf(quotaId, cycleSeq), amount)
+        if (quota?.cycleSeq === cycleSeq) quota.reserved -= amount
+      } else {
+        const ofCap = { cycleSeq, countedAt, amount, taken: false }
+        const known = this.dueUnitsOfCaps.get(quotaId)
+        if (known === undefined) this.dueUnitsOfCaps.set(quotaId, [ofCap])
+        else known.push(ofCap)
+        if (quota !== undefined) takeOff(quota, ofCap)
+      }
+    }
+  }
+
+  /** A quota as it is to be written: with what due holds keep as long as these are written down. */
+  stored(quota: Q): Q {
+    if (quota.cap === null) return { ...quota, reserved: quota.reserved + this.dueUnitsOf(quota) }
+    const stored = { ...quota }
+    for (const { countedAt, amount } of this.dueUnitsHeldBy(quota))
+      if (amount > 0) countIn(stored, countedAt, { reserved: amount })
+    return stored
+  }
+
+  /**
+   * Is anything spent that a due hold keeps and that is still written down? It must be written down as expired together
+   * with that: an instance whose clock is behind could still have it committed, and the quota would be overdrawn.
+   */
+  get leans(): boolean {
+    return [...this.drawnIds].some((id) => this.leansOn(id))
+  }
+
+  /**
+   * Writes down that due holds have expired. Needs the quotas that paid for them.
+   * @param all or only those that the working set leans on
+   */
+  expireHolds(due: readonly HeldBy[], all: boolean): void {
+    for (const { ownerId, hold } of due) {
+      const { operationId, allocations } = hold
+      if (this.expiredOperations.has(operationId)) continue
+      if (!all && !quotasOf(hold).some((quotaId) => this.leansOn(quotaId))) continue
+      for (const { quotaId, cycleSeq, amount } of allocations) {
+        const cycle = cycleOf(quotaId, cycleSeq)
+        this.dueUnits.set(cycle, (this.dueUnits.get(cycle) ?? 0) - amount)
+        this.touchedIds.add(quotaId)
+      }
+      this.expireInCaps(hold)
+      this.closeHold(ownerId, operationId)
+      this.expiredOperations.add(operationId)
+      const operation = this.operations.get(operationId)
+      if (operation !== undefined) operation.row.state = 'expired'
+    }
+  }
+
+  private expireInCaps({ allocations, counted }: Hold): void {
+    if (counted === undefined) return
+    const whole = allocations.reduce((sum, { amount }) => sum + amount, 0)
+    for (const { quotaId, cycleSeq } of counted.caps) {
+      const due = this.dueUnitsOfCaps
+        .get(quotaId)
+        ?.find((one) => one.cycleSeq === cycleSeq && one.countedAt === counted.at)
+      if (due !== undefined) due.amount -= whole
+      this.touchedIds.add(quotaId)
+    }
+  }
+
+  private leansOn(quotaId: number): boolean {
+    const quota = this.quotas.get(quotaId)
+    if (quota === undefined || quota.cap === 'observe' || !this.drawnIds.has(quotaId)) return false
+    const dueUnits = this.dueUnitsOf(quota)
+    return dueUnits > 0 && quota.used + quota.reserved + dueUnits > quota.total
+  }
+
+  private dueUnitsOf(quota: Q): number {
+    if (quota.cap === null) return this.dueUnits.get(cycleOf(quota.id, quota.cycleSeq)) ?? 0
+    let units = 0
+    for (const { amount } of this.dueUnitsHeldBy(quota)) units += amount
+    return units
+  }
+
+  /** What is taken off the running count of a cap. */
+  private dueUnitsHeldBy({ id, cycleSeq }: Q): DueUnitsOfCap[] {
+    return (this.dueUnitsOfCaps.get(id) ?? []).filter((due) => due.taken && due.cycleSeq === cycleSeq)
+  }
+
+  /**
+   * Moves `holdDueAt` on where it has come and nothing due is written down any more: to the next hold of the owner,
+   * which is never too late, and costs one look-up. A hold that was settled early leaves its time behind, which moves
+   * on too, or every later batch would look again.
+   * @param next when the first of each owner's open holds is due, as far as they are stored
+   */
+  moveDueTimes(next: ReadonlyMap<number, Instant>): void {
+    const first = new Map(next)
+    for (const { ownerId, hold } of this.newHolds.values())
+      first.set(ownerId, Math.min(first.get(ownerId) ?? hold.expiresAt, hold.expiresAt))
+    for (const ownerId of this.dueOwners) {
+      for (const quota of this.owner(ownerId).quotas) {
+        if (quota.holdDueAt === null || quota.holdDueAt > this.now || this.dueUnitsOf(quota) > 0) continue
+        quota.holdDueAt = quota.reserved > 0 ? (first.get(ownerId) ?? null) : null
+        this.touchedIds.add(quota.id)
+      }
+    }
+  }
+
+  /** Writes an event with the act that brings it about. */
+  tell(event: NewEvent): void {
+    this.events.push(event)
+  }
+
+  /** Marks a quota's settings as edited, or its counters as reset: the draw-down order may have changed with them. */
+  edited(quota: Q): void {
+    this.editedQuotas.set(quota.id, quota)
+    this.passAt.delete(quota.id)
+    this.watch(quota)
+    const owner = this.owner(quota.ownerId)
+    owner.limits = undefined
+    owner.refills = undefined
+  }
+
+  /** Is there anything to write? */
+  get changed(): boolean {
+    return this.newActs.length > 0 || this.expiredOperations.size > 0 || this.changedCounters().length > 0
+  }
+
+  /** Quotas whose counters moved, with what differs from what is stored. */
+  changedCounters(): { id: number; values: Partial<Counters> }[] {
+    const changed = []
+    for (const id of [...this.touchedIds].sort((a, b) => a - b)) {
+      const quota = this.quotas.get(id)
+      const before = this.loaded.get(id)
+      if (quota === undefined || before === undefined) continue
+      const after = this.stored(quota)
+      const differing = COUNTERS.filter((name) => after[name] !== before[name])
+      if (differing.length === 0) continue
+      changed.push({ id, values: Object.fromEntries(differing.map((name) => [name, after[name]])) })
+    }
+    return changed
+  }
+}
+
+/** Takes off what a cap holds what due holds keep of it. */
+function takeOff(cap: QuotaState, due: DueUnitsOfCap): void {
+  due.taken = settleIn(cap, { quotaId: cap.id, cycleSeq: due.cycleSeq }, due.countedAt, { reserved: -due.amount })
+}
+
+function cycleOf(quotaId: number, cycleSeq: number): string {
+  return `${quotaId} ${cycleSeq}`
+}
+
+/** The quotas that a hold keeps units of: those that paid, and caps. */
+export function quotasOf({ allocations, counted }: Hold): number[] {
+  const paid = allocations.map(({ quotaId }) => quotaId)
+  return counted === undefined ? paid : [...paid, ...counted.caps.map(({ quotaId }) => quotaId)]
+}
+
+/** The rows of an operation's allocations: what paid, then what counted it. */
+export function allocationRows({ row, allocations, caps = NO_CAPS }: OperationEntry): AllocationRow[] {
+  const { id: operationId, amount, createdAt: countedAt } = row
+  return [
+    ...allocations.map((allocation, position) => ({ operationId, position, ...allocation, countedAt: null })),
+    ...caps.map((count, n) => ({ operationId, position: allocations.length + n, ...count, amount, countedAt })),
+  ]
+}

@@ -1,0 +1,340 @@
+import { TimeSlice } from '../../clock/time-slice.js'
+import { instantFromStore } from '../../database/column.js'
+import { type Dialect, placeholders, type RawRow } from '../../database/row-codec.js'
+import type { Transaction } from '../../database/unit-of-work.js'
+import type { CapCount } from '../../quota/cap.js'
+import type { Allocation } from '../../quota/draw-down.js'
+import type { Instant } from '../../time/instant.js'
+import { capsOf, NO_CAPS } from '../rows/counted-caps.js'
+import { groupBy } from '../rows/group-by.js'
+import type { LedgerStateRow } from '../rows/ledger-state.entity.js'
+import { type PaidOperation, type Charge, chargesOf, USAGE_KINDS, type UsageAct } from '../store/charge.js'
+import type { QuotaRow } from '../rows/quota.entity.js'
+import { OBSERVED, type RefusalRow } from '../rows/refusal.entity.js'
+import type { LedgerStore } from '../store/ledger-store.js'
+import { SERIES_STEPS, type UsageTotalRow } from '../rows/usage-total.entity.js'
+import { beginningOf } from '../rows/utc-step.js'
+
+/** What tells plain consumes apart that are added up together. */
+const OF_PLAIN = ['plainOwnerId', 'plainQuotaId', 'cycleSeq'] as const
+
+/** In the order in which a total is written. */
+const TOTAL_COLUMNS = [
+  'ownerId',
+  'step',
+  'beganAt',
+  'quotaId',
+  'cycleSeq',
+  'charged',
+  'refunded',
+  'refusals',
+  'refused',
+] as const satisfies readonly (keyof UsageTotalRow)[]
+
+/** Sums of plain consumes of which what caps counted is added to the totals at a time. */
+const CAPS_AT_ONCE = 2_000
+
+/** Nothing is done yet. */
+function firstState(): LedgerStateRow {
+  return { id: 1, foldedTo: '', beginsAt: null, removedTo: null, holder: null, heldUntil: null }
+}
+
+/** The statements of the totals, and of how far they reach. */
+export class TotalsStore<Q extends QuotaRow> {
+  constructor(private readonly store: LedgerStore<Q>) {}
+
+  /** How far upkeep has come. */
+  async state(transaction: Transaction): Promise<LedgerStateRow> {
+    return (await this.stored(transaction)) ?? firstState()
+  }
+
+  /** The same, and nobody else changes it until the transaction ends; its row is made where it is missing. */
+  async lockState(transaction: Transaction): Promise<LedgerStateRow> {
+    const found = await this.stored(transaction, transaction.dialect === 'mysql' ? 'FOR UPDATE' : '')
+    if (found !== undefined) return found
+    const first = firstState()
+    for (const { sql, values } of this.store.state.inserts([first])) await transaction.execute(sql, values)
+    return first
+  }
+
+  /** No act is written any more whose id is this one or an earlier one; empty at first. */
+  async closedTo(transaction: Transaction): Promise<string> {
+    const { gate } = this.store
+    const [row] = await transaction.rows(
+      `SELECT ${gate.column('closedTo')} AS closed_to FROM ${gate.table} WHERE ${gate.column('id')} = 1`,
+    )
+    return (row?.['closed_to'] as string | undefined) ?? ''
+  }
+
+  /** Closes acts up to an id, once the transaction is committed; that waits for batches that are being written. */
+  async close(transaction: Transaction, id: string): Promise<void> {
+    const { gate } = this.store
+    const closedTo = gate.column('closedTo')
+    // Sent with COMMIT: the lock that all batches wait for is never held while anybody but the server works.
+    await transaction.later(
+      `UPDATE ${gate.table} SET ${closedTo} = ? WHERE ${gate.column('id')} = 1 AND ${closedTo} < ?`,
+      [id, id],
+    )
+  }
+
+  private async stored(transaction: Transaction, lock = ''): Promise<LedgerStateRow | undefined> {
+    const { state } = this.store
+    const [row] = await transaction.rows(
+      `SELECT ${state.columns} FROM ${state.table} WHERE ${state.column('id')} = 1 ${lock}`,
+    )
+    return row === undefined ? undefined : state.decode(row)
+  }
+
+  /**
+   * Adds to the totals.
+   * @param rows one for each key
+   */
+  async add(transaction: Transaction, rows: readonly UsageTotalRow[]): Promise<void> {
+    const { usageTotal } = this.store
+    const conflict = addition(transaction.dialect, (property) => usageTotal.column(property))
+    for (const { sql, values } of usageTotal.inserts(rows)) await transaction.later(`${sql} ${conflict}`, values)
+  }
+
+  /**
+   * What acts of these owners did that are not in the totals yet. Plain consumes, which may be many, come as sums of an
+   * hour.
+   */
+  async rest(transaction: Transaction, foldedTo: string, ownerIds: readonly number[]): Promise<Charge[]> {
+    const { act } = this.store
+    const column = (
+      property: 'id' | 'kind' | 'ownerId' | 'amount' | 'at' | 'caps' | (typeof OF_PLAIN)[number],
+    ): string => act.column(property)
+    const group = `${OF_PLAIN.map(column).join(', ')}, ${column('caps')}, SUBSTR(${column('at')}, 1, 13)`
+    const sums = await transaction.rows(
+      `SELECT ${column('plainOwnerId')} AS owner_id, ${column('plainQuotaId')} AS quota_id, ${column('cycleSeq')} AS cycle_seq, ` +
+        `${column('caps')} AS caps, SUBSTR(${column('at')}, 1, 13) AS hour, SUM(${column('amount')}) AS charged ` +
+        `FROM ${act.readBy(transaction.dialect, ['plainOwnerId', 'id'])} WHERE ${column('plainOwnerId')} IN (${placeholders(ownerIds)}) ` +
+        `AND ${column('id')} > ? GROUP BY ${group}`,
+      [...ownerIds, foldedTo],
+    )
+    const others = await transaction.rows(
+      `SELECT ${act.columns} FROM ${act.readByKey(transaction.dialect)} WHERE ${column('id')} > ? AND ${column('plainOwnerId')} IS NULL ` +
+        `AND ${column('ownerId')} IN (${placeholders(ownerIds)}) AND ${column('kind')} IN (${placeholders(USAGE_KINDS)})`,
+      [foldedTo, ...ownerIds, ...USAGE_KINDS],
+    )
+    return [
+      ...sums.flatMap((row) => [
+        chargeOf(row, { quotaId: Number(row['quota_id']), cycleSeq: Number(row['cycle_seq']) }, false),
+        ...chargedByCaps(row),
+      ]),
+      ...(await this.charges(
+        transaction,
+        others.map((row) => act.decode(row)),
+      )),
+    ]
+  }
+
+  /** The id of the latest act, or of the latest up to an id; undefined where there is none. */
+  async newestAct(transaction: Transaction, until?: string): Promise<string | undefined> {
+    const { act } = this.store
+    const id = act.column('id')
+    const [row] = await transaction.rows(
+      `SELECT ${id} AS id FROM ${act.readByKey(transaction.dialect)} ${until === undefined ? '' : `WHERE ${id} <= ?`} ORDER BY ${id} DESC LIMIT 1`,
+      until === undefined ? [] : [until],
+    )
+    return row === undefined ? undefined : String(row['id'])
+  }
+
+  /** The id of act number `n` after one id and up to another; undefined where there are fewer. */
+  async nthAct(transaction: Transaction, after: string, until: string, n: number): Promise<string | undefined> {
+    const { act } = this.store
+    const id = act.column('id')
+    const [row] = await transaction.rows(
+      `SELECT ${id} AS id FROM ${act.readByKey(transaction.dialect)} WHERE ${id} > ? AND ${id} <= ? ORDER BY ${id} LIMIT 1 OFFSET ${n - 1}`,
+      [after, until],
+    )
+    return row === undefined ? undefined : String(row['id'])
+  }
+
+  /**
+   * Adds the plain consumes after one id up to another to the totals: the store adds them up by itself.
+   * @param from those of this instant or later
+   */
+  async addPlain(transaction: Transaction, after: string, last: string, from: Instant = 0): Promise<void> {
+    const { act, usageTotal } = this.store
+    const { dialect } = transaction
+    const [id, at] = [act.column('id'), act.column('at')]
+    const whose = OF_PLAIN.map((property) => act.column(property))
+    const [ownerId, quotaId, cycleSeq] = whose
+    const into = TOTAL_COLUMNS.map((property) => usageTotal.column(property)).join(', ')
+    const conflict = addition(dialect, (property) => usageTotal.column(property))
+    for (const step of SERIES_STEPS) {
+      const [length, rest] = step === 'hour' ? [13, ':00:00.000'] : [10, ' 00:00:00.000']
+      const prefix = `SUBSTR(${at}, 1, ${length})`
+      const beganAt = dialect === 'mysql' ? `CONCAT(${prefix}, '${rest}')` : `${prefix} || '${rest}'`
+      await transaction.later(
+        `INSERT INTO ${usageTotal.table} (${into}) ` +
+          `SELECT ${ownerId}, '${step}', ${beganAt}, ${quotaId}, ${cycleSeq}, SUM(${act.column('amount')}), 0, 0, 0 ` +
+          `FROM ${act.readByKey(dialect)} WHERE ${id} > ? AND ${id} <= ? AND ${ownerId} IS NOT NULL AND ${at} >= ? ` +
+          `GROUP BY ${whose.join(', ')}, ${beganAt} ${conflict}`,
+        [after, last, act.bind('at', from)],
+      )
+    }
+    await this.addCaps(transaction, after, last, from)
+  }
+
+  /** The same for the caps that counted them: these stand in a text, which no store takes apart. */
+  private async addCaps(transaction: Transaction, after: string, last: string, from: Instant): Promise<void> {
+    const { act } = this.store
+    const [id, at, ownerId] = [act.column('id'), act.column('at'), act.column('plainOwnerId')]
+    const caps = act.column('caps')
+    const hour = `SUBSTR(${at}, 1, 13)`
+    const rows = await transaction.rows(
+      `SELECT ${ownerId} AS owner_id, ${caps} AS caps, ${hour} AS hour, SUM(${act.column('amount')}) AS charged ` +
+        `FROM ${act.readByKey(transaction.dialect)} WHERE ${id} > ? AND ${id} <= ? AND ${caps} IS NOT NULL AND ${at} >= ? ` +
+        `GROUP BY ${ownerId}, ${caps}, ${hour}`,
+      [after, last, act.bind('at', from)],
+    )
+    const slice = new TimeSlice()
+    for (let start = 0; start < rows.length; start += CAPS_AT_ONCE) {
+      if (slice.spent) await slice.next()
+      await this.add(transaction, summed(rows.slice(start, start + CAPS_AT_ONCE).flatMap(chargedByCaps)))
+    }
+  }
+
+  /** The acts after one id up to another that charged or gave back units and are no plain consumes. */
+  async othersBetween(transaction: Transaction, after: string, last: string): Promise<UsageAct[]> {
+    const { act } = this.store
+    const id = act.column('id')
+    const rows = await transaction.rows(
+      `SELECT ${act.columns} FROM ${act.readByKey(transaction.dialect)} WHERE ${id} > ? AND ${id} <= ? ` +
+        `AND ${act.column('plainOwnerId')} IS NULL AND ${act.column('kind')} IN (${placeholders(USAGE_KINDS)})`,
+      [after, last, ...USAGE_KINDS],
+    )
+    return rows.map((row) => act.decode(row))
+  }
+
+  /** What acts did, with what of their operations says so. */
+  async charges(transaction: Transaction, acts: readonly UsageAct[]): Promise<Charge[]> {
+    const operations = await this.operationsOf(transaction, acts)
+    const slice = new TimeSlice()
+    const charges: Charge[] = []
+    for (const act of acts) {
+      if (slice.spent) await slice.next()
+      charges.push(...chargesOf(act, operations.get(act.operationId ?? '')))
+    }
+    return charges
+  }
+
+  /** What the totals say was used of these owners' quotas, by quota and cycle. */
+  async used(transaction: Transaction, ownerIds: readonly number[]): Promise<Allocation[]> {
+    const { usageTotal } = this.store
+    const [quotaId, cycleSeq] = [usageTotal.column('quotaId'), usageTotal.column('cycleSeq')]
+    const rows = await transaction.rows(
+      `SELECT ${quotaId} AS quota_id, ${cycleSeq} AS cycle_seq, SUM(${usageTotal.column('charged')} - ${usageTotal.column('refunded')}) AS used ` +
+        `FROM ${usageTotal.readByKey(transaction.dialect)} WHERE ${usageTotal.column('ownerId')} IN (${placeholders(ownerIds)}) ` +
+        `AND ${usageTotal.column('step')} = 'day' AND ${quotaId} > 0 GROUP BY ${quotaId}, ${cycleSeq}`,
+      ownerIds,
+    )
+    return rows.map((row) => ({
+      quotaId: Number(row['quota_id']),
+      cycleSeq: Number(row['cycle_seq']),
+      amount: Number(row['used']),
+    }))
+  }
+
+  private async operationsOf(
+    transaction: Transaction,
+    acts: readonly UsageAct[],
+  ): Promise<ReadonlyMap<string, PaidOperation>> {
+    const ids = new Set<string>()
+    const refunded = new Set<string>()
+    for (const { kind, operationId } of acts) {
+      if (operationId === null) continue
+      ids.add(operationId)
+      if (kind === 'refund') refunded.add(operationId)
+    }
+    if (ids.size === 0) return new Map()
+    const entries = await this.store.operationsById(transaction, [...ids])
+    const refunds = groupBy(await this.store.refundsOf(transaction, [...refunded]), ({ operationId }) => operationId)
+    return new Map(
+      entries.map(({ row, allocations, caps = NO_CAPS }) => [
+        row.id,
+        { allocations, caps, charged: row.charged, refunds: refunds.get(row.id) ?? [] },
+      ]),
+    )
+  }
+}
+
+/** What plain consumes of an hour add up to, as a charge to one quota. */
+function chargeOf(row: RawRow, { quotaId, cycleSeq }: CapCount, byCap: boolean): Charge {
+  return {
+    ownerId: Number(row['owner_id']),
+    quotaId,
+    cycleSeq,
+    at: instantFromStore(`${String(row['hour'])}:00`),
+    charged: Number(row['charged']),
+    refunded: 0,
+    byCap,
+  }
+}
+
+/** The same, to each of the caps that counted them. */
+function chargedByCaps(row: RawRow): Charge[] {
+  return capsOf(row['caps'] as string | null).map((count) => chargeOf(row, count, true))
+}
+
+/** What charges add up to, by hour and by day, in the order of the table. */
+export function summed(charges: readonly Charge[]): UsageTotalRow[] {
+  const rows = new Map<string, UsageTotalRow>()
+  for (const { ownerId, quotaId, cycleSeq, at, charged, refunded } of charges) {
+    for (const step of SERIES_STEPS) {
+      const beganAt = beginningOf(step, at)
+      const name = `${ownerId} ${step} ${beganAt} ${quotaId} ${cycleSeq}`
+      const known = rows.get(name)
+      if (known === undefined) {
+        rows.set(name, { ownerId, step, beganAt, quotaId, cycleSeq, charged, refunded, refusals: 0, refused: 0 })
+      } else {
+        known.charged += charged
+        known.refunded += refunded
+      }
+    }
+  }
+  return [...rows.values()].sort(
+    (a, b) =>
+      a.ownerId - b.ownerId ||
+      (a.step < b.step ? -1 : a.step > b.step ? 1 : 0) ||
+      a.beganAt - b.beganAt ||
+      a.quotaId - b.quotaId ||
+      a.cycleSeq - b.cycleSeq,
+  )
+}
+
+/**
+ * What refusals add up to by day, in the order of the table; their hours are kept for as long as they are. What caps
+ * that only observe would have refused was taken, and is not among them.
+ */
+export function refusalTotals(rows: readonly RefusalRow[]): UsageTotalRow[] {
+  const totals = new Map<string, UsageTotalRow>()
+  for (const { ownerId, hour, code, count, requested } of rows) {
+    if (code === OBSERVED) continue
+    const beganAt = beginningOf('day', hour)
+    const name = `${ownerId} ${beganAt}`
+    const known = totals.get(name)
+    if (known === undefined) {
+      const none = { quotaId: 0, cycleSeq: 0, charged: 0, refunded: 0 }
+      totals.set(name, { ownerId, step: 'day', beganAt, ...none, refusals: count, refused: requested })
+    } else {
+      known.refusals += count
+      known.refused = Math.min(known.refused + requested, Number.MAX_SAFE_INTEGER)
+    }
+  }
+  return [...totals.values()].sort((a, b) => a.ownerId - b.ownerId || a.beganAt - b.beganAt)
+}
+
+/** How a total is added to one that is there. */
+function addition(dialect: Dialect, column: (property: keyof UsageTotalRow) => string): string {
+  const sums = (['charged', 'refunded', 'refusals', 'refused'] as const).map((property) => {
+    const name = column(property)
+    return `${name} = ${name} + ${dialect === 'mysql' ? `VALUES(${name})` : `excluded.${name}`}`
+  })
+  const key = (['ownerId', 'step', 'beganAt', 'quotaId', 'cycleSeq'] as const).map(column).join(', ')
+  return dialect === 'mysql'
+    ? `ON DUPLICATE KEY UPDATE ${sums.join(', ')}`
+    : `ON CONFLICT (${key}) DO UPDATE SET ${sums.join(', ')}`
+}

@@ -1,0 +1,232 @@
+import type { Clock } from '../../clock/clock.js'
+import { presentOf } from '../../database/store-clock.js'
+import { placeholders } from '../../database/row-codec.js'
+import type { Transaction, UnitOfWork } from '../../database/unit-of-work.js'
+import type { Instant } from '../../time/instant.js'
+import { firstIdAt, instantOfId } from '../rows/act-id.js'
+import { OPERATION_ACTS, type ActRow } from '../rows/act.entity.js'
+import type { QuotaRow } from '../rows/quota.entity.js'
+import type { LedgerStore } from '../store/ledger-store.js'
+import { TotalsStore } from '../totals/totals-store.js'
+import { beginningOf, STEP_MS } from '../rows/utc-step.js'
+
+/** Rows that one step looks at: their owners are locked for as long as it takes to remove them. */
+const STEP = 200
+
+/** Events are kept for so many days at least (contract, §10). */
+const EVENT_DAYS = 31
+
+/**
+ * Removes what is older than it need be kept: operations that are settled, with all their acts, and acts on settings.
+ * An operation goes as a whole or stays as a whole: one with an act that is younger stays, and so does an open hold.
+ * Each step locks the owners that it touches, as every write does, so that nothing happens to an operation while it
+ * goes. What a step removes is old by the store's own time, too, as that says in the same transaction, and is in the
+ * totals, which do not move meanwhile.
+ */
+export class Retention<Q extends QuotaRow> {
+  private readonly totals: TotalsStore<Q>
+
+  constructor(
+    private readonly store: LedgerStore<Q>,
+    private readonly work: UnitOfWork,
+    private readonly clock: Clock,
+  ) {
+    this.totals = new TotalsStore(store)
+  }
+
+  /** What is older than this may go: the beginning of a UTC day, at least `days` back. */
+  cutoff(days: number): Instant {
+    return cutoffAt(this.clock.now(), days)
+  }
+
+  /** When the oldest act came in, by its id's time; undefined where there is none. */
+  async oldestActAt(): Promise<Instant | undefined> {
+    const { act } = this.store
+    const id = act.column('id')
+    const [row] = await this.work.read((transaction) =>
+      transaction.rows(`SELECT ${id} AS id FROM ${act.readByKey(transaction.dialect)} ORDER BY ${id} LIMIT 1`),
+    )
+    return row === undefined ? undefined : instantOfId(String(row['id']))
+  }
+
+  /**
+   * Looks at the next acts and removes what may go of them.
+   * @param after the last act that was looked at; empty at first
+   * @param days for how long everything is kept
+   * @returns how much was removed, and the last act that was looked at; undefined at the end
+   */
+  async removeActs(after: string, days: number): Promise<{ removed: number; last: string | undefined }> {
+    const { act } = this.store
+    const id = act.column('id')
+    const rows = await this.work.read((transaction) =>
+      transaction.rows(
+        `SELECT ${act.columns} FROM ${act.readByKey(transaction.dialect)} WHERE ${id} > ? AND ${id} < ? ORDER BY ${id} LIMIT ${STEP}`,
+        [after, firstIdAt(this.cutoff(days))],
+      ),
+    )
+    const acts = rows.map((row) => act.decode(row))
+    const last = acts.at(-1)?.id
+    // Settlements and refunds go with their operation, whose own act is older.
+    const roots = acts.filter(({ kind }) => kind === 'consume' || kind === 'reserve')
+    const edits = acts.filter(({ kind }) => !(OPERATION_ACTS as readonly string[]).includes(kind))
+    if (roots.length + edits.length === 0) return { removed: 0, last }
+    const removed = await this.work.write(async (transaction) => {
+      const ownerIds = [...new Set([...roots, ...edits].map(({ ownerId }) => ownerId))]
+      // Without its row an owner cannot be locked; the next create or consume makes it.
+      const locked = new Set(await this.store.lockOwners(transaction, ownerIds))
+      const { foldedTo } = await this.totals.lockState(transaction)
+      const cutoff = await this.confirmedCutoff(transaction, days)
+      const mine = ({ ownerId, id, at }: ActRow): boolean => locked.has(ownerId) && id <= foldedTo && at < cutoff
+      const { inRows, acts: gone } = await this.removable(transaction, roots.filter(mine), cutoff, foldedTo)
+      const ids = [...gone, ...edits.filter(mine).map((edit) => edit.id)]
+      const count = await this.remove(transaction, inRows, ids)
+      // On a cluster a refund on another node does not see the lock: both must collide.
+      if (transaction.clustered) await this.store.touchOwners(transaction, [...locked])
+      return count
+    })
+    return { removed, last }
+  }
+
+  /** Removes the oldest changes of settings. @returns how many */
+  async removeChanges(days: number): Promise<number> {
+    const { change } = this.store
+    const [id, at] = [change.column('id'), change.column('at')]
+    const rows = await this.work.read((transaction) =>
+      transaction.rows(
+        `SELECT ${id} AS id FROM ${change.readBy(transaction.dialect, ['at', 'id'])} WHERE ${at} < ? ORDER BY ${at}, ${id} LIMIT ${STEP}`,
+        [change.bind('at', this.cutoff(days))],
+      ),
+    )
+    const ids = rows.map((row) => Number(row['id'])).sort((a, b) => a - b)
+    if (ids.length === 0) return 0
+    const { affected } = await this.work.write(async (transaction) =>
+      transaction.execute(`DELETE FROM ${change.table} WHERE ${id} IN (${placeholders(ids)}) AND ${at} < ?`, [
+        ...ids,
+        change.bind('at', await this.confirmedCutoff(transaction, days)),
+      ]),
+    )
+    return affected
+  }
+
+  /**
+   * Removes the oldest events, by the time that they hold: one whose time lies in the future, as a clock that was wrong
+   * has left it, keeps no other from going. A cursor before the last one removed is told to be expired.
+   * @returns how many
+   */
+  async removeEvents(): Promise<number> {
+    const { event, eventFeed } = this.store
+    const [position, at] = [event.column('position'), event.column('at')]
+    const removedTo = eventFeed.column('removedTo')
+    return this.work.write(async (transaction) => {
+      const cutoff = event.bind('at', await this.confirmedCutoff(transaction, EVENT_DAYS))
+      const rows = await transaction.rows(
+        `SELECT ${position} AS position FROM ${event.readBy(transaction.dialect, ['at'])} ` +
+          `WHERE ${at} < ? AND ${position} IS NOT NULL ORDER BY ${at} LIMIT ${STEP}`,
+        [cutoff],
+      )
+      if (rows.length === 0) return 0
+      const positions = rows.map((row) => Number(row['position'])).sort((a, b) => a - b)
+      const last = positions.at(-1) ?? 0
+      // The feed's row first, as whoever gives positions does.
+      await transaction.later(
+        `UPDATE ${eventFeed.table} SET ${removedTo} = ? WHERE ${eventFeed.column('id')} = 1 AND ${removedTo} < ?`,
+        [last, last],
+      )
+      await transaction.later(`DELETE FROM ${event.table} WHERE ${position} IN (${placeholders(positions)})`, positions)
+      return positions.length
+    })
+  }
+
+  /** Removes totals of hours. @returns how many */
+  async removeHours(cutoff: Instant): Promise<number> {
+    const { usageTotal } = this.store
+    const [step, beganAt, ownerId] = (['step', 'beganAt', 'ownerId'] as const).map((name) => usageTotal.column(name))
+    const oldest = usageTotal.readBy(this.work.dialect, ['step', 'beganAt'])
+    const rows = await this.work.read((transaction) =>
+      transaction.rows(
+        `SELECT ${ownerId} AS owner_id, ${beganAt} AS began_at FROM ${oldest} WHERE ${step} = 'hour' AND ${beganAt} < ? ` +
+          `ORDER BY ${beganAt} LIMIT ${STEP}`,
+        [usageTotal.bind('beganAt', cutoff)],
+      ),
+    )
+    const [first] = rows
+    if (first === undefined) return 0
+    const began = String(first['began_at'])
+    const ids = [
+      ...new Set(rows.filter((row) => row['began_at'] === began).map((row) => Number(row['owner_id']))),
+    ].sort((a, b) => a - b)
+    const { affected } = await this.work.write((transaction) =>
+      transaction.execute(
+        `DELETE FROM ${usageTotal.table} WHERE ${step} = 'hour' AND ${beganAt} = ? AND ${ownerId} IN (${placeholders(ids)})`,
+        [began, ...ids],
+      ),
+    )
+    return affected
+  }
+
+  private async confirmedCutoff(transaction: Transaction, days: number): Promise<Instant> {
+    return cutoffAt(await this.clock.confirmed(async () => presentOf(transaction)), days)
+  }
+
+  /** Those of the operations that nothing happened to since, and nothing can happen to by themselves; with all acts. */
+  private async removable(
+    transaction: Transaction,
+    roots: readonly ActRow[],
+    cutoff: Instant,
+    foldedTo: string,
+  ): Promise<{ inRows: string[]; acts: string[] }> {
+    const { operation, act } = this.store
+    const ids = roots.map(({ id }) => id)
+    if (ids.length === 0) return { inRows: [], acts: [] }
+    const operationId = operation.column('id')
+    const actOperationId = act.column('operationId')
+    const [found = [], others = []] = await transaction.all([
+      {
+        sql: `SELECT ${operationId} AS id, ${operation.column('state')} AS state FROM ${operation.table} WHERE ${operationId} IN (${placeholders(ids)})`,
+        values: ids,
+      },
+      {
+        sql: `SELECT ${act.columns} FROM ${act.readBy(transaction.dialect, ['operationId'])} WHERE ${actOperationId} IN (${placeholders(ids)})`,
+        values: ids,
+      },
+    ])
+    const states = new Map(found.map((row) => [String(row['id']), row['state']]))
+    const acts = others.map((row) => act.decode(row))
+    const [youngest, younger] = [firstIdAt(cutoff), new Set<string | null>()]
+    for (const one of acts)
+      if (one.at >= cutoff || one.id >= youngest || one.id > foldedTo) younger.add(one.operationId)
+    const old = roots.filter(({ id, at }) => at < cutoff && !younger.has(id)).map(({ id }) => id)
+    const inRows = old.filter((id) => states.has(id) && states.get(id) !== 'reserved')
+    const gone = new Set<string | null>(inRows)
+    return {
+      inRows,
+      acts: [
+        ...old.filter((id) => !states.has(id)),
+        ...inRows,
+        ...acts.filter((one) => gone.has(one.operationId)).map(({ id }) => id),
+      ],
+    }
+  }
+
+  private async remove(
+    transaction: Transaction,
+    operationIds: readonly string[],
+    actIds: readonly string[],
+  ): Promise<number> {
+    const { act, operation, allocation } = this.store
+    const ids = [...new Set(actIds)].sort()
+    for (const [table, column, keys] of [
+      [allocation.table, allocation.column('operationId'), operationIds],
+      [operation.table, operation.column('id'), operationIds],
+      [act.table, act.column('id'), ids],
+    ] as const) {
+      if (keys.length === 0) continue
+      await transaction.later(`DELETE FROM ${table} WHERE ${column} IN (${placeholders(keys)})`, keys)
+    }
+    return ids.length
+  }
+}
+
+function cutoffAt(now: Instant, days: number): Instant {
+  return beginningOf('day', now) - days * STEP_MS.day
+}

@@ -1,0 +1,173 @@
+import { Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common'
+import type { Clock } from '../../clock/clock.js'
+import { instantFromStore } from '../../database/column.js'
+import { placeholders } from '../../database/row-codec.js'
+import type { UnitOfWork } from '../../database/unit-of-work.js'
+import { MAX_EXPIRED_AT_ONCE } from '../write/holds.js'
+import type { Ledger } from '../write/ledger.js'
+import type { QuotaReader } from '../read/quota-reader.js'
+import type { QuotaRow } from '../rows/quota.entity.js'
+import { oldestKept } from '../rows/refusal.entity.js'
+import { refusalTotals, TotalsStore } from '../totals/totals-store.js'
+import { beginningOf } from '../rows/utc-step.js'
+
+const EVERY_MS = 2_000
+/** Quotas that one step takes, so that a step never holds locks for long. */
+const STEP = 500
+
+/** On SQLite a step keeps the event loop to itself: between two of them it is the requests' turn. */
+async function turn(): Promise<void> {
+  await new Promise(setImmediate)
+}
+
+/**
+ * Tidies up in the background: writes down that quotas and holds have expired, and keeps shared counts young. Nothing
+ * depends on it for being right, only for staying fast. Safe on any number of instances: each step states its condition
+ * in the statement or runs under the owner's lock.
+ */
+export class Sweeper<Q extends QuotaRow> implements OnApplicationBootstrap, OnModuleDestroy {
+  private readonly logger: Logger
+  private readonly totals: TotalsStore<Q>
+  private timer: NodeJS.Timeout | undefined
+  private running: Promise<void> | undefined
+
+  constructor(
+    private readonly ledger: Ledger<Q>,
+    private readonly reader: QuotaReader<Q>,
+    private readonly work: UnitOfWork,
+    private readonly clock: Clock,
+  ) {
+    this.logger = new Logger(`${ledger.channel.name} sweeper`)
+    this.totals = new TotalsStore(ledger.store)
+  }
+
+  onApplicationBootstrap(): void {
+    this.timer = setInterval(() => {
+      // Known, told once and watched by others.
+      if (this.work.reach !== 'all') return
+      this.running ??= this.sweep()
+        .catch((error: unknown) => {
+          this.logger.warn(`sweep failed, trying again later: ${String(error)}`)
+        })
+        .finally(() => {
+          this.running = undefined
+        })
+    }, EVERY_MS)
+    this.timer.unref()
+  }
+
+  async onModuleDestroy(): Promise<void> {
+    clearInterval(this.timer)
+    await this.running
+  }
+
+  /** One round: everything that is due now, step by step; what depends on the time while that is in no doubt. */
+  async sweep(): Promise<void> {
+    if (this.clock.steady) await this.expire()
+    await this.nameOwners()
+    while (this.clock.steadyForRemoval && (await this.dropRefusals()) > 0) await turn()
+    await this.reader.refreshCounts()
+  }
+
+  /** Writes down what has expired. */
+  private async expire(): Promise<void> {
+    while ((await this.markExpired()) === STEP) await turn()
+    // Whoever is asked for in between goes in the same batches. A hold that is there still after its step will not go
+    // by asking again at once.
+    let first: string | undefined
+    for (;;) {
+      const due = await this.sweepHolds()
+      if (due.length < MAX_EXPIRED_AT_ONCE || due[0] === first) break
+      first = due[0]
+      await turn()
+    }
+  }
+
+  /** Stores `expired` on quotas that are over. The statement asks again, so that an edit in between wins. */
+  private async markExpired(): Promise<number> {
+    const { quota } = this.ledger.store
+    const due = `${quota.column('state')} = 'active' AND ${quota.column('expireAt')} <= ?`
+    const now = quota.bind('expireAt', this.clock.now())
+    return this.work.write(async (transaction) => {
+      // Deleted quotas are left alone: a restore judges them anew.
+      const rows = await transaction.rows(
+        `SELECT ${quota.column('id')} AS id FROM ${quota.table} WHERE ${quota.column('deletedAt')} IS NULL AND ${due} ` +
+          `ORDER BY ${quota.column('expireAt')} LIMIT ${STEP}`,
+        [now],
+      )
+      if (rows.length === 0) return 0
+      const ids = rows.map((row) => Number(row['id'])).sort((a, b) => a - b)
+      await transaction.execute(
+        `UPDATE ${quota.table} SET ${quota.column('state')} = 'expired' WHERE ${quota.column('id')} IN (${placeholders(ids)}) AND ${due}`,
+        [...ids, now],
+      )
+      return rows.length
+    })
+  }
+
+  /** Adds the oldest counts of refusals to the day's totals, and drops them, hour by hour. */
+  private async dropRefusals(): Promise<number> {
+    const { refusal } = this.ledger.store
+    const [hour, ownerId] = [refusal.column('hour'), refusal.column('ownerId')]
+    const past = beginningOf('hour', oldestKept(this.clock.now()))
+    const rows = await this.work.read((transaction) =>
+      transaction.rows(
+        `SELECT ${hour} AS hour, ${ownerId} AS owner_id FROM ${refusal.table} WHERE ${hour} = (SELECT MIN(${hour}) FROM ${refusal.table}) ` +
+          `AND ${hour} < ? GROUP BY ${hour}, ${ownerId} ORDER BY ${ownerId} LIMIT ${STEP}`,
+        [refusal.bind('hour', past)],
+      ),
+    )
+    const [first] = rows
+    if (first === undefined) return 0
+    const began = instantFromStore(first['hour'] as string)
+    const ids = rows.map((row) => Number(row['owner_id']))
+    const these = `WHERE ${hour} = ? AND ${ownerId} IN (${placeholders(ids)})`
+    const values = [refusal.bind('hour', began), ...ids]
+    await this.work.write(async (transaction) => {
+      // Locked: what another instance moves at the same time is moved once.
+      const counted = await transaction.rows(
+        `SELECT ${refusal.columns} FROM ${refusal.table} ${these} ORDER BY ${ownerId} ${transaction.dialect === 'mysql' ? 'FOR UPDATE' : ''}`,
+        values,
+      )
+      await this.totals.add(transaction, refusalTotals(counted.map((row) => refusal.decode(row))))
+      await transaction.later(`DELETE FROM ${refusal.table} ${these}`, values)
+    })
+    return rows.length
+  }
+
+  /** Says of changes whose quota it was, where an instance of release 0.1.0 wrote them beside this one. */
+  private async nameOwners(): Promise<void> {
+    const { change, quota } = this.ledger.store
+    const [id, ownerId] = [change.column('id'), change.column('ownerId')]
+    const rows = await this.work.read((transaction) =>
+      transaction.rows(
+        `SELECT ${id} AS id FROM ${change.readBy(this.work.dialect, ['ownerId', 'id'])} WHERE ${ownerId} IS NULL ORDER BY ${id} LIMIT ${STEP}`,
+      ),
+    )
+    if (rows.length === 0) return
+    const ids = rows.map((row) => Number(row['id']))
+    await this.work.write((transaction) =>
+      transaction.execute(
+        `UPDATE ${change.table} SET ${ownerId} = (SELECT q.${quota.column('ownerId')} FROM ${quota.table} q ` +
+          `WHERE q.${quota.column('id')} = ${change.table}.${change.column('quotaId')}) WHERE ${id} IN (${placeholders(ids)})`,
+        ids,
+      ),
+    )
+  }
+
+  /** @returns the holds that were due, the earliest first; as many as one step takes at most */
+  private async sweepHolds(): Promise<string[]> {
+    const { hold } = this.ledger.store
+    const expiresAt = hold.column('expiresAt')
+    const rows = await this.work.read((transaction) =>
+      transaction.rows(
+        `SELECT ${hold.column('operationId')} AS id, ${hold.column('ownerId')} AS owner_id FROM ${hold.table} ` +
+          `WHERE ${expiresAt} <= ? ORDER BY ${expiresAt}, ${hold.column('operationId')} LIMIT ${MAX_EXPIRED_AT_ONCE}`,
+        [hold.bind('expiresAt', this.clock.now())],
+      ),
+    )
+    const ownerIds = new Set(rows.map((row) => Number(row['owner_id'])))
+    await Promise.all([...ownerIds].map((ownerId) => this.ledger.sweep(ownerId)))
+    return rows.map((row) => String(row['id']))
+  }
+}

@@ -1,0 +1,90 @@
+import type { Clock } from '../../clock/clock.js'
+import type { UnitOfWork } from '../../database/unit-of-work.js'
+import type { Instant } from '../../time/instant.js'
+import type { QuotaRow } from '../rows/quota.entity.js'
+import { oldestKept } from '../rows/refusal.entity.js'
+import type { LedgerStore } from '../store/ledger-store.js'
+import { beginningOf } from '../rows/utc-step.js'
+
+/** Callers that an instance remembers to have noted today. */
+const MAX_NOTED = 50_000
+
+/**
+ * Who has spent in a channel lately, so that a key can be looked for under all of them. There is no index of acts by
+ * caller, which every consume would pay for: a caller is noted once on each UTC day, before its first act of that day.
+ */
+export class Callers<Q extends QuotaRow> {
+  private day: Instant = 0
+  /** By caller; undefined once it is written down. */
+  private readonly noted = new Map<string, Promise<void> | undefined>()
+
+  constructor(
+    private readonly store: LedgerStore<Q>,
+    private readonly work: UnitOfWork,
+    private readonly clock: Clock,
+  ) {}
+
+  /**
+   * Has a caller noted who is about to spend.
+   * @returns undefined where it is noted, else a promise of that
+   */
+  note({ id, name }: { readonly id: string; readonly name: string }): Promise<void> | undefined {
+    const day = beginningOf('day', this.clock.now())
+    if (day !== this.day || this.noted.size > MAX_NOTED) {
+      this.day = day
+      this.noted.clear()
+    }
+    const key = id === name ? id : `${id} ${name}`
+    if (this.noted.has(key)) return this.noted.get(key)
+    const { noted } = this
+    const writing = this.write(id, name).then(
+      () => {
+        if (noted.get(key) === writing) noted.set(key, undefined)
+      },
+      (error: unknown) => {
+        // The next request tries again.
+        if (noted.get(key) === writing) noted.delete(key)
+        throw error
+      },
+    )
+    noted.set(key, writing)
+    return writing
+  }
+
+  /** Everybody who has spent in the last 31 days, and maybe some who did earlier on the day on which these began. */
+  async recent(): Promise<string[]> {
+    const { caller } = this.store
+    const [id, spentAt] = [caller.column('id'), caller.column('spentAt')]
+    const since = beginningOf('day', oldestKept(this.clock.now()))
+    const rows = await this.work.read((transaction) =>
+      transaction.rows(`SELECT ${id} AS id FROM ${caller.table} WHERE ${spentAt} >= ?`, [
+        caller.bind('spentAt', since),
+      ]),
+    )
+    return rows.map((row) => String(row['id']))
+  }
+
+  /** Whom a name stands for: a static token's, and those of the identity provider who have spent under it lately. */
+  async named(name: string): Promise<string[]> {
+    const { caller } = this.store
+    const rows = await this.work.read((transaction) =>
+      transaction.rows(`SELECT ${caller.columns} FROM ${caller.table} WHERE ${caller.column('name')} = ?`, [name]),
+    )
+    // A server leaves blanks at the end out when it compares.
+    const same = rows.map((row) => caller.decode(row)).filter((row) => row.name === name)
+    return [...new Set([name, ...same.map(({ id }) => id)])]
+  }
+
+  private async write(id: string, name: string): Promise<void> {
+    const { caller } = this.store
+    const changed = [caller.column('name'), caller.column('spentAt')]
+    await this.work.write(async (transaction) => {
+      const conflict =
+        transaction.dialect === 'mysql'
+          ? `ON DUPLICATE KEY UPDATE ${changed.map((column) => `${column} = VALUES(${column})`).join(', ')}`
+          : `ON CONFLICT (${caller.column('id')}) DO UPDATE SET ${changed.map((column) => `${column} = excluded.${column}`).join(', ')}`
+      for (const { sql, values } of caller.inserts([{ id, name, spentAt: this.clock.now() }]))
+        await transaction.later(`${sql} ${conflict}`, values)
+    })
+  }
+}

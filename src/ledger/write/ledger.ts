@@ -1,0 +1,334 @@
+import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common'
+import type DataLoader from 'dataloader'
+import type { DataSource } from 'typeorm'
+import type { Clock } from '../../clock/clock.js'
+import type { Reads, Transaction, UnitOfWork } from '../../database/unit-of-work.js'
+import { ServiceError, Unavailable } from '../../error/service-error.js'
+import type { Instant } from '../../time/instant.js'
+import type { NewSettings, SettingsPatch } from '../../quota/settings.js'
+import type { Caller } from '../store/command.js'
+import { Callers } from './callers.js'
+import type { Channel } from '../rows/channel.js'
+import { type Command, deduplicationKeyFor, deduplicationKeyForSettling, type Outcome } from '../store/command.js'
+import { Engine, type EngineOptions } from './engine.js'
+import { gatheringLoader } from '../../database/gathering-loader.js'
+import { IdSource } from './id-source.js'
+import { operationNotFound } from '../store/errors.js'
+import { quotaNotFound } from '../store/errors.js'
+import { keyReused } from '../store/errors.js'
+import type { QuotaRow } from '../rows/quota.entity.js'
+import { OBSERVED } from '../rows/refusal.entity.js'
+import { isCounted, RefusalCounter } from './refusal-counter.js'
+import { LedgerStore } from '../store/ledger-store.js'
+
+/** How a ledger is set up. */
+export interface LedgerOptions extends EngineOptions {
+  /** May plain consumes be written as one row? No instance of a version that cannot read it may run then. */
+  readonly plainConsumes: boolean
+  /** May caps be made? Not as long as an instance may be there that would pay from them. */
+  readonly mayMakeCaps: () => Promise<boolean>
+}
+
+/** An operator has to finish the upgrade first. */
+const UPGRADE_RETRY_SECONDS = 60
+
+/** What is remembered of a hold. */
+interface Remembered {
+  readonly ownerId: number
+  /** Who reserved it. */
+  readonly maker: string
+}
+
+/** The commands whose keys are looked for under every caller. */
+const SPENDING: ReadonlySet<Command['kind']> = new Set(['consume', 'reserve', 'refund'])
+
+/** Owners and makers of operations made or settled here lately; saves the look-up before a settlement. */
+const MAX_REMEMBERED = 50_000
+
+/**
+ * Every write of one channel: the settings of its quotas and their usage. Each method resolves when what it did is
+ * committed, and throws a ServiceError where it is refused or the database stays away.
+ */
+export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  readonly engine: Engine<Q>
+  readonly store: LedgerStore<Q>
+  readonly refusals: RefusalCounter<Q>
+  readonly callers: Callers<Q>
+  private readonly ids: IdSource
+  private readonly ownerOfQuota: DataLoader<number, number | undefined>
+  private readonly ownerOfOperation: DataLoader<string, number | undefined>
+  private readonly makerOfOperation: DataLoader<string, string | undefined>
+  private readonly remembered = new Map<string, Remembered>()
+  /** Once so, for good. */
+  private capsMayBeMade = false
+
+  constructor(
+    readonly channel: Channel<Q>,
+    dataSource: DataSource,
+    private readonly work: UnitOfWork,
+    clock: Clock,
+    private readonly options: LedgerOptions,
+  ) {
+    this.store = new LedgerStore(dataSource, channel, options.plainConsumes)
+    this.ids = new IdSource(clock)
+    this.engine = new Engine(channel, this.store, work, clock, this.ids, options)
+    this.refusals = new RefusalCounter(channel.name, this.store, work, clock)
+    this.callers = new Callers(this.store, work, clock)
+    // Whose a quota or an operation is never changes, nor who made it, so that may be read outside the locks. The owner
+    // says which lock to take.
+    const reads = work.readsOf(`(${channel.name} owners)`)
+    this.ownerOfQuota = mapLoader(reads, async (transaction, ids) => this.store.ownersOfQuotas(transaction, ids))
+    this.ownerOfOperation = mapLoader(reads, async (transaction, ids) =>
+      this.store.ownersOfOperations(transaction, ids),
+    )
+    this.makerOfOperation = mapLoader(reads, async (transaction, ids) => this.store.makersOf(transaction, ids))
+  }
+
+  /**
+   * Makes a quota.
+   * @param people whom it names, by property; the owner among them
+   * @param key the caller's Idempotency-Key, if any: a retry then gets the first answer
+   */
+  async create(
+    caller: Caller,
+    ownerId: number,
+    people: Record<string, number | null>,
+    settings: NewSettings,
+    key: string | null,
+  ): Promise<Outcome> {
+    if (settings.cap !== null) await this.checkCaps()
+    return this.submit(caller, ownerId, { kind: 'create', settings, people }, key)
+  }
+
+  /** Changes settings; `version`, where given, must be the current one. */
+  async update(caller: Caller, quotaId: number, patch: SettingsPatch, version: number | undefined): Promise<Outcome> {
+    return this.submit(caller, await this.quotaOwner(quotaId), { kind: 'update', quotaId, patch, version })
+  }
+
+  /** Soft-deletes. */
+  async remove(caller: Caller, quotaId: number, version: number | undefined): Promise<void> {
+    await this.submit(caller, await this.quotaOwner(quotaId), { kind: 'delete', quotaId, version })
+  }
+
+  /** Takes a soft delete back; a live quota stays as it is. */
+  async restore(caller: Caller, quotaId: number): Promise<Outcome> {
+    return this.submit(caller, await this.quotaOwner(quotaId), { kind: 'restore', quotaId })
+  }
+
+  /**
+   * Begins a new count: `used` and `reserved` 0, the next reset where it was.
+   * @param version where given, must be the current one
+   * @param key the caller's Idempotency-Key, if any: a retry then resets nothing again
+   */
+  async reset(caller: Caller, quotaId: number, version: number | undefined, key: string | null): Promise<Outcome> {
+    const ownerId = await this.ownerUnlessReused(caller, key, quotaId, async () => this.quotaOwner(quotaId))
+    return this.submit(caller, ownerId, { kind: 'reset', quotaId, version }, key)
+  }
+
+  /**
+   * Spends `amount` units at once, or nothing.
+   * @param inBatch has room been taken for it (`together`)?
+   */
+  async consume(caller: Caller, ownerId: number, amount: number, key: string, inBatch = false): Promise<Outcome> {
+    return this.spend(caller, ownerId, { kind: 'consume', amount }, key, inBatch)
+  }
+
+  /**
+   * Works on several requests of a caller once there is room for all of them, so that none of them is refused for want
+   * of it.
+   * @throws Unavailable where the room does not come in time; nothing is begun then
+   */
+  async together<T>({ id }: Caller, count: number, work: () => Promise<T>): Promise<T> {
+    // Nobody waits for room while the database is known to be away.
+    this.work.requireWrites()
+    const room = this.engine.enter(id, count)
+    if (room !== undefined) await room
+    try {
+      return await work()
+    } finally {
+      this.engine.leave(id, count)
+    }
+  }
+
+  /** Holds `amount` units for `ttlSeconds`, or nothing. */
+  async reserve(caller: Caller, ownerId: number, amount: number, ttlSeconds: number, key: string): Promise<Outcome> {
+    return this.spend(caller, ownerId, { kind: 'reserve', amount, ttlSeconds }, key)
+  }
+
+  /** Spends what a hold keeps, or `amount` of it; the rest returns. */
+  async commit(caller: Caller, operationId: string, amount: number | undefined): Promise<Outcome> {
+    return this.submit(caller, await this.operationOwner(caller, operationId), { kind: 'commit', operationId, amount })
+  }
+
+  /** Returns the whole hold. */
+  async release(caller: Caller, operationId: string): Promise<Outcome> {
+    return this.submit(caller, await this.operationOwner(caller, operationId), { kind: 'release', operationId })
+  }
+
+  /** Returns what was charged, or `amount` of it. */
+  async refund(caller: Caller, operationId: string, amount: number | undefined, key: string): Promise<Outcome> {
+    const ownerId = await this.ownerUnlessReused(caller, key, operationId, async () =>
+      this.operationOwner(caller, operationId),
+    )
+    return this.submit(caller, ownerId, { kind: 'refund', operationId, amount }, key)
+  }
+
+  /**
+   * Does a row of a change set: once, however often it is asked for. Nobody waits for it.
+   * @param actor who had the change set applied or reverted
+   * @param once what tells this row and step from all others
+   */
+  async inBackground(
+    actor: Pick<Caller, 'name' | 'id' | 'requestId'>,
+    changeSetId: number,
+    ownerId: number,
+    command: Command,
+    once: string,
+  ): Promise<Outcome> {
+    this.work.requireWrites()
+    return this.engine.submitInBackground({
+      id: this.ids.next(),
+      ownerId,
+      caller: actor.name,
+      callerId: actor.id,
+      requestId: actor.requestId,
+      key: null,
+      deduplicationKey: once,
+      changeSetId,
+      command,
+    })
+  }
+
+  /** Every id made from here on is later than this instant; see `IdSource`. */
+  keepIdsAfter(instant: Instant): void {
+    this.ids.keepAfter(instant)
+  }
+
+  /** Writes down that the owner's due holds have expired. */
+  async sweep(ownerId: number): Promise<void> {
+    await this.submit({ name: 'sweeper', id: 'sweeper', requestId: 'sweeper', ownOnly: false }, ownerId, {
+      kind: 'sweep',
+    })
+  }
+
+  /** Answers what was taken before the database goes. */
+  async beforeApplicationShutdown(): Promise<void> {
+    await this.engine.close()
+    await this.refusals.close()
+  }
+
+  onApplicationBootstrap(): void {
+    this.refusals.start()
+  }
+
+  private async spend(
+    caller: Caller,
+    ownerId: number,
+    command: Extract<Command, { kind: 'consume' | 'reserve' }>,
+    key: string,
+    inBatch = false,
+  ): Promise<Outcome> {
+    try {
+      const submit = async (): Promise<Outcome> => this.submitted(caller, ownerId, command, key)
+      const outcome = await (inBatch ? submit() : this.together(caller, 1, submit))
+      if (outcome.observed === true) this.refusals.count(ownerId, OBSERVED, command.amount)
+      return outcome
+    } catch (error) {
+      if (error instanceof ServiceError && isCounted(error.code))
+        this.refusals.count(ownerId, error.code, command.amount)
+      throw error
+    }
+  }
+
+  /** @throws Unavailable until no instance is left that knows no caps */
+  private async checkCaps(): Promise<void> {
+    this.work.requireWrites()
+    this.capsMayBeMade ||= await this.options.mayMakeCaps()
+    if (!this.capsMayBeMade) throw new Unavailable('upgrading', { retryAfterSeconds: UPGRADE_RETRY_SECONDS })
+  }
+
+  private async submit(caller: Caller, ownerId: number, command: Command, key: string | null = null): Promise<Outcome> {
+    return this.together(caller, 1, async () => this.submitted(caller, ownerId, command, key))
+  }
+
+  private async submitted(caller: Caller, ownerId: number, command: Command, key: string | null): Promise<Outcome> {
+    // Not to wait behind a batch that was in hand when the database went, and that still waits for its return.
+    this.work.requireWrites()
+    const settling = command.kind === 'commit' || command.kind === 'release'
+    // Before the act: whoever looks for a key under all callers finds it as soon as it is answered.
+    const noting = SPENDING.has(command.kind) ? this.callers.note(caller) : undefined
+    if (noting !== undefined) await noting
+    const outcome = await this.engine.submit({
+      id: this.ids.next(),
+      ownerId,
+      caller: caller.name,
+      callerId: caller.id,
+      requestId: caller.requestId,
+      key,
+      deduplicationKey: settling
+        ? deduplicationKeyForSettling(command.operationId)
+        : key === null
+          ? null
+          : deduplicationKeyFor(caller.id, key),
+      command,
+    })
+    // A replay as well: a key is its caller's, and so is what it made.
+    if (command.kind === 'reserve') this.remember(String(outcome.subject), { ownerId, maker: caller.id })
+    return outcome
+  }
+
+  private remember(operationId: string, hold: Remembered): void {
+    if (this.remembered.size >= MAX_REMEMBERED) this.remembered.clear()
+    this.remembered.set(operationId, hold)
+  }
+
+  private async quotaOwner(quotaId: number): Promise<number> {
+    const ownerId = await this.ownerOfQuota.load(quotaId)
+    if (ownerId === undefined) throw quotaNotFound(quotaId)
+    return ownerId
+  }
+
+  /** @throws ServiceError operation_not_found, also where the caller may not know that there is one */
+  private async operationOwner({ id, ownOnly }: Caller, operationId: string): Promise<number> {
+    const known = this.remembered.get(operationId)
+    const ownerId = known?.ownerId ?? (await this.ownerOfOperation.load(operationId))
+    if (ownerId === undefined) throw operationNotFound(operationId)
+    if (!ownOnly) return ownerId
+    const maker = known?.maker ?? (await this.makerOfOperation.load(operationId))
+    if (maker !== id) throw operationNotFound(operationId)
+    return ownerId
+  }
+
+  /**
+   * A key is judged before what it is for is missed: one that was used is reused, whatever it names now. Not by the
+   * very request that is sent again for what its caller may no longer see; that is missed.
+   * @param subject the quota or operation that the key is for
+   */
+  private async ownerUnlessReused(
+    caller: Caller,
+    key: string | null,
+    subject: number | string,
+    find: () => Promise<number>,
+  ): Promise<number> {
+    try {
+      return await find()
+    } catch (error) {
+      if (key === null) throw error
+      const deduplicationKeys = [deduplicationKeyFor(caller.id, key)]
+      const acts = await this.work
+        .readsOf(caller.id)
+        .read(async (transaction) => this.store.actsByDeduplicationKey(transaction, deduplicationKeys))
+      throw acts.some(({ operationId, quotaId }) => (operationId ?? quotaId) !== subject) ? keyReused() : error
+    }
+  }
+}
+
+function mapLoader<K extends string | number, V>(
+  reads: Reads,
+  find: (transaction: Transaction, ids: readonly K[]) => Promise<ReadonlyMap<K, V>>,
+): DataLoader<K, V | undefined> {
+  return gatheringLoader(async (ids) => {
+    const found = await reads.read((transaction) => find(transaction, ids))
+    return ids.map((id) => found.get(id))
+  })
+}

@@ -1,0 +1,78 @@
+import { Logger } from '@nestjs/common'
+import type { Clock } from '../../clock/clock.js'
+import { formatInstant, type Instant } from '../../time/instant.js'
+
+/** Between two lines about one owner, in milliseconds. */
+const TOLD_AGAIN_MS = 60_000
+/** Nobody asked for the owner for so long: whether its lock is free again is not known. */
+const FORGOTTEN_MS = 5 * 60_000
+/** Owners that are remembered; more of them are one trouble. */
+const MAX_REMEMBERED = 1_000
+
+interface Locked {
+  /** When its lock was first not had. */
+  readonly since: Instant
+  seen: Instant
+  told: Instant | undefined
+}
+
+/**
+ * Knows which owners somebody else keeps locked, and since when, across the requests that were refused for it: names a
+ * forgotten transaction to whoever is on call.
+ */
+export class LockedOwners {
+  private readonly owners = new Map<number, Locked>()
+  private readonly logger = new Logger('Engine')
+
+  /** @param who the owner's field and the channel, for the log: `account_id of mail` */
+  constructor(
+    private readonly who: { readonly field: string; readonly channel: string },
+    private readonly clock: Clock,
+  ) {}
+
+  /** An owner's lock was not had. */
+  found(ownerId: number): void {
+    const now = this.clock.now()
+    const locked = this.owners.get(ownerId)
+    if (locked !== undefined) locked.seen = now
+    else if (this.owners.size < MAX_REMEMBERED) this.owners.set(ownerId, { since: now, seen: now, told: undefined })
+  }
+
+  /** An owner's request was refused for it: tells the log, once a minute for each owner. */
+  refused(ownerId: number): void {
+    this.found(ownerId)
+    const locked = this.owners.get(ownerId)
+    if (locked === undefined) return
+    const now = this.clock.now()
+    if (locked.told !== undefined && now - locked.told < TOLD_AGAIN_MS) return
+    locked.told = now
+    const { field, channel } = this.who
+    this.logger.warn(
+      `${field} ${ownerId} of ${channel} has been kept locked by another session of the database since ` +
+        `${formatInstant(locked.since)}; its writes are refused. docs/operations.md, "A locked owner", says how to ` +
+        'find that session',
+    )
+  }
+
+  /** An owner's lock was had. */
+  had(ownerId: number): void {
+    if (this.owners.size === 0) return
+    const locked = this.owners.get(ownerId)
+    if (locked === undefined) return
+    this.owners.delete(ownerId)
+    if (locked.told === undefined) return
+    const seconds = ((this.clock.now() - locked.since) / 1000).toFixed(0)
+    this.logger.warn(`${this.who.field} ${ownerId} of ${this.who.channel} is no longer locked, after ${seconds} s`)
+  }
+
+  /** For how long the one that has been locked longest has been, in seconds; 0 where none is. */
+  longestSeconds(): number {
+    const now = this.clock.now()
+    let longest = 0
+    for (const [ownerId, { since, seen }] of this.owners) {
+      if (now - seen > FORGOTTEN_MS) this.owners.delete(ownerId)
+      else longest = Math.max(longest, now - since)
+    }
+    return longest / 1000
+  }
+}

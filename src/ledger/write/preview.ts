@@ -1,0 +1,114 @@
+import type { Clock } from '../../clock/clock.js'
+import { TimeSlice } from '../../clock/time-slice.js'
+import type { UnitOfWork } from '../../database/unit-of-work.js'
+import { ServiceError } from '../../error/service-error.js'
+import type { Instant } from '../../time/instant.js'
+import type { Channel } from '../rows/channel.js'
+import type { Command } from '../store/command.js'
+import { loadHolds } from './holds.js'
+import { Judge } from './judge.js'
+import type { QuotaRow } from '../rows/quota.entity.js'
+import type { LedgerStore } from '../store/ledger-store.js'
+import { WorkingSet } from '../store/working-set.js'
+
+/** A change that somebody thinks of. */
+export interface Proposal<Q extends QuotaRow> {
+  readonly ownerId: number
+  /** The quota that it is about; undefined for a create. */
+  readonly quotaId: number | undefined
+  /**
+   * The command, given the quota as it is then; undefined where there is none of that id.
+   * @throws ServiceError where there is no command that does it
+   */
+  readonly command: (quota: Q | undefined) => Command
+}
+
+/** What a proposed change would come to. */
+export interface Previewed {
+  readonly command: Command | undefined
+  /** The quota's before the change; undefined of a create, and where there is no such quota. */
+  readonly version: number | undefined
+  readonly anchorAt: Instant | null
+  /** What would be written down of it, as JSON; undefined where nothing would change. */
+  readonly change: { readonly before: string; readonly after: string } | undefined
+  /** Why it would be refused. */
+  readonly refusal: ServiceError | undefined
+}
+
+/**
+ * Says what changes would come to, by the judge that decides them, one after another: what earlier ones of an owner do
+ * counts for the later ones. Nothing is locked and nothing is written. An owner's proposals come together, and may be
+ * parted over several calls that follow each other.
+ */
+export class Preview<Q extends QuotaRow> {
+  private workingSet: WorkingSet<Q> | undefined
+  /** The owner whom the last proposal was about: more of its proposals may follow. */
+  private lastOwner: number | undefined
+  private made = 0
+
+  constructor(
+    private readonly channel: Channel<Q>,
+    private readonly store: LedgerStore<Q>,
+    private readonly work: UnitOfWork,
+    private readonly clock: Clock,
+  ) {}
+
+  /** @param proposals owner by owner, each owner's in their order */
+  async decide(proposals: readonly Proposal<Q>[]): Promise<Previewed[]> {
+    const workingSet = await this.load(proposals)
+    const judge = new Judge(this.channel, workingSet)
+    const slice = new TimeSlice()
+    const decided: Previewed[] = []
+    for (const proposal of proposals) {
+      if (slice.spent) await slice.next()
+      decided.push(this.decideOne(workingSet, judge, proposal))
+    }
+    return decided
+  }
+
+  private async load(proposals: readonly Proposal<Q>[]): Promise<WorkingSet<Q>> {
+    const ownerIds = [...new Set(proposals.map(({ ownerId }) => ownerId))]
+    const goesOn = this.lastOwner !== undefined && ownerIds[0] === this.lastOwner
+    const workingSet = goesOn && this.workingSet !== undefined ? this.workingSet : new WorkingSet<Q>(this.clock.now())
+    this.workingSet = workingSet
+    const others = ownerIds.filter((ownerId) => !goesOn || ownerId !== this.lastOwner)
+    this.lastOwner = ownerIds.at(-1)
+    const quotaIds = proposals.flatMap(({ quotaId }) => quotaId ?? [])
+    const reads = this.work.readsOf(`(${this.channel.name} change sets)`)
+    await reads.read(async (transaction) => {
+      // A try again adds what is there already, which changes nothing.
+      const wanted = { ownerIds: others, quotaIds: [...new Set(quotaIds)], now: workingSet.now }
+      for (const quota of await this.store.quotasOf(transaction, wanted)) workingSet.addQuota(quota)
+    })
+    await reads.read(async (transaction) => loadHolds(transaction, this.store, workingSet, [], others))
+    return workingSet
+  }
+
+  private decideOne(workingSet: WorkingSet<Q>, judge: Judge<Q>, proposal: Proposal<Q>): Previewed {
+    const { ownerId, quotaId } = proposal
+    const quota = quotaId === undefined ? undefined : workingSet.quota(quotaId)
+    const seen = { version: quota?.version, anchorAt: quota?.cycleAnchorAt ?? null }
+    const before = workingSet.changes.length
+    let command: Command | undefined
+    try {
+      command = proposal.command(quota)
+      this.made += 1
+      const verdict = judge.decide({
+        id: `preview ${this.made}`,
+        ownerId,
+        caller: '',
+        callerId: '',
+        requestId: '',
+        key: null,
+        deduplicationKey: null,
+        command,
+      })
+      // No quota has an id below zero.
+      if ('insert' in verdict) verdict.admit(-this.made)
+      return { ...seen, command, change: workingSet.changes[before], refusal: undefined }
+    } catch (refusal) {
+      if (!(refusal instanceof ServiceError)) throw refusal
+      return { ...seen, command, change: undefined, refusal }
+    }
+  }
+}

@@ -1,0 +1,193 @@
+import { Logger } from '@nestjs/common'
+import type { Clock } from '../../clock/clock.js'
+import { placeholders, type Scalar } from '../../database/row-codec.js'
+import type { Transaction, UnitOfWork } from '../../database/unit-of-work.js'
+import type { QuotaRow } from '../rows/quota.entity.js'
+import { REFUSED, type RefusalCode, type RefusalRow } from '../rows/refusal.entity.js'
+import type { LedgerStore } from '../store/ledger-store.js'
+import { beginningOf } from '../rows/utc-step.js'
+
+/**
+ * Counts are written this often, well within the five seconds for which an instance may keep them to itself (contract,
+ * §8).
+ */
+const FLUSH_EVERY_MS = 2_000
+/** Counts kept at most, of an owner, a code and an hour each; a full table is written at once. */
+const MAX_COUNTS = 20_000
+/** Counts that one transaction writes. */
+const STEP = 500
+
+/** Told of what is not counted one by one. */
+export interface RefusalObserver {
+  /** Attempts for owners who never had a quota. */
+  unknownOwner(attempts: number): void
+  /** Attempts that found no room, the database being away. */
+  dropped(attempts: number): void
+}
+
+/**
+ * Counts refused attempts in memory and writes the sums in the background, so that a refusal costs its request nothing.
+ * A crash loses the counts of the last seconds; a write whose COMMIT was not answered may count twice. Bounded in
+ * memory by MAX_COUNTS, and in the table by owners who exist.
+ */
+export class RefusalCounter<Q extends QuotaRow> {
+  private readonly logger: Logger
+  private counts = new Map<string, Counted>()
+  private timer: NodeJS.Timeout | undefined
+  private writing: Promise<void> | undefined
+  /** Set by whoever wants to count; at most one. */
+  observer: RefusalObserver | undefined
+
+  constructor(
+    channel: string,
+    private readonly store: LedgerStore<Q>,
+    private readonly work: UnitOfWork,
+    private readonly clock: Clock,
+  ) {
+    this.logger = new Logger(`${channel} refusals`)
+  }
+
+  /** Counts one attempt. */
+  count(ownerId: number, code: RefusalCode, amount: number): void {
+    const now = this.clock.now()
+    const hour = beginningOf('hour', now)
+    this.add({
+      hour,
+      ownerId,
+      code,
+      count: 1,
+      requested: amount,
+      smallest: amount,
+      largest: amount,
+      lastAmount: amount,
+      lastAt: now,
+    })
+    if (this.counts.size >= MAX_COUNTS) void this.flush()
+  }
+
+  /** Begins to write regularly. */
+  start(): void {
+    this.timer = setInterval(() => {
+      // While the database is known to be away, that is told once and by others.
+      if (this.work.reach === 'all') void this.flush()
+    }, FLUSH_EVERY_MS)
+    this.timer.unref()
+  }
+
+  /** Writes what is left; what cannot be written is lost. */
+  async close(): Promise<void> {
+    clearInterval(this.timer)
+    await this.flush()
+    if (this.counts.size > 0) await this.flush()
+  }
+
+  /** Writes what has been counted up to now; never rejects. */
+  async flush(): Promise<void> {
+    this.writing ??= this.writeAll().finally(() => {
+      this.writing = undefined
+    })
+    return this.writing
+  }
+
+  private async writeAll(): Promise<void> {
+    // In order of the key, so that instances that write the same rows wait for each other and do not deadlock.
+    const rows = [...this.counts.values()].sort(
+      (a, b) => a.hour - b.hour || a.ownerId - b.ownerId || (a.code < b.code ? -1 : 1),
+    )
+    this.counts = new Map()
+    for (let start = 0; start < rows.length; start += STEP) {
+      const step = rows.slice(start, start + STEP)
+      try {
+        const strangers = await this.work.write(async (transaction) => this.write(transaction, step))
+        if (strangers > 0) this.observer?.unknownOwner(strangers)
+      } catch (error) {
+        this.logger.warn(`counts of refusals were not written, trying again later: ${String(error)}`)
+        for (const row of rows.slice(start)) this.add(row)
+        return
+      }
+    }
+  }
+
+  /** @returns attempts for owners who never had a quota */
+  private async write(transaction: Transaction, rows: readonly Counted[]): Promise<number> {
+    const { owner, quota, refusal } = this.store
+    const ownerIds = [...new Set(rows.map(({ ownerId }) => ownerId))]
+    const found = await transaction.rows(
+      `SELECT o.${owner.column('ownerId')} AS id FROM ${owner.table} o WHERE o.${owner.column('ownerId')} IN (${placeholders(ownerIds)}) ` +
+        `AND (SELECT 1 FROM ${quota.table} q WHERE q.${quota.column('ownerId')} = o.${owner.column('ownerId')} LIMIT 1) = 1`,
+      ownerIds,
+    )
+    const known = new Set(found.map((row) => Number(row['id'])))
+    const [statement] = refusal.inserts(rows.filter(({ ownerId }) => known.has(ownerId)))
+    if (statement !== undefined) {
+      const more = this.addition(transaction)
+      await transaction.execute(`${statement.sql} ${more.sql}`, [...statement.values, ...more.values])
+    }
+    return rows.filter(({ ownerId }) => !known.has(ownerId)).reduce((sum, { count }) => sum + count, 0)
+  }
+
+  /** How a count is added to one that another write has left. */
+  private addition({ dialect }: Transaction): { sql: string; values: Scalar[] } {
+    const { refusal } = this.store
+    const [count, requested, lastAt] = [refusal.column('count'), refusal.column('requested'), refusal.column('lastAt')]
+    const [smallest, largest, lastAmount] = [
+      refusal.column('smallest'),
+      refusal.column('largest'),
+      refusal.column('lastAmount'),
+    ]
+    const fresh = (column: string): string => (dialect === 'mysql' ? `VALUES(${column})` : `excluded.${column}`)
+    const [least, greatest] = dialect === 'mysql' ? ['LEAST', 'GREATEST'] : ['MIN', 'MAX']
+    const sets = [
+      `${count} = ${count} + ${fresh(count)}`,
+      `${requested} = ${least}(?, ${requested} + ${fresh(requested)})`,
+      // What counts of an earlier version have left is null.
+      `${smallest} = COALESCE(${least}(${smallest}, ${fresh(smallest)}), ${fresh(smallest)})`,
+      `${largest} = COALESCE(${greatest}(${largest}, ${fresh(largest)}), ${fresh(largest)})`,
+      // MySQL assigns from left to right: this one looks at the time before it is set.
+      `${lastAmount} = CASE WHEN ${fresh(lastAt)} < ${lastAt} THEN ${lastAmount} ELSE ${fresh(lastAmount)} END`,
+      `${lastAt} = ${greatest}(${lastAt}, ${fresh(lastAt)})`,
+    ].join(', ')
+    const key = (['hour', 'ownerId', 'code'] as const).map((property) => refusal.column(property)).join(', ')
+    return {
+      sql: dialect === 'mysql' ? `ON DUPLICATE KEY UPDATE ${sets}` : `ON CONFLICT (${key}) DO UPDATE SET ${sets}`,
+      values: [Number.MAX_SAFE_INTEGER],
+    }
+  }
+
+  /** Adds a count to those that wait to be written; drops it where there is no room. */
+  private add(row: Counted): void {
+    const name = `${row.hour} ${row.ownerId} ${row.code}`
+    const known = this.counts.get(name)
+    if (known !== undefined) this.counts.set(name, together(known, row))
+    else if (this.counts.size < MAX_COUNTS) this.counts.set(name, row)
+    else this.observer?.dropped(row.count)
+  }
+}
+
+/** A count that is kept here: its amounts are known. */
+type Counted = RefusalRow & { smallest: number; largest: number; lastAmount: number }
+
+/** Two counts of one owner, code and hour as one. */
+function together(one: Counted, other: Counted): Counted {
+  return {
+    hour: one.hour,
+    ownerId: one.ownerId,
+    code: one.code,
+    count: one.count + other.count,
+    requested: saturated(one.requested + other.requested),
+    smallest: Math.min(one.smallest, other.smallest),
+    largest: Math.max(one.largest, other.largest),
+    lastAmount: (other.lastAt < one.lastAt ? one : other).lastAmount,
+    lastAt: Math.max(one.lastAt, other.lastAt),
+  }
+}
+
+/** Is this a refusal that is counted? */
+export function isCounted(code: string): code is RefusalCode {
+  return (REFUSED as readonly string[]).includes(code)
+}
+
+/** Attempts have no limit, so their sum stays where a JSON number ends to be exact. */
+function saturated(sum: number): number {
+  return Math.min(sum, Number.MAX_SAFE_INTEGER)
+}
