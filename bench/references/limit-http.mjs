@@ -14,7 +14,7 @@ import { ENTITIES } from '../../dist/src/entities.js'
 import { NativeExpressAdapter } from '../../dist/src/http/express.adapter.js'
 import { MAIL_API } from '../../dist/src/mail-quota/mail.channel.js'
 import { ServiceLogger } from '../../dist/src/operations/service-logger.js'
-import { openStdout } from '../../dist/src/operations/stdout.js'
+import { Stdout } from '../../dist/src/operations/stdout.js'
 
 class Limit {
   async http(dto) {
@@ -38,7 +38,7 @@ Controller('limit')(Limit)
 
 const config = loadConfig(process.env)
 await migrate(config.database, ENTITIES)
-const logger = new ServiceLogger(config, openStdout())
+const logger = new ServiceLogger(config, Stdout.open())
 const module = { ...AppModule.with(config), controllers: [Limit] }
 const options = { ...APP_OPTIONS, logger }
 const nest = await NestFactory.create(module, new NativeExpressAdapter(), options)
