@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe } from '@jest/globals'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import { TestApp } from './support/app.js'
 import { MAIL_API, SMS_API } from './support/channel-api.js'
 import { filterContract } from './support/change-set/filter.contract.js'
@@ -6,6 +6,7 @@ import { importContract } from './support/change-set/import.contract.js'
 import { changeSetSuite } from './support/change-set/suite.js'
 import { START, stopSweepers } from './support/quota-api.js'
 import { onEveryStore, type Store } from './support/store.js'
+import { contradictionsOf } from './support/verify.js'
 
 onEveryStore('change sets', (kind) => {
   let store: Store
@@ -32,5 +33,9 @@ onEveryStore('change sets', (kind) => {
     const both = kind.name === 'SQLite'
     if (both || api === MAIL_API) filterContract(suite)
     if (both || api === SMS_API) importContract(suite)
+  })
+
+  it('leave books without a contradiction', async () => {
+    expect(await contradictionsOf(app)).toEqual([])
   })
 })

@@ -35,6 +35,15 @@ export async function linesOf(verification: Verification): Promise<string[]> {
   return lines
 }
 
+/** The contradictions of both channels, in lines, in the database that an application under test uses. */
+export async function contradictionsOf({ app, clock }: TestApp): Promise<string[]> {
+  const [dataSource, work] = [app.get(DataSource), app.get(UnitOfWork)]
+  return [
+    ...(await linesOf(new Verifier(MAIL, dataSource, work, clock))),
+    ...(await linesOf(new Verifier(SMS, dataSource, work, clock))),
+  ]
+}
+
 /** A verification of mail, of a database that an application under test uses. */
 export function mailVerifierOf({ app, clock }: TestApp): Verifier<never> {
   return new Verifier(MAIL, app.get(DataSource), app.get(UnitOfWork), clock) as unknown as Verifier<never>

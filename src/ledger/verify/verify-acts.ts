@@ -163,7 +163,7 @@ export class ActCheck<Q extends QuotaRow> implements Check {
 
   private keyOf(act: KnownAct, { holders }: Around): Finding[] {
     const key = keyOf(act)
-    if (key === act.deduplicationKey) return []
+    if (key === act.deduplicationKey || mayBeOfChangeSet(act)) return []
     const holder = key === null ? undefined : holders.get(key)
     const { act: codec } = this.store
     if (holder !== undefined) {
@@ -225,6 +225,15 @@ const UNIQUE_INDEX: Readonly<Record<Dialect, string>> = {
 function keyOf({ kind, operationId, caller, callerId, idempotencyKey }: KnownAct): string | null {
   if (kind === 'commit' || kind === 'release') return deduplicationKeyForSettling(operationId ?? '')
   return idempotencyKey === null ? null : deduplicationKeyFor(callerId ?? caller, idempotencyKey)
+}
+
+/**
+ * Does it change a quota without a caller's key? Then a key of its own says which row of a change set it is
+ * (`deduplicationKeyForRow`); the act does not hold which one.
+ */
+function mayBeOfChangeSet({ kind, idempotencyKey, deduplicationKey }: KnownAct): boolean {
+  const onQuota = !(OPERATION_ACTS as readonly string[]).includes(kind)
+  return onQuota && idempotencyKey === null && deduplicationKey !== null
 }
 
 /** Is it about an operation or a quota, as its kind says, that is there and its owner's? */
