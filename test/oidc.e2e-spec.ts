@@ -62,12 +62,12 @@ onEveryStore('tokens of an identity provider', (kind) => {
   it.each(ALGORITHMS)('are admitted with a signature by %s', async (key) => {
     const { body } = await asked({ key })
     const expires = new Date(Math.floor(clock.now() / 1000) * 1000 + 600_000).toISOString()
-    expect(body).toEqual({ name: 'oidc:anna', role: 'admin', expires_at: expires, source: 'oidc' })
+    expect(body).toEqual({ name: 'oidc:anna', role: 'admin', scopes: [], expires_at: expires, source: 'oidc' })
   })
 
   it('leave static tokens as they are', async () => {
     const { body } = await app.get(ME, { as: 'usage' })
-    expect(body).toEqual({ name: 'usage', role: 'usage', expires_at: null, source: 'token' })
+    expect(body).toEqual({ name: 'usage', role: 'usage', scopes: [], expires_at: null, source: 'token' })
   })
 
   it.each<[string, Record<string, unknown>]>([
@@ -127,9 +127,9 @@ onEveryStore('tokens of an identity provider', (kind) => {
       const answer = await asked({ claims: { roles } })
       return answer.status === 200 ? [answer.body.role, answer.body.scopes] : refusal(answer)
     }
-    expect(await role(['mailers', 'quota-admins'])).toEqual(['admin', undefined])
+    expect(await role(['mailers', 'quota-admins'])).toEqual(['admin', []])
     expect(await role(['x', 'mailers'])).toEqual(['usage', ['mail']])
-    expect(await role(['urn:x:office'])).toEqual(['service', undefined])
+    expect(await role(['urn:x:office'])).toEqual(['service', []])
     expect(await role('x mailers')).toEqual(['usage', ['mail']])
     for (const none of [[], ['x'], '', 'Mailers', { mailers: true }, null, undefined, 7, [['mailers']]])
       expect(await role(none)).toEqual([403, 'forbidden'])

@@ -3045,7 +3045,8 @@ export interface components {
              */
             role: "usage" | "service" | "admin" | "metrics";
             /**
-             * @description What narrows the role: to a channel, to operations that this name made, or to both. Absent where nothing does.
+             * @description What narrows the role: to a channel, to operations that this name made, or to both. Where nothing does it is empty if an identity provider is
+             *     configured, else absent.
              * @example [
              *       "mail",
              *       "own"

@@ -17,14 +17,14 @@ export class MeController {
   @Get()
   @ApiOkResponse({ type: MeDto })
   show(@Caller() { name, role, scopes, source, expiresAt }: Caller): MeDto {
+    // Without an identity provider there is one source, and the answer stays what it was.
+    if (this.config.oidc === undefined) return { name, role, ...(scopes === undefined ? {} : { scopes }) }
     return {
       name,
       role,
-      ...(scopes === undefined ? {} : { scopes }),
-      // Without an identity provider there is one source, and the answer stays what it was.
-      ...(this.config.oidc === undefined
-        ? {}
-        : { expires_at: expiresAt === null ? null : formatInstant(expiresAt), source }),
+      scopes: scopes ?? [],
+      expires_at: expiresAt === null ? null : formatInstant(expiresAt),
+      source,
     }
   }
 }

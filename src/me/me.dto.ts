@@ -13,7 +13,10 @@ export class MeDto {
   @ResponseChoice(ROLES, { example: 'admin' })
   role!: Role
 
-  /** What narrows the role: to a channel, to operations that this name made, or to both. Absent where nothing does. */
+  /**
+   * What narrows the role: to a channel, to operations that this name made, or to both. Where nothing does it is empty if an identity provider is
+   * configured, else absent.
+   */
   @ResponseSchema(
     { type: 'array', items: { type: 'string', enum: [...SCOPES] } },
     { optional: true, example: ['mail', 'own'] },
