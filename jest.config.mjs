@@ -25,7 +25,9 @@ export default {
     // The connector is tried with a real Postfix, where one can be run.
     ...(findPostfix() === undefined ? ['/postfix\\.'] : []),
     // The console is tried in a browser, where there is one.
-    ...(findChromium() === undefined ? ['/console(-caps|-change-sets|-webhooks|-list|-states|-sign-in|-work)?\\.'] : []),
+    ...(findChromium() === undefined
+      ? ['/console(-caps|-change-sets|-webhooks|-list|-states|-sign-in|-work)?\\.']
+      : []),
   ],
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: {

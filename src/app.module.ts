@@ -1,16 +1,17 @@
 import { type DynamicModule, Module } from '@nestjs/common'
-import { APP_FILTER, APP_PIPE } from '@nestjs/core'
+import { APP_FILTER, APP_GUARD, APP_INTERCEPTOR, APP_PIPE } from '@nestjs/core'
 import { AuthModule } from './auth/auth.module.js'
+import { CallerGuard } from './auth/caller.guard.js'
 import type { Config } from './config/config.js'
 import { EventFeedsModule } from './channel-api/event-feeds.js'
 import { ConfigModule } from './config/config.module.js'
 import { DatabaseModule } from './database/database.module.js'
 import { ENTITIES } from './entities.js'
+import { BodyInterceptor } from './http/body.interceptor.js'
 import { DtoPipe } from './http/dto.pipe.js'
 import { RequestPipeline } from './http/request-pipeline.js'
 import { HttpModule } from './http/http.module.js'
 import { ProblemFilter } from './http/problem.filter.js'
-import { RequestForm } from './http/request-form.js'
 import { MailQuotaModule } from './mail-quota/mail-quota.module.js'
 import { MeModule } from './me/me.module.js'
 import { MetricsModule } from './metrics/metrics.module.js'
@@ -21,9 +22,10 @@ import { WebhookModule } from './webhook/webhook.module.js'
 
 /** What every request passes, whatever its route. */
 export const FRAME = [
-  RequestForm,
   ProblemFilter,
   RequestPipeline,
+  { provide: APP_GUARD, useClass: CallerGuard },
+  { provide: APP_INTERCEPTOR, useClass: BodyInterceptor },
   { provide: APP_PIPE, useClass: DtoPipe },
   { provide: APP_FILTER, useExisting: ProblemFilter },
 ]

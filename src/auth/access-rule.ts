@@ -1,3 +1,4 @@
+import type { Type } from '@nestjs/common'
 import { type Role, ROLES } from '../role/role.js'
 import type { ChannelScope, Scope } from '../role/scope.js'
 
@@ -31,6 +32,18 @@ export interface Scoped {
   readonly channel: ChannelScope | undefined
   /** Scopes that the route itself keeps out. */
   readonly closedTo: readonly Scope[]
+}
+
+/** Configuration that opens a route to everybody. */
+export type OpeningFlag = 'docsPublic' | 'metricsPublic'
+
+/** What a route declares about access: its rule (undefined: closed to everybody) and what it says of scopes. */
+export interface Guarded extends Scoped {
+  readonly controller: Type
+  /** The handler's name. */
+  readonly handler: string
+  /** Configuration that opens the route to everybody. */
+  readonly openedBy: OpeningFlag | undefined
 }
 
 /** What of a rule's routes a scope lets through: all, none, or those of its own channel. */

@@ -1,10 +1,8 @@
-import { applyDecorators, type CustomDecorator, SetMetadata } from '@nestjs/common'
+import { applyDecorators, type CanActivate, SetMetadata, type Type, UseGuards } from '@nestjs/common'
 import { ApiBearerAuth } from '@nestjs/swagger'
 import type { ChannelScope, Scope } from '../role/scope.js'
-import type { AccessRule } from './access-rule.js'
-
-/** Configuration that opens a route to everybody. */
-export type OpeningFlag = 'docsPublic' | 'metricsPublic'
+import type { AccessRule, OpeningFlag } from './access-rule.js'
+import { AdminGuard, OthersKeysGuard, RoleGuard, ServiceAuthGuard } from './role.guard.js'
 
 /** Metadata key under which a handler, or else its class, declares its rule. */
 export const ACCESS_RULE = 'quota:access'
@@ -18,19 +16,12 @@ export const ROUTE_CHANNEL = 'quota:channel'
 /** Metadata key of the scopes that a route keeps out. */
 export const CLOSED_TO = 'quota:closed-to'
 
-/** Metadata key of the rule that a query must meet which names another caller. */
-export const OTHERS_KEYS = 'quota:others-keys'
-
 /** Name of the security scheme in the API document. */
 export const BEARER_SCHEME = 'bearer'
 
-function rule(access: AccessRule): CustomDecorator {
-  return SetMetadata(ACCESS_RULE, access)
-}
-
 /** Open to everybody, token or not. */
 export function Public(): ClassDecorator & MethodDecorator {
-  return rule('public')
+  return SetMetadata(ACCESS_RULE, 'public' satisfies AccessRule)
 }
 
 /**
@@ -38,12 +29,12 @@ export function Public(): ClassDecorator & MethodDecorator {
  * @param openedBy the configuration that opens the route to everybody
  */
 export function AnyPrincipal(openedBy?: OpeningFlag): ClassDecorator & MethodDecorator {
-  return openable('any', openedBy)
+  return guarded('any', new RoleGuard('any'), openedBy === undefined ? [] : [SetMetadata(OPENED_BY, openedBy)])
 }
 
 /** For those who use the API. @param openedBy the configuration that opens the route to everybody */
 export function DocsAuth(openedBy: OpeningFlag): ClassDecorator & MethodDecorator {
-  return openable('docs', openedBy)
+  return guarded('docs', new RoleGuard('docs'), [SetMetadata(OPENED_BY, openedBy)])
 }
 
 /**
@@ -51,22 +42,22 @@ export function DocsAuth(openedBy: OpeningFlag): ClassDecorator & MethodDecorato
  * @param channel whose usage it is
  */
 export function UsageAuth(channel: ChannelScope): ClassDecorator & MethodDecorator {
-  return ruleOf('usage', channel)
+  return guarded('usage', new RoleGuard('usage'), [SetMetadata(ROUTE_CHANNEL, channel)])
 }
 
 /** Open to the roles `service` and `admin`. @param channel whose route it is */
 export function ServiceAuth(channel: ChannelScope): ClassDecorator & MethodDecorator {
-  return ruleOf('service', channel)
+  return guarded('service', ServiceAuthGuard, [SetMetadata(ROUTE_CHANNEL, channel)])
 }
 
 /** Open to the role `admin` alone. @param channel whose route it is */
 export function AdminAuth(channel: ChannelScope): ClassDecorator & MethodDecorator {
-  return ruleOf('admin', channel)
+  return guarded('admin', AdminGuard, [SetMetadata(ROUTE_CHANNEL, channel)])
 }
 
 /** The same for a route that belongs to no channel: a token that is narrowed to one does not get there. */
 export function AnyAdminAuth(): ClassDecorator & MethodDecorator {
-  return applyDecorators(rule('admin'), ApiBearerAuth(BEARER_SCHEME))
+  return guarded('admin', AdminGuard)
 }
 
 /** Keeps tokens of these scopes out of a route that its rule would leave to them. */
@@ -79,18 +70,14 @@ export function ClosedTo(...scopes: Scope[]): ClassDecorator & MethodDecorator {
  * @param access the rule of the channel's quotas
  */
 export function OthersKeys(access: AccessRule): MethodDecorator {
-  return SetMetadata(OTHERS_KEYS, access)
+  return UseGuards(new OthersKeysGuard(access))
 }
 
-function openable(access: AccessRule, openedBy: OpeningFlag | undefined): ClassDecorator & MethodDecorator {
-  return applyDecorators(
-    rule(access),
-    ...(openedBy === undefined ? [] : [SetMetadata(OPENED_BY, openedBy)]),
-    ApiBearerAuth(BEARER_SCHEME),
-  )
-}
-
-/** What a channel's route asks; a token that is narrowed to another channel does not get there. */
-function ruleOf(access: AccessRule, channel: ChannelScope): ClassDecorator & MethodDecorator {
-  return applyDecorators(rule(access), SetMetadata(ROUTE_CHANNEL, channel), ApiBearerAuth(BEARER_SCHEME))
+/** A rule, and the guard that holds callers to it once the global guard knows who calls. */
+function guarded(
+  access: AccessRule,
+  guard: CanActivate | Type<CanActivate>,
+  more: readonly (ClassDecorator & MethodDecorator)[] = [],
+): ClassDecorator & MethodDecorator {
+  return applyDecorators(SetMetadata(ACCESS_RULE, access), UseGuards(guard), ...more, ApiBearerAuth(BEARER_SCHEME))
 }

@@ -1,25 +1,13 @@
 import { describe, expect, it } from '@jest/globals'
-import type { Request, Response } from 'express'
-import { SystemClock } from '../clock/clock.js'
-import { loadConfig } from '../config/config.js'
-import type { Route } from '../http/route-table.js'
+import type { ExecutionContext } from '@nestjs/common'
+import type { Request } from 'express'
+import { type Role, ROLES } from '../role/role.js'
 import type { ChannelScope, Scope } from '../role/scope.js'
 import { type AccessRule, admits, rolesOf } from './access-rule.js'
-import { Access } from './access.js'
-import { AdminGuard } from './admin.guard.js'
-import { Authenticator } from './authenticator.js'
-import { BearerStrategy } from './bearer.strategy.js'
-import { type Role, ROLES } from '../role/role.js'
-import { JwtVerifier } from './jwt.js'
-import { ProviderKeys } from './provider-keys.js'
-import { ServiceAuthGuard } from './service-auth.guard.js'
-import { Tokens } from './tokens.js'
+import { AdminGuard, OthersKeysGuard, RoleGuard, ServiceAuthGuard } from './role.guard.js'
 
-const config = loadConfig({})
-const clock = new SystemClock()
-const jwts = new JwtVerifier(config, clock, new ProviderKeys(config, clock))
-const authenticator = new Authenticator(new BearerStrategy(new Tokens(config, clock), clock, jwts))
-const access = new Access(authenticator, new ServiceAuthGuard(), new AdminGuard(), config)
+const contextOf = (request: object) =>
+  ({ switchToHttp: () => ({ getRequest: () => request as Request }) }) as ExecutionContext
 
 interface Asked {
   scopes?: readonly Scope[]
@@ -27,26 +15,32 @@ interface Asked {
   closedTo?: readonly Scope[]
 }
 
-const ask = (rule: AccessRule, role: Role, { scopes, channel, closedTo = [] }: Asked = {}): string => {
-  const request = { principal: { name: 'somebody', role, scopes } } as Request
-  const guarded = { access: rule, openedBy: undefined, controller: Access, handler: 'admit', channel, closedTo }
-  const route = guarded as unknown as Route
+const guardOf = (rule: AccessRule): RoleGuard => {
+  if (rule === 'service') return new ServiceAuthGuard()
+  return rule === 'admin' ? new AdminGuard() : new RoleGuard(rule)
+}
+
+const answerOf = (decide: () => boolean): string => {
   try {
-    access.admit(request, {} as Response, route)
-    return 'admitted'
+    return decide() ? 'admitted' : 'no'
   } catch (error) {
     return (error as Error).message
   }
 }
 
-const RULES: AccessRule[] = ['public', 'any', 'docs', 'usage', 'service', 'admin']
+const ask = (rule: AccessRule, role: Role, { scopes, channel, closedTo = [] }: Asked = {}): string => {
+  const route = { access: rule, openedBy: undefined, channel, closedTo }
+  return answerOf(() => guardOf(rule).canActivate(contextOf({ principal: { name: 'somebody', role, scopes }, route })))
+}
+
+const RULES: AccessRule[] = ['any', 'docs', 'usage', 'service', 'admin']
 
 describe('access', () => {
   it.each(RULES)('of the rule %s is what the rule says of each role', (rule) => {
     for (const role of ROLES) expect(ask(rule, role) === 'admitted').toBe(admits(rule, role))
   })
 
-  it.each(RULES.filter((rule) => rule !== 'public'))('of the rule %s is not had by a role it does not know', (rule) => {
+  it.each(RULES)('of the rule %s is not had by a role it does not know', (rule) => {
     expect(ask(rule, 'auditor' as Role)).toBe(
       `forbidden: this needs a token with the role ${rolesOf(rule).join(' or ')}`,
     )
@@ -78,5 +72,22 @@ describe('access', () => {
 
   it('to quotas of SMS is for administrators alone', () => {
     expect(ask('admin', 'service')).toBe('forbidden: this needs a token with the role admin')
+  })
+
+  it('is asked of nobody where configuration opens the route, by the guard of its own rule alone', () => {
+    const context = contextOf({ opened: true, route: { access: 'any', closedTo: [] } })
+    expect(new RoleGuard('any').canActivate(context)).toBe(true)
+    expect(answerOf(() => new AdminGuard().canActivate(context))).toMatch(/^forbidden/)
+  })
+
+  it.each<[object, Role, string]>([
+    [{}, 'usage', 'admitted'],
+    [{ caller: '' }, 'usage', 'admitted'],
+    [{ caller: 'somebody' }, 'usage', 'admitted'],
+    [{ caller: ['somebody', 'other'] }, 'service', 'admitted'],
+    [{ caller: ['somebody', 'other'] }, 'usage', 'forbidden'],
+  ])('to the keys that %j names, as %s: %s', (query, role, expected) => {
+    const context = contextOf({ query, principal: { name: 'somebody', role } })
+    expect(answerOf(() => new OthersKeysGuard('service').canActivate(context)).split(':')[0]).toBe(expected)
   })
 })

@@ -38,5 +38,7 @@ declare module 'express-serve-static-core' {
     requestId: string
     /** Who calls; set once the token was found good. */
     principal?: Principal
+    /** Does configuration open the route to everybody? */
+    opened?: boolean
   }
 }

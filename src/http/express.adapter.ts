@@ -6,9 +6,10 @@ import {
   type ServerOptions,
   ServerResponse,
 } from 'node:http'
+import { StreamableFile } from '@nestjs/common'
 import { ExpressAdapter } from '@nestjs/platform-express'
 import type { Express, Request, Response } from 'express'
-import { reply } from './reply.js'
+import { completeHead, reply } from './reply.js'
 
 /** What Nest made of a handler: reads its parameters, calls it, answers. */
 export type RouteHandler = (request: Request, response: Response, next: () => void) => Promise<unknown>
@@ -47,7 +48,12 @@ export class NativeExpressAdapter extends ExpressAdapter {
   override initHttpServer(): void {
     const express = this.getInstance<Express>()
     class BornRequest extends IncomingMessage {}
-    class BornResponse extends ServerResponse {}
+    class BornResponse extends ServerResponse {
+      override writeHead(status: number, ...head: [never?, never?]): this {
+        completeHead(this)
+        return super.writeHead(status, ...head)
+      }
+    }
     Object.setPrototypeOf(BornRequest.prototype, express.request)
     Object.setPrototypeOf(BornResponse.prototype, express.response)
     express.request = BornRequest.prototype as Request
@@ -77,6 +83,22 @@ export class NativeExpressAdapter extends ExpressAdapter {
     return this.keep('DELETE', route)
   }
 
+  /** @throws Error what would be ignored stops the start */
+  override use(): never {
+    throw new Error(
+      'app.use() and consumer.apply() have no effect here: write a guard, an interceptor, or a gate (src/http/request-pipeline.ts)',
+    )
+  }
+
+  override createMiddlewareFactory(): never {
+    return this.use()
+  }
+
+  // RequestPipeline answers where there is no route, and where a filter fails.
+  override setNotFoundHandler(): void {}
+
+  override setErrorHandler(): void {}
+
   override status(response: ServerResponse, statusCode: number): void {
     response.statusCode = statusCode
   }
@@ -84,6 +106,7 @@ export class NativeExpressAdapter extends ExpressAdapter {
   override reply(response: ServerResponse, body: unknown, statusCode?: number): void {
     const status = statusCode ?? response.statusCode
     if (body === undefined || body === null) reply(response, status, undefined)
+    else if (body instanceof StreamableFile) super.reply(response, body, statusCode)
     else reply(response, status, typeof body === 'string' ? body : JSON.stringify(body))
   }
 

@@ -3,7 +3,7 @@ import type { Request, Response } from 'express'
 import { Unauthenticated } from '../auth/authenticator.js'
 import type { ServiceError } from '../error/service-error.js'
 import { leaveBody } from './linger.js'
-import { problemOf, PROBLEM_MEDIA_TYPE } from './problem.js'
+import { type HttpProblem, type Problem, problemOf, PROBLEM_MEDIA_TYPE } from './problem.js'
 import { addHeader, reply } from './reply.js'
 import { bringsBody } from './request-body.js'
 
@@ -14,19 +14,25 @@ declare module 'express-serve-static-core' {
   }
 }
 
-/** Answers a request with an error, and leaves a body unread that has not been read by then. */
+/** Answers a request with an error. */
 export function answerProblem(error: ServiceError, request: Request, response: Response): void {
   request.refusal = error
+  if (!response.headersSent) {
+    if (error instanceof Unauthenticated) addHeader(response, 'WWW-Authenticate', error.challenge)
+    if (error.allow !== undefined) addHeader(response, 'Allow', error.allow.join(', '))
+    if (error.retryAfterSeconds !== undefined) addHeader(response, 'Retry-After', String(error.retryAfterSeconds))
+  }
+  sendProblem(problemOf(error, request.requestId), request, response)
+}
+
+/** Answers a request with a problem, and leaves a body unread that has not been read by then. */
+export function sendProblem(problem: Problem | HttpProblem, request: Request, response: Response): void {
   if (response.headersSent) {
     // Half an answer cannot be turned into a problem; a broken connection tells the caller not to trust it.
     response.destroy()
     return
   }
   if (bringsBody(request) && !request.readableEnded) leaveBody(request, response)
-  const problem = problemOf(error, request.requestId)
-  if (error instanceof Unauthenticated) addHeader(response, 'WWW-Authenticate', error.challenge)
-  if (error.allow !== undefined) addHeader(response, 'Allow', error.allow.join(', '))
-  if (error.retryAfterSeconds !== undefined) addHeader(response, 'Retry-After', String(error.retryAfterSeconds))
   reply(response, problem.status, JSON.stringify(problem), PROBLEM_MEDIA_TYPE)
 }
 

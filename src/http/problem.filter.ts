@@ -1,10 +1,12 @@
-import { type ArgumentsHost, Catch, type ExceptionFilter, Injectable, Logger } from '@nestjs/common'
+import { STATUS_CODES } from 'node:http'
+import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, Injectable, Logger } from '@nestjs/common'
 import type { Request, Response } from 'express'
 import { ServiceError } from '../error/service-error.js'
-import { answerProblem } from './problem-answer.js'
+import { answerProblem, sendProblem } from './problem-answer.js'
 
 /**
- * The one global filter: every error leaves as problem+json, and what is no `ServiceError` tells nothing of the inside.
+ * The global filter: every error leaves as problem+json. An `HttpException` keeps its status and its message; what is
+ * neither that nor a `ServiceError` tells nothing of the inside.
  */
 @Catch()
 @Injectable()
@@ -18,7 +20,18 @@ export class ProblemFilter implements ExceptionFilter {
 
   /** Answers a request with what was thrown while it was worked. */
   tell(exception: unknown, request: Request, response: Response): void {
-    this.answer(exception instanceof ServiceError ? exception : failure(exception), request, response)
+    if (exception instanceof ServiceError) this.answer(exception, request, response)
+    else if (exception instanceof HttpException) this.answerHttp(exception, request, response)
+    else this.answer(failure(exception), request, response)
+  }
+
+  private answerHttp(exception: HttpException, request: Request, response: Response): void {
+    const status = exception.getStatus()
+    const detail = exception.message
+    // What a guard means that returns false.
+    if (status === 403) return this.answer(new ServiceError('forbidden', detail), request, response)
+    const title = STATUS_CODES[status] ?? 'Error'
+    sendProblem({ type: 'about:blank', title, status, detail, request_id: request.requestId }, request, response)
   }
 
   private answer(error: ServiceError, request: Request, response: Response): void {

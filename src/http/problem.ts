@@ -20,6 +20,9 @@ export interface Problem {
   [extra: string]: unknown
 }
 
+/** An error of Nest's own kind, an `HttpException`, as it is answered: its status says all there is to say. */
+export type HttpProblem = Readonly<Record<'type' | 'title' | 'detail' | 'request_id', string>> & { status: number }
+
 /** The HTTP status of each code (contract, §2). A code without one does not compile. */
 export function statusOf(code: ErrorCode): number {
   switch (code) {

@@ -21,7 +21,7 @@ export const JSON_MEDIA_TYPE = 'application/json; charset=utf-8'
 const EVERY_ANSWER: readonly string[] = ['Cache-Control', 'no-store', ...securityHeaders()]
 
 /** The same without caching and policy, of which files have their own. */
-const EVERY_FILE = withoutHeaders(EVERY_ANSWER, ['Cache-Control', 'Content-Security-Policy'])
+const EVERY_FILE = withoutHeaders(EVERY_ANSWER, ['cache-control', 'content-security-policy'])
 
 /** Adds a header to the answer of a request, to go out with it. */
 export function addHeader(response: ServerResponse, name: string, value: string): void {
@@ -30,8 +30,8 @@ export function addHeader(response: ServerResponse, name: string, value: string)
 }
 
 /**
- * Answers a request: the one place where heads are written. All headers go out in one list, which Node writes as it is;
- * each `setHeader` would cost as much as the list.
+ * Answers a request. All headers go out in one list, which Node writes as it is; each `setHeader` would cost as much as
+ * the list. What a handler has set by Express's means stays as it set it.
  * @param body undefined where there is none
  * @param mediaType of the body
  */
@@ -41,19 +41,18 @@ export function reply(
   body: string | Buffer | undefined,
   mediaType: string = JSON_MEDIA_TYPE,
 ): void {
-  const headers = [...EVERY_ANSWER]
-  if (response.ownHeaders !== undefined) headers.push(...response.ownHeaders)
-  if (body !== undefined) headers.push('Content-Type', mediaType, 'Content-Length', String(Buffer.byteLength(body)))
-  else if (status !== 204) headers.push('Content-Length', '0')
-  response.repliedAt = performance.now()
+  const headers = headOf(response, EVERY_ANSWER)
+  if (body !== undefined) {
+    if (!response.hasHeader('Content-Type') || mediaType !== JSON_MEDIA_TYPE) headers.push('Content-Type', mediaType)
+    headers.push('Content-Length', String(Buffer.byteLength(body)))
+  } else if (status !== 204) headers.push('Content-Length', '0')
   response.writeHead(status, headers)
   response.end(body)
 }
 
 /** Begins an answer whose body follows piece by piece. */
 export function replyStream(response: ServerResponse, mediaType: string): void {
-  response.repliedAt = performance.now()
-  response.writeHead(200, [...EVERY_ANSWER, ...(response.ownHeaders ?? []), 'Content-Type', mediaType])
+  response.writeHead(200, [...headOf(response, EVERY_ANSWER), 'Content-Type', mediaType])
 }
 
 /**
@@ -62,15 +61,31 @@ export function replyStream(response: ServerResponse, mediaType: string): void {
  * @param body undefined where the caller has it already
  */
 export function replyFile(response: ServerResponse, status: 200 | 304, body: Buffer | undefined): void {
-  const headers = [...EVERY_FILE, ...(response.ownHeaders ?? [])]
+  const headers = headOf(response, EVERY_FILE)
   if (body !== undefined) headers.push('Content-Length', String(body.length))
   response.writeHead(status, headers)
   response.end(body)
 }
 
-/** A list of headers without those of these names. */
+/** Gives an answer that somebody else writes, as Express's `response.json()`, the headers that every answer has. */
+export function completeHead(response: ServerResponse): void {
+  if (response.repliedAt !== undefined) return
+  const headers = headOf(response, EVERY_ANSWER)
+  for (let at = 0; at < headers.length; at += 2) response.appendHeader(headers[at] ?? '', headers[at + 1] ?? '')
+}
+
+/** The headers that an answer has beside those that a handler has set, names and values in turn. */
+function headOf(response: ServerResponse, every: readonly string[]): string[] {
+  response.repliedAt = performance.now()
+  const set = response.getHeaderNames()
+  const headers = set.length === 0 ? [...every] : withoutHeaders(every, set)
+  if (response.ownHeaders !== undefined) headers.push(...response.ownHeaders)
+  return headers
+}
+
+/** A list of headers without those of these names, which are in lower case. */
 function withoutHeaders(headers: readonly string[], names: readonly string[]): string[] {
-  return headers.filter((_, at) => !names.includes(headers[at - (at % 2)] ?? ''))
+  return headers.filter((_, at) => !names.includes((headers[at - (at % 2)] ?? '').toLowerCase()))
 }
 
 function securityHeaders(): string[] {

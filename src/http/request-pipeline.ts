@@ -1,12 +1,17 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common'
 import { HttpAdapterHost } from '@nestjs/core'
 import type { Request, Response } from 'express'
-import { Access } from '../auth/access.js'
-import { validationFailed } from '../error/service-error.js'
+import { Authenticator } from '../auth/authenticator.js'
 import type { Listener, NativeExpressAdapter, RouteHandler } from './express.adapter.js'
 import { ProblemFilter } from './problem.filter.js'
-import { RequestForm } from './request-form.js'
 import { type Route, RouteTable } from './route-table.js'
+
+declare module 'express-serve-static-core' {
+  interface Request {
+    /** Does its path hold a percent sign that encodes nothing? */
+    undecodable?: boolean
+  }
+}
 
 /**
  * Stands before every route, whatever it is.
@@ -16,12 +21,9 @@ import { type Route, RouteTable } from './route-table.js'
 export type Gate = (request: Request, response: Response) => unknown
 
 /**
- * What every request passes on its way to its handler, in the order in which it may be refused: the gates, who calls,
- * is there such a route, may they, is the body one.
- *
- * The route is found once, in the route table, and its handler is called directly: what was asked about is what is
- * served, and nothing is served that was not asked about. Nest's part begins behind it: the handler's parameters and
- * their pipes, the answer, the filter of what is thrown.
+ * What every request passes on its way to its route: the gates, then the one look-up in the route table. Everything
+ * from there on is Nest's: guards, interceptors (the first of which reads the body), pipes, handler, filters. What the
+ * guards see as `request.route` is what is served.
  */
 @Injectable()
 export class RequestPipeline implements OnModuleInit {
@@ -29,8 +31,7 @@ export class RequestPipeline implements OnModuleInit {
 
   constructor(
     private readonly routes: RouteTable,
-    private readonly access: Access,
-    private readonly form: RequestForm,
+    private readonly authenticator: Authenticator,
     private readonly problems: ProblemFilter,
     private readonly host: HttpAdapterHost<NativeExpressAdapter>,
   ) {}
@@ -60,32 +61,26 @@ export class RequestPipeline implements OnModuleInit {
   }
 
   private async serve(gates: readonly Gate[], routes: RouteTable, request: Request, response: Response): Promise<void> {
-    let handler: RouteHandler
+    // Where Express's own methods look for it: `response.json()`, `request.fresh`.
+    request.res = response
     try {
       for (const gate of gates) if (gate(request, response) === true) return
       const path = pathOf(request)
       const found = routes.find(request.method, path)
       if (found === undefined) {
         // Nobody learns which routes there are before they are known.
-        await this.access.identify(request)
+        request.principal = await this.authenticator.authenticate(request.headers, request.rawHeaders)
         throw routes.refusal(path)
       }
-      const { route } = found
+      const { route, values } = found
       request.route = route
-      if (!this.access.isOpen(route)) {
-        await this.access.identify(request)
-        this.access.admit(request, response, route)
-      }
-      request.params = parametersOf(route, found.values)
-      const turn = this.form.read(request, response, route)
-      if (turn !== undefined) await turn
-      handler = this.handlers.get(route) ?? missing(route.method, route.path)
+      request.params = parametersOf(route, values) ?? undecodable(request)
+      const handler = this.handlers.get(route) ?? missing(route.method, route.path)
+      // Nest asks the filters about what is thrown within; what comes out of it is the failure of a filter.
+      await handler(request, response, nothingElse)
     } catch (error) {
       this.problems.tell(error, request, response)
-      return
     }
-    // Refusals and faults within are the filter's, which Nest asks.
-    await handler(request, response, nothingElse)
   }
 }
 
@@ -105,15 +100,19 @@ export function pathOf(request: Request): string {
   return query === -1 ? url : url.slice(0, query)
 }
 
-/** The parameters of a path, decoded. @throws ServiceError validation_failed where a percent sign encodes nothing */
-function parametersOf(route: Route, values: readonly string[]): Record<string, string> {
+/** The parameters of a path, decoded; undefined where a percent sign encodes nothing. */
+function parametersOf(route: Route, values: readonly string[]): Record<string, string> | undefined {
   const parameters: Record<string, string> = {}
-  for (const [place, name] of route.parameters.entries()) {
-    try {
-      parameters[name] = decodeURIComponent(values[place] ?? '')
-    } catch {
-      throw validationFailed([{ field: 'path', message: 'holds a percent sign that encodes nothing' }])
-    }
+  try {
+    for (const [place, name] of route.parameters.entries()) parameters[name] = decodeURIComponent(values[place] ?? '')
+  } catch {
+    return undefined
   }
   return parameters
+}
+
+/** Leaves the refusal to the interceptor that reads the body: guards come first. */
+function undecodable(request: Request): Record<string, string> {
+  request.undecodable = true
+  return {}
 }

@@ -1,16 +1,8 @@
 import { RequestMethod, type Type } from '@nestjs/common'
 import { METHOD_METADATA, PATH_METADATA, ROUTE_ARGS_METADATA, RouteParamtypes } from '@nestjs/common/internal'
 import { MetadataScanner } from '@nestjs/core'
-import type { Guarded } from '../auth/access.js'
-import type { AccessRule } from '../auth/access-rule.js'
-import {
-  ACCESS_RULE,
-  CLOSED_TO,
-  OPENED_BY,
-  type OpeningFlag,
-  OTHERS_KEYS,
-  ROUTE_CHANNEL,
-} from '../auth/access.decorator.js'
+import type { AccessRule, Guarded, OpeningFlag } from '../auth/access-rule.js'
+import { ACCESS_RULE, CLOSED_TO, OPENED_BY, ROUTE_CHANNEL } from '../auth/access.decorator.js'
 import { type ErrorCode, ServiceError } from '../error/service-error.js'
 import type { ChannelScope, Scope } from '../role/scope.js'
 import type { StreamedBody } from './body-stream.js'
@@ -179,6 +171,11 @@ function routesOf(controller: Type): Route[] {
     if (paths === undefined) return []
     const own = <T>(key: string): T | undefined =>
       (Reflect.getMetadata(key, target) ?? Reflect.getMetadata(key, controller)) as T | undefined
+    if (Reflect.hasMetadata(ACCESS_RULE, target) && Reflect.hasMetadata(ACCESS_RULE, controller))
+      // Both guards would run, and one rule alone be documented.
+      throw new Error(
+        `${controller.name}.${handler}: an access rule stands on the class or on its methods, not on both`,
+      )
     const { takesBody, takesQuery } = argumentsOf(controller, handler)
     return prefixes.flatMap((prefix) =>
       listed(paths).map((path) => ({
@@ -188,7 +185,6 @@ function routesOf(controller: Type): Route[] {
         handler,
         access: own<AccessRule>(ACCESS_RULE),
         openedBy: own<OpeningFlag>(OPENED_BY),
-        othersKeys: own<AccessRule>(OTHERS_KEYS),
         channel: own<ChannelScope>(ROUTE_CHANNEL),
         closedTo: own<Scope[]>(CLOSED_TO) ?? [],
         problems: own<ErrorCode[]>(PROBLEM_CODES) ?? [],

@@ -47,6 +47,10 @@ describe('OperationsModule', () => {
     const module = await Test.createTestingModule({ imports: [StoreModule, MetricsModule, OperationsModule] }).compile()
     app = module.createNestApplication<NestExpressApplication>({ logger: false })
     Logger.overrideLogger(false)
+    app.use((asked: object, _response: unknown, next: () => void) => {
+      Object.assign(asked, { principal: { name: 'somebody', role: 'admin' } })
+      next()
+    })
     await app.init()
   })
 

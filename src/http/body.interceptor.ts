@@ -1,5 +1,6 @@
-import { Injectable } from '@nestjs/common'
+import { type CallHandler, type ExecutionContext, Injectable, type NestInterceptor } from '@nestjs/common'
 import type { Request, Response } from 'express'
+import type { Observable } from 'rxjs'
 import { ServiceError, validationFailed } from '../error/service-error.js'
 import { Admission } from './admission.js'
 import { BodyStream, STREAM_IN_HAND_BYTES } from './body-stream.js'
@@ -7,19 +8,28 @@ import { bringsBody, codingOf, readBody } from './request-body.js'
 import type { Route } from './route-table.js'
 
 /**
- * Brings a request into form between access and validation: parses the body, and refuses a body or a query parameter to
- * a handler that takes none. What a handler takes is told by its own parameters, so no route can go without.
+ * The first interceptor: reads the body, between all guards and all pipes, and refuses a body or a query parameter to a
+ * handler that takes none. What a handler takes is told by its own parameters, so no route can go without.
  */
 @Injectable()
-export class RequestForm {
+export class BodyInterceptor implements NestInterceptor {
   constructor(private readonly admission: Admission) {}
 
   /**
-   * @returns a promise where there is something to wait for: the principal's turn, or the body
+   * Waits for the principal's turn, then for the body.
    * @throws ServiceError the refusal, at once or by the promise
    */
-  read(request: Request, response: Response, route: Route): Promise<void> | undefined {
+  intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> | Promise<Observable<unknown>> {
+    const http = context.switchToHttp()
+    const read = this.read(http.getRequest<Request>(), http.getResponse<Response>())
+    return read === undefined ? next.handle() : read.then(() => next.handle())
+  }
+
+  private read(request: Request, response: Response): Promise<void> | undefined {
     const { principal } = request
+    const route = request.route as Route
+    if (request.undecodable === true)
+      throw validationFailed([{ field: 'path', message: 'holds a percent sign that encodes nothing' }])
     const turn =
       principal === undefined ? undefined : this.admission.enter(principal.id, bytesOf(request, route), response)
     if (turn !== undefined) return turn.then(() => this.form(request, response, route))

@@ -1,0 +1,40 @@
+import { type CanActivate, type ExecutionContext, Injectable, Logger } from '@nestjs/common'
+import type { Request } from 'express'
+import { Config } from '../config/config.js'
+import { ServiceError } from '../error/service-error.js'
+import type { Guarded } from './access-rule.js'
+import { Authenticator } from './authenticator.js'
+
+/**
+ * The global guard: finds out who calls. Runs before every other guard. The guards of the access decorators then say
+ * whether the caller may call the route; a route without a rule is closed to everybody.
+ */
+@Injectable()
+export class CallerGuard implements CanActivate {
+  private readonly logger = new Logger('Access')
+
+  constructor(
+    private readonly authenticator: Authenticator,
+    private readonly config: Config,
+  ) {}
+
+  /** @throws Unauthenticated without a good token; ServiceError forbidden where the route has no rule */
+  canActivate(context: ExecutionContext): boolean | Promise<boolean> {
+    const request = context.switchToHttp().getRequest<Request>()
+    const { access, openedBy } = request.route as Guarded
+    if (access === 'public') return true
+    if (openedBy !== undefined && this.config[openedBy]) {
+      request.opened = true
+      return true
+    }
+    return this.identify(request)
+  }
+
+  private async identify(request: Request): Promise<boolean> {
+    request.principal = await this.authenticator.authenticate(request.headers, request.rawHeaders)
+    const { access, controller, handler } = request.route as Guarded
+    if (access !== undefined) return true
+    this.logger.error(`${controller.name}.${handler} declares no access rule and is closed to everybody`)
+    throw new ServiceError('forbidden', 'this route is closed')
+  }
+}

@@ -1,0 +1,60 @@
+import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common'
+import type { Request } from 'express'
+import { ServiceError } from '../error/service-error.js'
+import { type AccessRule, admits, type Guarded, keptOutBy, leaves, neededFor } from './access-rule.js'
+
+/** Lets a caller pass whose role meets a rule and whose scopes leave the route to it. */
+@Injectable()
+export class RoleGuard implements CanActivate {
+  constructor(private readonly rule: AccessRule) {}
+
+  /** @throws ServiceError forbidden, which names what is missing */
+  canActivate(context: ExecutionContext): boolean {
+    const request = context.switchToHttp().getRequest<Request>()
+    const route = request.route as Guarded
+    if (request.opened === true && route.access === this.rule) return true
+    const { principal } = request
+    if (principal === undefined || !admits(this.rule, principal.role)) {
+      throw new ServiceError('forbidden', neededFor(this.rule))
+    }
+    for (const scope of principal.scopes ?? []) {
+      if (!leaves(scope, { ...route, access: this.rule })) throw new ServiceError('forbidden', keptOutBy(scope))
+    }
+    return true
+  }
+}
+
+/** Lets the roles `service` and `admin` pass. */
+@Injectable()
+export class ServiceAuthGuard extends RoleGuard {
+  constructor() {
+    super('service')
+  }
+}
+
+/** Lets the role `admin` pass alone. */
+@Injectable()
+export class AdminGuard extends RoleGuard {
+  constructor() {
+    super('admin')
+  }
+}
+
+/** Lets a query name a `caller` other than the one who asks only where the role also meets another rule. */
+@Injectable()
+export class OthersKeysGuard implements CanActivate {
+  constructor(private readonly rule: AccessRule) {}
+
+  /** @throws ServiceError forbidden. The rest of the query has not been validated by then (contract, §2). */
+  canActivate(context: ExecutionContext): boolean {
+    const { query, principal } = context.switchToHttp().getRequest<Request>()
+    const named = [query['caller'] ?? []].flat()
+    // Validation refuses an empty name, which belongs to nobody.
+    const others = named.some((name) => name !== '' && name !== principal?.name)
+    if (!others || (principal !== undefined && admits(this.rule, principal.role))) return true
+    throw new ServiceError(
+      'forbidden',
+      `only a token of the role ${this.rule} or above may look up keys of another caller`,
+    )
+  }
+}
