@@ -18,7 +18,7 @@ import { CURVE, curve, grown, memory, startToReady, tracing, twoInstances, upkee
 import { issuer } from './issuer.mjs'
 import { median } from './median.mjs'
 import { cpuOf, endAll, healthOf, load, reference, service } from './processes.mjs'
-import { audit, bytesOf, connect, DRY, fill, OWNERS } from './store.mjs'
+import { audit, bytesOf, CAP_DRY, connect, DRY, FEW, fill, FOUR_CAPS, MANY, OWNERS, TWO_CAPS } from './store.mjs'
 import { verifying } from './verifying.mjs'
 
 const { values: options } = parseArgs({
@@ -45,6 +45,8 @@ const SQL = { who: 'sql', ...CONSUME, path: '/consume' }
 /** One instance that knows an identity provider, asked with a JWT of it and with a static token. */
 const [BY_JWT, BY_TOKEN] = ['jwt', 'token'].map((who) => ({ who, ...CONSUME, owners: OWNERS }))
 const EXPRESS = { who: 'express', ...JSON_BODY }
+/** The service itself, asked what has no caps or few. */
+const SELF = { who: 'service', ...CONSUME }
 
 /** Who spends from the service's own tables, so that sums are held against them. */
 const SPENDS = ['service', 'sql', 'jwt', 'token']
@@ -104,14 +106,31 @@ const CASES = [
   read('read one', `${API}/{owner}`, { times: 1.2 }),
   read('list of one owner', `${API}?account_id={owner}`, { times: 1 }),
   read('first page by a filter', `${API}?status=active`, { times: 1 }),
+  {
+    name: 'caps: consume under two',
+    ask: { ...CONSUME, ...TWO_CAPS },
+    against: [[{ ...SELF, owners: TWO_CAPS.owners }, { times: 0.8 }]],
+  },
+  {
+    name: 'caps: refusal by one',
+    ask: { ...CONSUME, kind: 'dry', status: 409, ...CAP_DRY },
+    against: [[{ ...SELF, kind: 'dry', status: 409, ...DRY }, { cpu: 1.2 }]],
+  },
+  {
+    name: 'caps: 16 and 184 payers of one owner',
+    ask: { ...CONSUME, ...MANY },
+    against: [[{ ...SELF, ...FEW }, { cpu: 3 }]],
+  },
+  read('caps: summary with four', `${API}/summary/{owner}`, { times: 1 }, FOUR_CAPS),
+  read('caps: check with four', `${USAGE}/check?account_id={owner}&amount=1`, { times: 1 }, FOUR_CAPS),
 ]
 
 function frame(name, who, path, goal) {
   return { name, ask: { who, ...JSON_BODY, path }, against: [[EXPRESS, goal]] }
 }
 
-function read(name, path, goal) {
-  return { name, ask: { kind: 'get', path, status: 200, owners: OWNERS }, against: [[EXPRESS, goal]] }
+function read(name, path, goal, of = { owners: OWNERS }) {
+  return { name, ask: { kind: 'get', path, status: 200, ...of }, against: [[EXPRESS, goal]] }
 }
 
 function consume(name, owners, connections, goals, more = {}) {

@@ -4,6 +4,15 @@ import { createConnection } from 'mysql2/promise'
 export const OWNERS = 10_000
 /** Owners whose quota is used up. */
 export const DRY = { first: OWNERS + 1, count: 100 }
+/** Owners whose quota has plenty, and whose cap allows nothing. */
+export const CAP_DRY = { first: 11_001, count: 100 }
+/** Owners under caps that allow all: two, one of them rolling; four, two of them rolling; as many as an owner may have. */
+export const TWO_CAPS = { from: 20_001, owners: 1_000 }
+export const FOUR_CAPS = { from: 30_001, owners: 1_000 }
+/** 16 caps and 184 quotas that pay. */
+export const MANY = { from: 40_001, owners: 1 }
+/** One cap, and one that pays. */
+export const FEW = { from: 40_002, owners: 1 }
 
 export async function connect(url) {
   return createConnection({ uri: url.replace(/^mariadb:/, 'mysql:'), multipleStatements: true })
@@ -25,6 +34,28 @@ export async function fill(admin) {
   }
   for (let start = 1; start <= OWNERS; start += 1_000) await add(range(start, 1_000), 1_000_000_000)
   await add(range(DRY.first, DRY.count), 0)
+  const limited = async (ids, caps, allowed = 1_000_000_000) => {
+    await add(ids, 1_000_000_000)
+    const values = ids.flatMap((id) =>
+      range(0, caps).map((place) =>
+        place % 2 === 0
+          ? `(${id}, 1, ${allowed}, 'active', '2099-01-01', NULL, 'enforce', NOW(3), NOW(3))`
+          : `(${id}, 3, ${allowed}, 'active', NULL, ${3_600 * place}, 'enforce', NOW(3), NOW(3))`,
+      ),
+    )
+    await admin.query(
+      `INSERT INTO mail_quota (account_id, quota_type, total, state, expire_at, window_seconds, cap, created_at, updated_at) VALUES ${values.join()}`,
+    )
+  }
+  await limited(range(CAP_DRY.first, CAP_DRY.count), 1, 0)
+  await limited(range(TWO_CAPS.from, TWO_CAPS.owners), 2)
+  await limited(range(FOUR_CAPS.from, FOUR_CAPS.owners), 4)
+  await limited([MANY.from], 16)
+  await limited([FEW.from], 1)
+  const more = range(1, 183).map(() => `(${MANY.from}, 1, 1000000000, 'active', '2099-01-01', NOW(3), NOW(3))`)
+  await admin.query(
+    `INSERT INTO mail_quota (account_id, quota_type, total, state, expire_at, created_at, updated_at) VALUES ${more.join()}`,
+  )
 }
 
 /**
@@ -32,7 +63,7 @@ export async function fill(admin) {
  * @param acknowledged units that the service said were spent
  */
 export async function audit(admin, acknowledged) {
-  const [[{ used }]] = await admin.query('SELECT CAST(SUM(used) AS CHAR) AS used FROM mail_quota')
+  const [[{ used }]] = await admin.query('SELECT CAST(SUM(used) AS CHAR) AS used FROM mail_quota WHERE cap IS NULL')
   const [[{ charged }]] = await admin.query(
     'SELECT CAST(COALESCE(SUM(charged), 0) AS CHAR) AS charged FROM (SELECT charged - refunded AS charged FROM mail_operation UNION ALL ' +
       'SELECT amount FROM mail_act p WHERE plain_owner_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM mail_operation o WHERE o.id = p.id)) kept',

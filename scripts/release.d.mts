@@ -1,4 +1,9 @@
 /** Types of release.mjs for the suites; what each does stands there. */
-export const RELEASE: { readonly version: string; readonly commit: string }
-export function missingRelease(): string | undefined
-export function buildRelease(folder: string): Promise<string>
+export interface Release {
+  readonly version: string
+  readonly commit: string
+}
+export const RELEASE: Release
+export const BEFORE_CAPS: Release
+export function missingRelease(release?: Release): string | undefined
+export function buildRelease(folder: string, release?: Release): Promise<string>

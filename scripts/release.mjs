@@ -14,10 +14,13 @@ const execute = promisify(execFile)
 /** The last release, and the commit that is it. The repository has no tags; this is the one place that knows. */
 export const RELEASE = { version: '0.1.0', commit: '0fd17c9b578ad4a1be7d83415816842d1ca11168' }
 
-/** Why the release cannot be built here; undefined where it can. A shallow clone and an unpacked archive lack the history. */
-export function missingRelease() {
+/** The last one that knows no caps. It is seen by what it writes of itself, and has plain consumes already. */
+export const BEFORE_CAPS = { version: '0.2.0', commit: 'd3a199bc5469e50b2326c5728d6361c67d3393fc' }
+
+/** Why a release cannot be built here; undefined where it can. A shallow clone and an unpacked archive lack the history. */
+export function missingRelease({ version, commit } = RELEASE) {
   try {
-    execFileSync('git', ['cat-file', '-e', `${RELEASE.commit}^{commit}`], {
+    execFileSync('git', ['cat-file', '-e', `${commit}^{commit}`], {
       cwd: root,
       stdio: ['ignore', 'ignore', 'pipe'],
     })
@@ -26,20 +29,21 @@ export function missingRelease() {
     const said = String(error.stderr ?? error.message)
       .trim()
       .split('\n')[0]
-    return `${RELEASE.version} (commit ${RELEASE.commit.slice(0, 7)}) is not in the history here: ${said}. git fetch --unshallow brings it`
+    return `${version} (commit ${commit.slice(0, 7)}) is not in the history here: ${said}. git fetch --unshallow brings it`
   }
 }
 
 /**
- * Builds the release's sources with the present packages: it names the same versions of all that it runs on.
+ * Builds a release's sources with the present packages: it names the same versions of all that it runs on.
  * @param folder empty, or not there
+ * @param release which one
  * @returns the path of its main.js, to be started as `node main.js`
  */
-export async function buildRelease(folder) {
+export async function buildRelease(folder, release = RELEASE) {
   mkdirSync(folder, { recursive: true })
   if (readdirSync(folder).length > 0) throw new Error(`${folder} is not empty`)
   const archive = join(folder, 'release.tar')
-  await execute('git', ['archive', '--format=tar', '-o', archive, RELEASE.commit], { cwd: root })
+  await execute('git', ['archive', '--format=tar', '-o', archive, release.commit], { cwd: root })
   await execute('tar', ['-xf', archive], { cwd: folder })
   rmSync(archive)
   symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'), 'dir')

@@ -1,18 +1,22 @@
+import type { ChangeSetChannel } from './change-set/change-set-channel.js'
 import { InstanceRow } from './database/instance.entity.js'
-import { MAIL_CHANGE_SET_ENTITIES } from './mail-quota/mail-change-set.channel.js'
-import { MAIL_ENTITIES } from './mail-quota/mail.channel.js'
-import { SMS_CHANGE_SET_ENTITIES } from './sms-quota/sms-change-set.channel.js'
-import { SMS_ENTITIES } from './sms-quota/sms.channel.js'
+import { type AnyChannel, entitiesOf } from './ledger/rows/channel.js'
+import { MAIL, MAIL_CHANGE_SETS } from './mail-quota/mail.channel.js'
+import { SMS, SMS_CHANGE_SETS } from './sms-quota/sms.channel.js'
 import { WebhookDeliveryRow, WebhookReaderRow, WebhookRow } from './webhook/webhook.entity.js'
 
-const WEBHOOK_ENTITIES = [WebhookRow, WebhookDeliveryRow, WebhookReaderRow]
+const ofChannel = (channel: AnyChannel, { set, item }: Pick<ChangeSetChannel, 'set' | 'item'>) => [
+  ...entitiesOf(channel),
+  set,
+  item,
+]
 
 /** Every entity of the service. */
 export const ENTITIES = [
-  ...MAIL_ENTITIES,
-  ...SMS_ENTITIES,
-  ...MAIL_CHANGE_SET_ENTITIES,
-  ...SMS_CHANGE_SET_ENTITIES,
+  ...ofChannel(MAIL, MAIL_CHANGE_SETS),
+  ...ofChannel(SMS, SMS_CHANGE_SETS),
   InstanceRow,
-  ...WEBHOOK_ENTITIES,
+  WebhookRow,
+  WebhookDeliveryRow,
+  WebhookReaderRow,
 ]

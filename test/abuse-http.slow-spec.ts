@@ -10,7 +10,7 @@ import { guard } from './support/guard.js'
 import { HttpClient } from './support/http-client.js'
 import { ADMIN, Instance, OTHER } from './support/instance.js'
 import { onEveryStore, type Store, STORES } from './support/store.js'
-import { Victim } from './support/victim.js'
+import { PROBED, Victim } from './support/victim.js'
 import { inTime } from './support/pace.js'
 import { fresh, MAIL, tally, totalQuota } from './support/wire.js'
 
@@ -64,10 +64,9 @@ onEveryStore('under a flood', (kind) => {
 
   /**
    * Runs an attacker beside a victim, and notes what the victim got in each second.
-   * @param path that is probed
    * @param seconds of the attack
    */
-  async function attack(name: string, how: readonly string[], path = '/health/live', seconds = ATTACK_SECONDS) {
+  async function attack(name: string, how: readonly string[], seconds = ATTACK_SECONDS) {
     const body = { account_id: (owner += 1), amount: 1 }
     await instance.send('POST', MAIL.quotas, { token: OTHER, body: totalQuota(MAIL, owner, 1_000_000) })
     const consumes = new Victim(async () =>
@@ -75,9 +74,9 @@ onEveryStore('under a flood', (kind) => {
     )
     // Each on a connection of its own: whoever probes is as a rule not connected yet.
     const probes = new Victim(
-      async () => {
+      async (turn) => {
         const own = new HttpClient()
-        return own.send(instance.url, 'GET', path, { token: OTHER }).finally(() => own.close())
+        return own.send(instance.url, 'GET', PROBED[turn % 2]!, { token: OTHER }).finally(() => own.close())
       },
       { callers: 4, pauseMs: 200 },
     )
@@ -165,12 +164,12 @@ onEveryStore('under a flood', (kind) => {
 
   describe('of more connections than are let in, that do not go on', () => {
     const consume = `${MAIL.usage}/consume`
-    const ways: readonly [string, string, string[]][] = [
-      ['read no answer, without a token', '/health/live', ['GET', '/openapi.json']],
-      ['read no answer, with a token', '/health/ready', ['GET', '/openapi.json', ADMIN]],
-      ['send no body, without a token', '/health/ready', ['POST', consume, '', '9']],
-      ['send no body, with a token', '/health/live', ['POST', consume, ADMIN, '9']],
-      ['send no body, with a token that may scrape alone', '/health/ready', ['GET', '/api/v1/me', SCRAPER, '9']],
+    const ways: readonly [string, string[]][] = [
+      ['read no answer, without a token', ['GET', '/openapi.json']],
+      ['read no answer, with a token', ['GET', '/openapi.json', ADMIN]],
+      ['send no body, without a token', ['POST', consume, '', '9']],
+      ['send no body, with a token', ['POST', consume, ADMIN, '9']],
+      ['send no body, with a token that may scrape alone', ['GET', '/api/v1/me', SCRAPER, '9']],
     ]
     // What is held are connections, of which no store knows: each way on one of them.
     const here = STORES.findIndex(({ name }) => name === kind.name)
@@ -186,14 +185,9 @@ onEveryStore('under a flood', (kind) => {
     })
 
     it.each(ways.filter((_, place) => THOROUGH || place % STORES.length === here))(
-      'and %s, others are answered: %s',
-      async (what, path, how) => {
-        const { consumes, probes } = await attack(
-          what,
-          ['hold', String(HELD), String(EACH), ...how],
-          path,
-          HELD_SECONDS,
-        )
+      'and %s, others are answered',
+      async (what, how) => {
+        const { consumes, probes } = await attack(what, ['hold', String(HELD), String(EACH), ...how], HELD_SECONDS)
         for (const { told } of [consumes, probes]) {
           expect(tally(told.map(({ outcome }) => outcome))).toEqual({ 200: told.length })
         }

@@ -78,8 +78,8 @@ onEveryStore('the books of caps', (kind) => {
   }
 
   /** What a series adds up to: charged, refunded, refused. */
-  async function series(of: string, step = 'day'): Promise<number[]> {
-    const from = encodeURIComponent(app.clock.after(-20 * DAY))
+  async function series(of: string, step = 'day', days = 20): Promise<number[]> {
+    const from = encodeURIComponent(app.clock.after(-days * DAY))
     const { items } = bodyOf(200, await app.get(`${MAIL_API.usage}/series?${of}&step=${step}&from=${from}`))
     return ['charged', 'refunded', 'refused'].map((name) =>
       (items as Body[]).reduce<number>((sum, item) => sum + Number(item[name] ?? 0), 0),
@@ -301,5 +301,82 @@ onEveryStore('the books of caps', (kind) => {
       const left = (await verify()).length
       expect(left > 0).toBe(found.some(([, outcome]) => outcome === 'left'))
     })
+  })
+
+  it('reach farther back than acts are kept: what was removed still counts, is told, and is guessed at by no repair', async () => {
+    const noon = Math.ceil(app.clock.now() / 1_000 / DAY) * DAY + DAY / 2
+    app.clock.set(noon * 1_000)
+    const yearly = await cycle(100, 'year', { cap: 'enforce' })
+    const month = await rolling(50, 31 * DAY)
+    const watched = await rolling(15, 31 * DAY, 'observe')
+    const payer = await total(1_000)
+    const caps = [yearly, month, watched]
+    app.clock.pass(2 * HOUR)
+    const send = async (amount: number, key: string) =>
+      app.post(MAIL_API.consume, { account_id: owner, amount }, { key })
+    const [removedKey, keptKey] = [`k${fresh()}`, `k${fresh()}`]
+    const first = bodyOf(200, await send(20, removedKey)).id
+    await act((await consume(12)).id, 'refund', 2)
+    await act((await reserve(9)).id, 'commit', 5)
+    app.clock.pass(10 * DAY)
+    const kept = await send(8, keptKey)
+    await fold()
+    const usedOf = async (ids: readonly number[]): Promise<number[]> =>
+      Promise.all(ids.map(async (id) => bodyOf(200, await app.get(`${MAIL_API.quotas}/${id}`)).used))
+    const said = async (): Promise<number[][]> =>
+      Promise.all(
+        [`account_id=${owner}`, ...[...caps, payer].map((id) => `quota_id=${id}`)].map(async (of) =>
+          series(of, 'day', 40),
+        ),
+      )
+    const took = [20 + 12 + 5 + 8, 2, 0]
+    expect(await said()).toEqual(Array.from({ length: 5 }, () => took))
+
+    // The first day's acts go while they still count in windows of 31 days.
+    app.clock.pass(20.5 * DAY)
+    await fold()
+    const keeper = await TestApp.start(store, { clock: app.clock, env: { RETENTION_DAYS: '30' } })
+    await keeper.app.get<Upkeep<never>>(partOf(MAIL, Upkeep)).round()
+    await keeper.stop()
+    expect(bodyOf(200, await app.get(`${MAIL_API.usage}?account_id=${owner}`)).items).toHaveLength(1)
+    expect((await app.get(`${MAIL_API.usage}/${first}`)).status).toBe(404)
+    expect(await verify()).toEqual([])
+    expect(await usedOf([...caps, payer])).toEqual([43, 43, 43, 43])
+    expect(await said()).toEqual(Array.from({ length: 5 }, () => took))
+    expect((await send(8, `k${fresh()}`)).status).toBe(409)
+    expect((await send(8, keptKey)).text).toBe(kept.text)
+    expect((await send(7, removedKey)).headers['idempotency-replayed']).not.toBe('true')
+    expect(await usedOf([...caps, payer])).toEqual([50, 50, 50, 50])
+    expect(await verify()).toEqual([])
+
+    // A repair restores what the rows say and never takes for spent, or for free, what nothing confirms any more.
+    const columns = ['used', 'window_counts'] as const
+    for (const id of [yearly, month]) {
+      const [row] = await sql('SELECT used, window_counts FROM mail_quota WHERE id = ?', [id])
+      await sql('UPDATE mail_quota SET used = 0, window_counts = ? WHERE id = ?', [id === month ? '' : null, id])
+      const outcomes = await verify({ repair: true })
+      expect(outcomes.map(([line, outcome]) => [line.split(':')[0], outcome])).toEqual([['mail counters', 'left']])
+      expect(await usedOf([id])).toEqual([15])
+      // Only totals tell of what was removed. Of a window they say nothing: it is held to the rows from below.
+      expect((await verify()).length).toBe(id === yearly ? 1 : 0)
+      await sql(`UPDATE mail_quota SET ${columns.map((name) => `${name} = ?`).join()} WHERE id = ?`, [
+        ...columns.map((name) => row![name]),
+        id,
+      ])
+      expect(await verify({ repair: true })).toEqual([])
+      expect(await usedOf([id])).toEqual([50])
+    }
+
+    // A unit leaves the window a 24th of it late at most; the year's limit goes on.
+    app.clock.pass(1.8 * DAY)
+    expect(await usedOf(caps)).toEqual([50, 15, 15])
+    await consume(35)
+    expect(await usedOf(caps)).toEqual([85, 50, 50])
+    await fold()
+    expect(await verify()).toEqual([])
+    app.clock.pass(366 * DAY)
+    await consume(50)
+    expect(await usedOf([...caps, payer])).toEqual([50, 50, 50, 135])
+    expect(await verify()).toEqual([])
   })
 })

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import { audit } from './support/audit.js'
 import { HAS_SERVER, TestDatabase } from './support/database.js'
-import { figure } from './support/figures.js'
+import { figure, SCALE } from './support/figures.js'
 import { type Answer, HttpClient } from './support/http-client.js'
 import { Instance, OTHER } from './support/instance.js'
 import { type Fate, TcpProxy } from './support/tcp-proxy.js'
@@ -25,7 +25,7 @@ import {
 import { verified } from './support/verify.js'
 
 /** For a test on a machine that is busy with other things. */
-const PATIENCE_MS = 180_000
+const PATIENCE_MS = 180_000 * Math.max(1, SCALE)
 
 // Two processes of the built service on one database: what one of them keeps in memory is no help to the other.
 const onServer = HAS_SERVER ? describe : describe.skip
@@ -74,9 +74,9 @@ onServer('two instances on one database', () => {
   }
 
   it(
-    'gives 8 parallel requests with one key one effect and the same bytes, 300 times',
+    'gives 8 parallel requests with one key one effect and the same bytes',
     async () => {
-      const ROUNDS = 300
+      const ROUNDS = Math.round(100 * SCALE)
       let replays = 0
       for (const round of times(ROUNDS)) {
         const wire = WIRES[round % WIRES.length]!
@@ -109,13 +109,13 @@ onServer('two instances on one database', () => {
   )
 
   it(
-    'takes 10,000 keyed operations once each, sent three times in any order',
+    'takes keyed operations once each, sent three times in any order',
     async () => {
-      const OPERATIONS = 10_000
+      const OPERATIONS = Math.round(3_000 * SCALE)
       const accounts = owners(40)
       for (const owner of accounts) {
         // Two quotas, so that some amounts are split.
-        await made(cycleQuota(MAIL, owner, 400))
+        await made(cycleQuota(MAIL, owner, 200))
         await made(totalQuota(MAIL, owner, 1_000_000))
       }
       const operations = times(OPERATIONS).map((n) => ({
@@ -174,9 +174,9 @@ onServer('two instances on one database', () => {
   )
 
   it(
-    'lets exactly 10 of 200 parallel callers have a total of 10, 100 times',
+    'lets exactly 10 of 200 parallel callers have a total of 10',
     async () => {
-      const ROUNDS = 100
+      const ROUNDS = Math.round(30 * SCALE)
       const counts: Record<string, number> = {}
       for (const round of times(ROUNDS)) {
         const wire = WIRES[round % WIRES.length]!
@@ -340,7 +340,7 @@ onServer('two instances on one database', () => {
   it(
     'lets one of two owners have a key, never both',
     async () => {
-      const ROUNDS = 300
+      const ROUNDS = Math.round(100 * SCALE)
       const accounts = owners(8)
       for (const owner of accounts) await made(totalQuota(MAIL, owner, 1_000_000))
       let won = 0
@@ -441,9 +441,9 @@ onServer('two instances on one database', () => {
   )
 
   it(
-    'reads on one instance what the other has just written, 1,000 times',
+    'reads on one instance what the other has just written',
     async () => {
-      const PAIRS = 1000
+      const PAIRS = 10 * Math.round(40 * SCALE)
       let stale = 0
       await inParallel(10, times(10), async (worker) => {
         const [owner] = owners(1) as [number]
@@ -534,7 +534,7 @@ onServer('two instances on one database', () => {
   it(
     'keeps a consume of an owner that is just getting its first quota under the lock',
     async () => {
-      const ROUNDS = 20
+      const ROUNDS = Math.round(8 * SCALE)
       const proxy = await TcpProxy.start(database.url)
       const slow = await Instance.start(proxy.url, client)
       try {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from '@jest/globals'
-import { buildRelease, missingRelease, RELEASE } from '../scripts/release.mjs'
+import { BEFORE_CAPS, buildRelease, missingRelease, RELEASE } from '../scripts/release.mjs'
 import { VERSION } from '../src/version/version.js'
 import { audit } from './support/audit.js'
 import { runNode } from './support/command.js'
@@ -438,6 +438,133 @@ whereItCan(`${RELEASE.version} and the present version beside it`, () => {
     PATIENCE_MS,
   )
 })
+
+/** Caps have to wait for the end of an update, so that no instance counts past them. */
+;(HAS_SERVER && missingRelease(BEFORE_CAPS) === undefined ? describe : describe.skip)(
+  `${BEFORE_CAPS.version}, which knows no caps, and the present version beside it`,
+  () => {
+    const people = { mail: owners(OWNERS), sms: owners(OWNERS) }
+    /** By channel and owner: what was taken while both served. */
+    const taken = new Map<string, number>()
+    let database: TestDatabase
+    let old: Instance
+    let present: Instance
+    let load: Twins
+
+    beforeAll(async () => {
+      const folder = await mkdtemp(join(tmpdir(), 'quota-release-'))
+      opened(async () => rm(folder, { recursive: true, force: true }))
+      const entry = await buildRelease(folder, BEFORE_CAPS)
+      database = await TestDatabase.open()
+      const client = new HttpClient()
+      old = await Instance.start(database.url, client, {}, entry)
+      for (const wire of WIRES)
+        for (const owner of people[wire.channel])
+          expect(await old.post(wire.quotas, totalQuota(wire, owner, ENOUGH))).toMatchObject({ status: 201 })
+      const serving = [old]
+      load = new Twins(serving, people)
+      await load.reach(50)
+      present = await Instance.start(database.url, client)
+      serving.push(present)
+    }, PATIENCE_MS)
+
+    const take = (wire: Wire, owner: number, amount: number): void => {
+      const name = `${wire.channel} ${owner}`
+      taken.set(name, (taken.get(name) ?? 0) + amount)
+    }
+    const finish = async () =>
+      runNode([join(process.cwd(), 'dist/src/migrate.js'), '--finish'], { env: { DATABASE_URL: database.url } })
+    const makeCap = async (wire: Wire, owner: number, total: number) =>
+      present.post(wire.quotas, {
+        [wire.owner]: owner,
+        quota_type: 3,
+        total,
+        window_seconds: 2_678_400,
+        cap: 'enforce',
+      })
+    const repeats = async (instances: readonly Instance[]): Promise<void> =>
+      inParallel(CALLERS, load.done, async ({ path, body, key, text }, place) => {
+        const answer = await instances[place % instances.length]!.post(path, body, key)
+        expect({ replayed: answer.replayed, text: answer.text }).toEqual({ replayed: true, text })
+      })
+    const inOrder = async (): Promise<void> => {
+      expect(await audit(database)).toEqual([])
+      expect(await verified(database.url)).toEqual([])
+    }
+
+    it(
+      'take each key once under load, make no cap, and are not finished',
+      async () => {
+        await load.reach(load.count + 2 * SENT_TO_BOTH)
+        for (const wire of WIRES) {
+          const answer = await makeCap(wire, people[wire.channel][0]!, ENOUGH)
+          expect([answer.status, bodyOf(answer).code]).toEqual([503, 'unavailable'])
+        }
+        const refused = await finish()
+        expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining(`  ${BEFORE_CAPS.version}  `)])
+        await load.stop()
+        for (const { wire, owner, amount } of load.done) take(wire, owner, amount)
+        await repeats([old, present])
+        await inOrder()
+      },
+      PATIENCE_MS,
+    )
+
+    it(
+      'settle and give back what the other took',
+      async () => {
+        for (const wire of WIRES) {
+          for (const [first, second] of [
+            [old, present],
+            [present, old],
+          ] as const) {
+            const owner = people[wire.channel][1]!
+            const held = await first.post(`${wire.usage}/reserve`, { [wire.owner]: owner, amount: 9 }, fresh('hold'))
+            expect(held.status).toBe(201)
+            const path = `${wire.usage}/${bodyOf(held).id}`
+            expect(await second.post(`${path}/commit`, { amount: 7 })).toMatchObject({ status: 200 })
+            expect(await first.post(`${path}/refund`, { amount: 2 }, fresh('back'))).toMatchObject({ status: 200 })
+            const consumed = await first.post(wire.consume, { [wire.owner]: owner, amount: 6 }, fresh('plain'))
+            const back = `${wire.usage}/${bodyOf(consumed).id}/refund`
+            expect(await second.post(back, { amount: 1 }, fresh('back'))).toMatchObject({ status: 200 })
+            take(wire, owner, 10)
+          }
+        }
+        await inOrder()
+      },
+      PATIENCE_MS,
+    )
+
+    it(
+      'caps are made and hold once the older one is gone and the update is finished, without a restart',
+      async () => {
+        expect(await old.terminate()).toBe(0)
+        expect(await finish()).toMatchObject({ code: 0 })
+        for (const wire of WIRES) {
+          const owner = people[wire.channel][0]!
+          const cap = await makeCap(wire, owner, 10)
+          expect(cap.status).toBe(201)
+          const consume = async (amount: number) =>
+            (await present.post(wire.consume, { [wire.owner]: owner, amount }, fresh('capped'))).status
+          expect([await consume(6), await consume(5), await consume(4), await consume(1)]).toEqual([200, 409, 200, 409])
+          take(wire, owner, 10)
+          expect(bodyOf(await present.get(`${wire.quotas}/${bodyOf(cap).id}`)).used).toBe(10)
+          const rows = await database.rows(
+            `SELECT ${wire.owner} AS owner, SUM(used) AS used, SUM(reserved) AS reserved FROM ${wire.channel}_quota WHERE cap IS NULL GROUP BY ${wire.owner} ORDER BY owner`,
+          )
+          expect(rows.map((row) => [Number(row['owner']), Number(row['used']), Number(row['reserved'])])).toEqual(
+            people[wire.channel].map((one) => [one, taken.get(`${wire.channel} ${one}`) ?? 0, 0]),
+          )
+        }
+        // What was answered while both served has no cap in it, and is told so for ever.
+        await repeats([present])
+        await inOrder()
+        expect(await present.terminate()).toBe(0)
+      },
+      PATIENCE_MS,
+    )
+  },
+)
 
 /** What an instance answered in the end, and how often it had to be asked. */
 interface Heard {

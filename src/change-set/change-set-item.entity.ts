@@ -1,4 +1,4 @@
-import { Column, PrimaryColumn } from 'typeorm'
+import { Column, Index, PrimaryColumn } from 'typeorm'
 import { ascii, INSTANT, INTEGER } from '../database/column.js'
 import type { Instant } from '../time/instant.js'
 import type { Outcome } from './change-set.entity.js'
@@ -8,6 +8,9 @@ export const ITEM_ACTIONS = ['create', 'update', 'delete', 'reset'] as const
 export type ItemAction = (typeof ITEM_ACTIONS)[number]
 
 /** One row of a change set: what is to be done with one quota, and what became of it. */
+@Index(['setId', 'outcome', 'row'])
+@Index(['setId', 'ownerId', 'row'])
+@Index(['quotaId', 'version'])
 export abstract class ChangeSetItemRow {
   @PrimaryColumn({ ...INTEGER, name: 'set_id' })
   setId!: number

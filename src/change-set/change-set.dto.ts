@@ -1,6 +1,7 @@
 import type { FieldError } from '../error/service-error.js'
-import { SettingsPatchFields } from '../channel-api/settings.dto.js'
-import { patchOf } from '../channel-api/settings.dto.js'
+import type { ChannelApi } from '../channel-api/channel-api.js'
+import { dtoClass } from '../channel-api/dto-class.js'
+import { patchOf, SettingsPatchFields } from '../channel-api/settings.dto.js'
 import { checkDto, type DtoClass, fieldsOf } from '../http/dto.js'
 import {
   ChoiceField,
@@ -32,7 +33,7 @@ import {
 } from './change-set.entity.js'
 
 /** What a filter leaves out of the query of a list: where one is in it, and deleted quotas, which cannot be changed. */
-export const PAGING = ['page', 'page_size', 'before_id'] as const
+const PAGING = ['page', 'page_size', 'before_id'] as const
 
 const noTime = (): number => 0
 
@@ -100,14 +101,9 @@ export abstract class NewChangeSetFields {
   }
 }
 
-/** What a filter of both channels knows beside its list's filters. */
-export interface ChangeFilter {
-  all?: true
-}
-
 /** What is wrong with a filter's members together. */
-export function filterErrors(filter: ChangeFilter): FieldError[] {
-  const names = Object.entries(filter).filter(([, value]) => value !== undefined)
+function filterErrors(filter: object & { readonly all?: true }): FieldError[] {
+  const names = Object.entries(filter as Record<string, unknown>).filter(([, value]) => value !== undefined)
   if (names.length === 0) return [{ field: 'body', message: 'must name at least one condition, or all: true' }]
   if (filter.all === true && names.length > 1)
     return [{ field: 'all', message: 'means every quota: no other condition goes with it' }]
@@ -332,4 +328,47 @@ export abstract class RowsPageFields {
   /** Hand it in as `after` for the next page; null at the end. */
   @ResponseId({ nullable: true, example: 100 })
   next_after!: number | null
+}
+
+/** What a channel's change sets are made of and shown by. */
+export function changeSetDtos({ schema, channel, dto }: ChannelApi) {
+  const [{ field }] = channel.people
+  const ChangeFilter = dtoClass(
+    `${schema}ChangeFilter`,
+    class extends FieldsWithout(dto.ListQuery, [...PAGING, 'deleted', 'violations']) {
+      all?: true
+
+      /** Asked by the pipe. */
+      violations(): FieldError[] {
+        return filterErrors(this)
+      }
+    },
+    { all: TrueField({ optional: true, description: 'All of them; alone.' }) },
+  )
+  const Row = dtoClass(`${schema}ChangeSetRow`, RowFields, {
+    [field]: ResponseId({ nullable: true, description: 'Whose quota it is; null where the record names nobody.' }),
+  })
+
+  return {
+    /** Which quotas to hand out: the filters of their list. */
+    ExportQuery: dtoClass(`${schema}ExportQuery`, FieldsWithout(dto.ListQuery, [...PAGING, 'violations']), {}),
+    New: dtoClass(
+      `New${schema}ChangeSet`,
+      class extends NewChangeSetFields {
+        filter!: object
+
+        members(): DtoClass {
+          return ChangeFilter
+        }
+      },
+      {
+        filter: MembersField(() => ChangeFilter, {
+          description: 'Which ones; looked for once, when the change set is prepared.',
+        }),
+      },
+    ),
+    RowsPage: dtoClass(`${schema}ChangeSetRowsPage`, RowsPageFields, {
+      items: ResponseObject(() => Row, { isArray: true, description: 'The rows.' }),
+    }),
+  }
 }

@@ -28,6 +28,9 @@ export type Outcome = (typeof OUTCOMES)[number]
 export type Counts = Record<Outcome, number>
 
 /** A set of changes to many quotas. Its rows are of another table (`ChangeSetItemRow`). */
+@Index(['hidden', 'id'])
+@Index(['state', 'id'])
+@Index(['work', 'id'])
 export abstract class ChangeSetRow implements Counts {
   @PrimaryGeneratedColumn('increment', { type: 'bigint' })
   id!: number

@@ -1,4 +1,5 @@
 import type { FieldError } from '../error/service-error.js'
+import type { DtoClass } from '../http/dto.js'
 import { EXAMPLE_UUID } from '../http/example.js'
 import {
   ChoiceField,
@@ -9,6 +10,7 @@ import {
   IntegerField,
   PageSizeField,
   ResponseChoice,
+  ResponseForms,
   ResponseId,
   ResponseInstant,
   ResponseInteger,
@@ -21,7 +23,11 @@ import { oldestKept } from '../ledger/rows/refusal.entity.js'
 import { REFUSAL_CODES, type RefusalCode } from '../ledger/rows/refusal.entity.js'
 import type { Instant } from '../time/instant.js'
 import { MAX_AMOUNT } from '../quota/quota.js'
+import type { ChannelWords } from './channel-words.js'
+import { dtoClass } from './dto-class.js'
+import { ChangeEventFields, EventsFields, EventsPageFields, ThresholdEventFields } from './event.dto.js'
 import { periodViolations, periodOf } from './period.js'
+import { ChangeFields, PageFields, type QuotaFields, SummaryFields } from './quota.dto.js'
 
 /** How far ahead one looks for what ends, in days. */
 const DEFAULT_DAYS = 7
@@ -229,4 +235,52 @@ export function hoursOf({ hours }: TopRefusalsQuery): number {
 /** @returns the days that a valid query asks for */
 export function daysOf({ days }: ExpiringQuery): number {
   return days ?? DEFAULT_DAYS
+}
+
+/**
+ * What all quotas of a channel are looked at by.
+ * @param Quota what the channel shows of a quota
+ */
+export function officeDtos({ schema, channel, owner }: ChannelWords, Quota: DtoClass<QuotaFields>) {
+  const [{ field }] = channel.people
+  const whose = { [field]: ResponseId({ description: 'Whose quota it is.' }) }
+  const onlyOwners = { [field]: IdField({ optional: true, description: `Only of this ${owner.noun}'s quotas.` }) }
+  const listOf = (item: DtoClass, description: string) => ({
+    items: ResponseObject(() => item, { isArray: true, description }),
+  })
+
+  const Owner = dtoClass(`${schema}Owner`, SummaryFields, {
+    [field]: ResponseId({ description: `The ${owner.noun}.` }),
+  })
+  const Change = dtoClass(`${schema}Change`, ChangeFields, whose)
+  const TopRefusal = dtoClass(`${schema}TopRefusal`, TopRefusalFields, {
+    [field]: ResponseId({ description: 'Who was refused.' }),
+  })
+  const ThresholdEvent = dtoClass(`${schema}ThresholdEvent`, ThresholdEventFields, whose)
+  const ChangeEvent = dtoClass(`${schema}ChangeEvent`, ChangeEventFields, {
+    ...whose,
+    data: ResponseObject(() => Change, { description: 'The change.' }),
+  })
+
+  return {
+    OwnersPage: dtoClass(
+      `${schema}OwnersPage`,
+      OwnersPageFields,
+      listOf(Owner, 'Each with what its active quotas add up to.'),
+    ),
+    ChangesQuery: dtoClass(`${schema}ChangesQuery`, ChangesFields, onlyOwners),
+    /** One quota's changes. */
+    ChangePage: dtoClass(`${schema}ChangePage`, PageFields, listOf(Change, 'The changes.')),
+    /** The changes of all quotas. */
+    ChangesPage: dtoClass(`${schema}ChangesPage`, ChangesPageFields, listOf(Change, 'The changes.')),
+    ExpiringPage: dtoClass(`${schema}ExpiringPage`, ExpiringPageFields, listOf(Quota, 'The quotas.')),
+    TopRefusals: dtoClass(`${schema}TopRefusals`, Object, listOf(TopRefusal, `One for each ${owner.noun} and reason.`)),
+    RefusalsQuery: dtoClass(`${schema}RefusalsQuery`, RefusalsFields, {
+      [field]: IdField({ description: `The ${owner.noun}.` }),
+    }),
+    EventsQuery: dtoClass(`${schema}EventsQuery`, EventsFields, onlyOwners),
+    EventsPage: dtoClass(`${schema}EventsPage`, EventsPageFields, {
+      items: ResponseForms([ThresholdEvent, ChangeEvent], { description: 'The events.' }),
+    }),
+  }
 }

@@ -1,6 +1,7 @@
 import { EXAMPLE_UUID } from '../http/example.js'
 import {
   ChoiceField,
+  IdField,
   IntegerField,
   LabelField,
   ResponseChoice,
@@ -29,6 +30,9 @@ import {
 } from '../quota/quota.js'
 import { MAX_WINDOW_SECONDS, MIN_WINDOW_SECONDS } from '../quota/rolling-window.js'
 import type { SettingName } from '../quota/settings.js'
+import type { ChannelWords, OtherPerson } from './channel-words.js'
+import { dtoClass } from './dto-class.js'
+import { IgnoredRecord, NewSettingsFields, SettingsPatchFields } from './settings.dto.js'
 
 const nullable = { nullable: true } as const
 const amount = { max: MAX_AMOUNT } as const
@@ -308,4 +312,45 @@ export class DeleteQuery {
   /** The version the caller read; where it is no longer the current one, nothing is deleted. */
   @IntegerField({ optional: true, min: 1, max: Number.MAX_SAFE_INTEGER, example: 3 })
   version?: number
+}
+
+/** What a channel's quotas are made, changed, listed and shown by. */
+export function quotaDtos({ schema, channel, owner, others }: ChannelWords) {
+  const [{ field }] = channel.people
+  const ofOthers = (decorate: (person: OtherPerson) => PropertyDecorator): Record<string, PropertyDecorator> =>
+    Object.fromEntries(Object.entries(others).map(([name, person]) => [name, decorate(person)]))
+
+  const Update = dtoClass(`Update${schema}Quota`, SettingsPatchFields, {})
+  IgnoredRecord(...channel.people.map((person) => person.field))(Update)
+
+  const Quota = dtoClass(`${schema}Quota`, QuotaFields, {
+    [field]: ResponseId({ description: owner.limited }),
+    ...ofOthers(({ quota, example }) => ResponseId({ nullable: true, description: quota, example })),
+  })
+  const ListedQuota = dtoClass(`${schema}ListedQuota`, Quota, {
+    deleted_at: ResponseInstant({
+      optional: true,
+      description: 'When it was deleted; there with `deleted=true` alone.',
+    }),
+  })
+
+  return {
+    Create: dtoClass(`Create${schema}Quota`, NewSettingsFields, {
+      [field]: IdField({ description: owner.limited }),
+      ...ofOthers(({ create, example }) => IdField({ optional: true, nullable: true, description: create, example })),
+    }),
+    Update,
+    /** Which quotas to list. */
+    ListQuery: dtoClass(`${schema}QuotaListQuery`, QuotaListFields, {
+      [field]: IdField({ optional: true, description: `Only this ${owner.noun}'s.` }),
+      ...ofOthers(({ list, example }) => IdField({ optional: true, description: list, example })),
+    }),
+    Quota,
+    QuotaPage: dtoClass(`${schema}QuotaPage`, PageFields, {
+      items: ResponseObject(() => ListedQuota, { isArray: true, description: 'The quotas.' }),
+    }),
+    Summary: dtoClass(`${schema}Summary`, OwnSummaryFields, {
+      [field]: ResponseId({ description: `The ${owner.noun}.` }),
+    }),
+  }
 }

@@ -70,9 +70,10 @@ export abstract class SeriesFields {
  * What is wrong between the fields of such a query.
  * @param ownerField the field that names the owner
  */
-export function seriesViolations<T extends SeriesFields>(query: T, ownerField: keyof T & string): FieldError[] {
+export function seriesViolations(query: SeriesFields, ownerField: string): FieldError[] {
   const violations = periodViolations(query)
-  if ((query[ownerField] === undefined) === (query.quota_id === undefined)) {
+  const owner = (query as unknown as Record<string, unknown>)[ownerField]
+  if ((owner === undefined) === (query.quota_id === undefined)) {
     violations.push({ field: ownerField, message: `exactly one of ${ownerField} and quota_id must be given` })
   }
   return violations

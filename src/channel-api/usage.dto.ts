@@ -4,13 +4,16 @@ import {
   AmountField,
   ChoiceField,
   ExactTextField,
+  IdField,
   InstantField,
   IntegerField,
+  ItemsField,
   KeyField,
   OperationIdField,
   PageSizeField,
   ResponseChoice,
   ResponseFlag,
+  ResponseForms,
   ResponseId,
   ResponseIds,
   ResponseInstant,
@@ -30,7 +33,10 @@ import {
   type OperationState,
 } from '../ledger/rows/operation.entity.js'
 import { MAX_AMOUNT } from '../quota/quota.js'
+import type { ChannelWords } from './channel-words.js'
+import { dtoClass } from './dto-class.js'
 import { periodViolations } from './period.js'
+import { SeriesFields, seriesViolations } from './series.dto.js'
 
 const amount = { max: MAX_AMOUNT } as const
 /** Stands for everybody who has spent lately, where a key is looked for; no principal has this name. */
@@ -50,6 +56,11 @@ export abstract class ConsumeFields {
 
 /** The largest body of a batch. */
 export const BATCH_BYTES = 1_000_000
+
+/** Consumes that are sent together; what an item is, each channel says. */
+export abstract class BatchFields {
+  items!: readonly unknown[]
+}
 
 /** What an item of a batch says beside the owner. */
 export abstract class BatchItemFields {
@@ -159,9 +170,10 @@ const NOT_WITH_A_KEY = ['state', 'kind', 'from', 'to', 'before'] as const
  * What is wrong between the fields of a ledger query.
  * @param ownerField the field that names the owner
  */
-export function ledgerViolations<T extends LedgerFields>(query: T, ownerField: keyof T & string): FieldError[] {
+function ledgerViolations(query: LedgerFields, ownerField: string): FieldError[] {
   const violations = periodViolations(query)
-  const of = [query[ownerField], query.quota_id, query.idempotency_key].filter((value) => value !== undefined)
+  const owner = (query as unknown as Record<string, unknown>)[ownerField]
+  const of = [owner, query.quota_id, query.idempotency_key].filter((value) => value !== undefined)
   if (of.length !== 1) {
     const message = `exactly one of ${ownerField}, quota_id and idempotency_key must be given`
     violations.push({ field: ownerField, message })
@@ -350,4 +362,67 @@ export class BatchRefusedDto {
   /** Why. */
   @ResponseSchema(problemSchema(BATCH_CODES))
   problem!: object
+}
+
+/** What a channel's usage is asked and told by. */
+export function usageDtos({ schema, channel }: ChannelWords) {
+  const [{ field }] = channel.people
+  const spender = { [field]: IdField({ description: 'Who spends.' }) }
+
+  const BatchItem = dtoClass(`${schema}BatchItem`, BatchItemFields, spender)
+  const Operation = dtoClass(`${schema}Operation`, OperationFields, {
+    [field]: ResponseId({ description: 'Who spends.' }),
+  })
+  const ListedOperation = dtoClass(`${schema}ListedOperation`, Operation, {
+    made_by: ResponseObject(() => MadeByDto, {
+      optional: true,
+      description: 'Who made it, and with which key; there with `made_by=true` alone.',
+    }),
+  })
+  const BatchDone = dtoClass(`${schema}BatchDone`, BatchDoneFields, {
+    operation: ResponseObject(() => Operation, { description: 'What it made.' }),
+  })
+
+  return {
+    Consume: dtoClass(`${schema}Consume`, ConsumeFields, spender),
+    BatchItem,
+    /** Consumes that are sent together and decided one by one. */
+    Batch: dtoClass(`${schema}Batch`, BatchFields, {
+      items: ItemsField(() => BatchItem, { min: 1, max: 1000, description: '1 … 1000 consumes, decided in order.' }),
+    }),
+    Reserve: dtoClass(`${schema}Reserve`, ReserveFields, {
+      [field]: IdField({ description: 'For whom they are held.' }),
+    }),
+    CheckQuery: dtoClass(`${schema}CheckQuery`, CheckFields, { [field]: IdField({ description: 'Who would spend.' }) }),
+    /** Which operations to show: those of exactly one of owner, quota and key. */
+    LedgerQuery: dtoClass(
+      `${schema}LedgerQuery`,
+      class extends LedgerFields {
+        /** Asked by the pipe. */
+        violations(): FieldError[] {
+          return ledgerViolations(this, field)
+        }
+      },
+      { [field]: IdField({ optional: true, description: 'Only operations of this owner.' }) },
+    ),
+    /** Whose usage to show: that of exactly one of owner and quota. */
+    SeriesQuery: dtoClass(
+      `${schema}SeriesQuery`,
+      class extends SeriesFields {
+        /** Asked by the pipe. */
+        violations(): FieldError[] {
+          return seriesViolations(this, field)
+        }
+      },
+      { [field]: IdField({ optional: true, description: 'Only usage of this owner.' }) },
+    ),
+    Operation,
+    LedgerPage: dtoClass(`${schema}LedgerPage`, LedgerPageFields, {
+      items: ResponseObject(() => ListedOperation, { isArray: true, description: 'The operations.' }),
+    }),
+    /** One result for each item, in order: `status` 200 with the operation, any other with the problem. */
+    BatchAnswer: dtoClass(`${schema}BatchAnswer`, Object, {
+      results: ResponseForms([BatchDone, BatchRefusedDto], { description: 'The results.' }),
+    }),
+  }
 }

@@ -70,12 +70,16 @@ interface Rule {
   reader?: FieldReader
 }
 
+/** Comes first in the document, as a docstring does. */
+function described({ description }: { description?: string }): { description?: string } {
+  return description === undefined ? {} : { description }
+}
+
 /** Leaves out what is undefined, which `exactOptionalPropertyTypes` distinguishes from absent. */
 function documented(options: FieldOptions): ApiPropertyOptions {
   return {
     required: options.optional !== true,
     ...(options.nullable === undefined ? {} : { nullable: true }),
-    ...(options.description === undefined ? {} : { description: options.description }),
     ...(options.example === undefined ? {} : { example: options.example }),
     ...(options.default === undefined ? {} : { default: options.default }),
   }
@@ -87,7 +91,7 @@ function documented(options: FieldOptions): ApiPropertyOptions {
 function field(rule: Rule, options: FieldOptions): PropertyDecorator {
   const { optional, nullable } = options
   const decorators: PropertyDecorator[] = [
-    ApiProperty({ ...rule.schema, ...documented(options) } as ApiPropertyOptions),
+    ApiProperty({ ...described(options), ...rule.schema, ...documented(options) } as ApiPropertyOptions),
     ValidateBy({
       name: rule.name,
       validator: {
@@ -441,7 +445,7 @@ export interface ResponseFieldOptions {
 }
 
 function shown(schema: object, options: ResponseFieldOptions): PropertyDecorator {
-  return ApiProperty({ ...schema, ...documented(options) })
+  return ApiProperty({ ...described(options), ...schema, ...documented(options) })
 }
 
 /** An integer in an answer. */

@@ -1,74 +1,11 @@
-import { Controller, Get, Query } from '@nestjs/common'
-import { ApiOkResponse, ApiTags } from '@nestjs/swagger'
+import { Controller } from '@nestjs/common'
+import { ApiTags } from '@nestjs/swagger'
 import { ServiceAuth } from '../auth/access.decorator.js'
-import { Caller } from '../auth/caller.decorator.js'
-import { ExpiringQuery, OwnersQuery, RefusalsDto, TopRefusalsQuery } from '../channel-api/office.dto.js'
-import { OfficeService } from '../channel-api/office.service.js'
-import { Problems } from '../http/problem.decorator.js'
-import type { ChangesPage } from '../ledger/read/change-reader.js'
-import type { EventsPage } from '../ledger/feed/event-reader.js'
-import type { ExpiringPage } from '../ledger/read/expiring-reader.js'
-import type { OwnersPage } from '../ledger/read/owner-reader.js'
-import type { RefusalView, TopRefusalView } from '../ledger/read/refusal-reader.js'
-import {
-  MailChangesPageDto,
-  MailChangesQuery,
-  MailEventsPageDto,
-  MailEventsQuery,
-  MailExpiringPageDto,
-  MailOwnersPageDto,
-  MailRefusalsQuery,
-  MailTopRefusalsDto,
-} from './mail-office.dto.js'
-import type { MailQuota } from './mail-quota.entity.js'
+import { officeController } from '../channel-api/office.controller.js'
+import { MAIL_API } from './mail.channel.js'
 
 /** The quotas of all mail accounts, for those who look after them. */
 @ApiTags('Mail quotas')
-@Controller('api/v1/quotas')
+@Controller(MAIL_API.path)
 @ServiceAuth('mail')
-export class MailOfficeController {
-  constructor(private readonly office: OfficeService<MailQuota>) {}
-
-  /** List everybody who ever had a quota */
-  @Get('owners')
-  @ApiOkResponse({ type: MailOwnersPageDto })
-  async owners(@Caller() caller: Caller, @Query() query: OwnersQuery): Promise<OwnersPage> {
-    return this.office.owners(caller, query)
-  }
-
-  /** List the changes of all quotas, newest first */
-  @Get('changes')
-  @ApiOkResponse({ type: MailChangesPageDto })
-  async changes(@Caller() caller: Caller, @Query() query: MailChangesQuery): Promise<ChangesPage> {
-    return this.office.changes(caller, query)
-  }
-
-  /** Say who was refused most */
-  @Get('refusals/top')
-  @ApiOkResponse({ type: MailTopRefusalsDto })
-  async topRefusals(@Caller() caller: Caller, @Query() query: TopRefusalsQuery): Promise<{ items: TopRefusalView[] }> {
-    return this.office.topRefusals(caller, query)
-  }
-
-  /** Say how often an account was refused, hour by hour, newest first */
-  @Get('refusals')
-  @ApiOkResponse({ type: RefusalsDto })
-  async refusals(@Caller() caller: Caller, @Query() query: MailRefusalsQuery): Promise<{ items: RefusalView[] }> {
-    return this.office.refusals(caller, query)
-  }
-
-  /** List the quotas that end soon, soonest first */
-  @Get('expiring')
-  @ApiOkResponse({ type: MailExpiringPageDto })
-  async expiring(@Caller() caller: Caller, @Query() query: ExpiringQuery): Promise<ExpiringPage> {
-    return this.office.expiring(caller, query)
-  }
-
-  /** List what happened to quotas, oldest first */
-  @Get('events')
-  @ApiOkResponse({ type: MailEventsPageDto })
-  @Problems('cursor_expired')
-  async events(@Caller() caller: Caller, @Query() query: MailEventsQuery): Promise<EventsPage> {
-    return this.office.events(caller, query)
-  }
-}
+export class MailOfficeController extends officeController(MAIL_API) {}

@@ -1,13 +1,12 @@
 import { Module } from '@nestjs/common'
 import { LedgerModule } from '../channel-api/ledger.module.js'
 import { ChangeSetModule } from '../change-set/change-set.module.js'
-import { MAIL_CHANGE_SETS } from './mail-change-set.channel.js'
 import { MailChangeSetController } from './mail-change-set.controller.js'
 import { MailOfficeController } from './mail-office.controller.js'
 import { MailQuotaController } from './mail-quota.controller.js'
 import { MailQuotaService } from './mail-quota.service.js'
 import { MailUsageController } from './mail-usage.controller.js'
-import { MAIL } from './mail.channel.js'
+import { MAIL, MAIL_CHANGE_SETS } from './mail.channel.js'
 
 const ledger = LedgerModule.forChannel(MAIL, MailQuotaService)
 

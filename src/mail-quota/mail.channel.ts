@@ -1,19 +1,7 @@
-import { type Channel, entitiesOf } from '../ledger/rows/channel.js'
-import {
-  MailAct,
-  MailAllocation,
-  MailCaller,
-  MailChange,
-  MailEvent,
-  MailEventFeed,
-  MailHold,
-  MailLedgerGate,
-  MailLedgerState,
-  MailOperation,
-  MailOwner,
-  MailRefusal,
-  MailUsageTotal,
-} from './mail-ledger.entity.js'
+import { changeSetsOf } from '../change-set/change-set-channel.js'
+import { channelApi } from '../channel-api/channel-api.js'
+import type { Channel } from '../ledger/rows/channel.js'
+import { ledgerTables } from '../ledger/rows/ledger-tables.js'
 import { MailQuota } from './mail-quota.entity.js'
 
 /** Mail: an account is limited; its user may be named. */
@@ -24,19 +12,25 @@ export const MAIL: Channel<MailQuota> = {
     { field: 'user_id', property: 'userId' },
   ],
   quota: MailQuota,
-  owner: MailOwner,
-  act: MailAct,
-  operation: MailOperation,
-  allocation: MailAllocation,
-  hold: MailHold,
-  change: MailChange,
-  refusal: MailRefusal,
-  usageTotal: MailUsageTotal,
-  ledgerState: MailLedgerState,
-  caller: MailCaller,
-  ledgerGate: MailLedgerGate,
-  event: MailEvent,
-  eventFeed: MailEventFeed,
+  ...ledgerTables('mail'),
 }
 
-export const MAIL_ENTITIES = entitiesOf(MAIL)
+/** How mail is spoken of on the wire. */
+export const MAIL_API = channelApi({
+  channel: MAIL,
+  schema: 'Mail',
+  path: '/api/v1/quotas',
+  quotasRule: 'service',
+  owner: { noun: 'account', one: 'an account', limited: 'The mail account that the quota limits.' },
+  others: {
+    user_id: {
+      example: 3,
+      create: 'The user who owns the account.',
+      list: 'Only those that name this user.',
+      quota: 'The user who owns the account; null where the create named none.',
+    },
+  },
+})
+
+/** What is mail in change sets. */
+export const MAIL_CHANGE_SETS = changeSetsOf(MAIL, MAIL_API)

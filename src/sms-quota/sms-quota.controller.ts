@@ -1,136 +1,36 @@
-import { Body, Controller, Delete, Get, HttpCode, Post, Put, Query, Res } from '@nestjs/common'
-import { ApiCreatedResponse, ApiNoContentResponse, ApiOkResponse, ApiTags } from '@nestjs/swagger'
-import type { Response } from 'express'
+import { Controller, Get, Query } from '@nestjs/common'
+import { ApiOkResponse, ApiTags } from '@nestjs/swagger'
 import { AdminAuth } from '../auth/access.decorator.js'
 import { Caller } from '../auth/caller.decorator.js'
-import { answer } from '../channel-api/answer.js'
-import { DeleteQuery, ResetDto } from '../channel-api/quota.dto.js'
-import { IdParam } from '../http/id-param.decorator.js'
-import { OptionalIdempotencyKey } from '../http/idempotency-key.decorator.js'
-import { PageQuery } from '../http/page.dto.js'
-import { Problems } from '../http/problem.decorator.js'
-import { addHeader } from '../http/reply.js'
-import type { Page } from '../ledger/read/list-reader.js'
+import { QueryAs } from '../channel-api/dto-class.js'
+import { quotaController } from '../channel-api/quota.controller.js'
+import type { QuotaListFields } from '../channel-api/quota.dto.js'
 import type { SummaryView } from '../ledger/read/quota-reader.js'
-import type { ChangeView, QuotaView } from '../ledger/store/answers.js'
-import { SmsChangePageDto } from './sms-office.dto.js'
-import {
-  CreateSmsQuotaDto,
-  SmsQuotaDto,
-  SmsQuotaListQuery,
-  SmsQuotaPageDto,
-  SmsSummaryDto,
-  SmsSummaryQuery,
-  UpdateSmsQuotaDto,
-} from './sms-quota.dto.js'
+import { SmsSummaryQuery } from './sms-quota.dto.js'
+import type { SmsQuota } from './sms-quota.entity.js'
 import { SmsQuotaService } from './sms-quota.service.js'
+import { SMS_API } from './sms.channel.js'
 
-/** The SMS quotas of users, for administrators. */
+/** The SMS quotas of users, for administrators. The routes that all channels have are inherited. */
 @ApiTags('SMS quotas')
-@Controller('api/sms/admin/quota')
+@Controller(SMS_API.path)
 @AdminAuth('sms')
-export class SmsQuotaController {
-  constructor(private readonly quotas: SmsQuotaService) {}
-
-  /** Make a quota */
-  @Post()
-  @ApiCreatedResponse({
-    type: SmsQuotaDto,
-    headers: { Location: { description: 'The new quota.', schema: { type: 'string' } } },
-  })
-  @Problems('too_many_quotas')
-  async create(
-    @Caller() caller: Caller,
-    @Body() dto: CreateSmsQuotaDto,
-    @OptionalIdempotencyKey() key: string | undefined,
-    @Res({ passthrough: true }) response: Response,
-  ): Promise<string> {
-    const outcome = await this.quotas.create(caller, dto, key)
-    addHeader(response, 'Location', `/api/sms/admin/quota/${outcome.subject}`)
-    return answer(response, outcome)
+export class SmsQuotaController extends quotaController<SmsQuota>(SMS_API) {
+  constructor(protected override readonly quotas: SmsQuotaService) {
+    super(quotas)
   }
 
   /** List quotas, newest first */
   @Get('list')
-  @ApiOkResponse({ type: SmsQuotaPageDto })
-  async list(@Caller() caller: Caller, @Query() query: SmsQuotaListQuery): Promise<string> {
+  @ApiOkResponse({ type: SMS_API.dto.QuotaPage })
+  async list(@Caller() caller: Caller, @QueryAs(SMS_API.dto.ListQuery) query: QuotaListFields): Promise<string> {
     return this.quotas.list(caller, query)
   }
 
   /** Add up a user's active quotas */
   @Get('summary')
-  @ApiOkResponse({ type: SmsSummaryDto })
+  @ApiOkResponse({ type: SMS_API.dto.Summary })
   async summary(@Query() { user_id }: SmsSummaryQuery): Promise<SummaryView> {
     return this.quotas.summary(user_id)
-  }
-
-  /** Read one quota */
-  @Get(':id')
-  @ApiOkResponse({ type: SmsQuotaDto })
-  @Problems('quota_not_found')
-  async get(@IdParam('id') id: number): Promise<QuotaView> {
-    return this.quotas.get(id)
-  }
-
-  /** Change a quota's settings */
-  @Put(':id')
-  @ApiOkResponse({ type: SmsQuotaDto })
-  @Problems('quota_not_found', 'version_mismatch', 'too_many_quotas')
-  async update(
-    @Caller() caller: Caller,
-    @IdParam('id') id: number,
-    @Body() dto: UpdateSmsQuotaDto,
-    @Res({ passthrough: true }) response: Response,
-  ): Promise<string> {
-    return answer(response, await this.quotas.update(caller, id, dto))
-  }
-
-  /** Delete a quota softly */
-  @Delete(':id')
-  @HttpCode(204)
-  @ApiNoContentResponse({ description: 'Deleted.' })
-  @Problems('quota_not_found', 'version_mismatch')
-  async remove(@Caller() caller: Caller, @IdParam('id') id: number, @Query() { version }: DeleteQuery): Promise<void> {
-    await this.quotas.remove(caller, id, version)
-  }
-
-  /** Undo a delete */
-  @Post(':id/restore')
-  @HttpCode(200)
-  @ApiOkResponse({ type: SmsQuotaDto })
-  @Problems('quota_not_found', 'too_many_quotas')
-  async restore(
-    @Caller() caller: Caller,
-    @IdParam('id') id: number,
-    @Res({ passthrough: true }) response: Response,
-  ): Promise<string> {
-    return answer(response, await this.quotas.restore(caller, id))
-  }
-
-  /** Begin a new count: used and reserved 0, the next reset as it was */
-  @Post(':id/reset')
-  @HttpCode(200)
-  @ApiOkResponse({ type: SmsQuotaDto })
-  @Problems('quota_not_found', 'version_mismatch')
-  async reset(
-    @Caller() caller: Caller,
-    @IdParam('id') id: number,
-    @Body() dto: ResetDto,
-    @OptionalIdempotencyKey() key: string | undefined,
-    @Res({ passthrough: true }) response: Response,
-  ): Promise<string> {
-    return answer(response, await this.quotas.reset(caller, id, dto.version, key))
-  }
-
-  /** List the changes of a quota's settings, newest first */
-  @Get(':id/changes')
-  @ApiOkResponse({ type: SmsChangePageDto })
-  @Problems('quota_not_found')
-  async changes(
-    @Caller() caller: Caller,
-    @IdParam('id') id: number,
-    @Query() query: PageQuery,
-  ): Promise<Page<ChangeView>> {
-    return this.quotas.changes(caller, id, query)
   }
 }

@@ -1,13 +1,12 @@
 import { Module } from '@nestjs/common'
 import { LedgerModule } from '../channel-api/ledger.module.js'
 import { ChangeSetModule } from '../change-set/change-set.module.js'
-import { SMS_CHANGE_SETS } from './sms-change-set.channel.js'
 import { SmsChangeSetController } from './sms-change-set.controller.js'
 import { SmsOfficeController } from './sms-office.controller.js'
 import { SmsQuotaController } from './sms-quota.controller.js'
 import { SmsQuotaService } from './sms-quota.service.js'
 import { SmsUsageController } from './sms-usage.controller.js'
-import { SMS } from './sms.channel.js'
+import { SMS, SMS_CHANGE_SETS } from './sms.channel.js'
 
 const ledger = LedgerModule.forChannel(SMS, SmsQuotaService)
 

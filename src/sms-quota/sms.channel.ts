@@ -1,19 +1,7 @@
-import { type Channel, entitiesOf } from '../ledger/rows/channel.js'
-import {
-  SmsAct,
-  SmsAllocation,
-  SmsCaller,
-  SmsChange,
-  SmsEvent,
-  SmsEventFeed,
-  SmsHold,
-  SmsLedgerGate,
-  SmsLedgerState,
-  SmsOperation,
-  SmsOwner,
-  SmsRefusal,
-  SmsUsageTotal,
-} from './sms-ledger.entity.js'
+import { changeSetsOf } from '../change-set/change-set-channel.js'
+import { channelApi } from '../channel-api/channel-api.js'
+import type { Channel } from '../ledger/rows/channel.js'
+import { ledgerTables } from '../ledger/rows/ledger-tables.js'
 import { SmsQuota } from './sms-quota.entity.js'
 
 /** SMS: a user is limited. */
@@ -21,19 +9,18 @@ export const SMS: Channel<SmsQuota> = {
   name: 'sms',
   people: [{ field: 'user_id', property: 'ownerId' }],
   quota: SmsQuota,
-  owner: SmsOwner,
-  act: SmsAct,
-  operation: SmsOperation,
-  allocation: SmsAllocation,
-  hold: SmsHold,
-  change: SmsChange,
-  refusal: SmsRefusal,
-  usageTotal: SmsUsageTotal,
-  ledgerState: SmsLedgerState,
-  caller: SmsCaller,
-  ledgerGate: SmsLedgerGate,
-  event: SmsEvent,
-  eventFeed: SmsEventFeed,
+  ...ledgerTables('sms'),
 }
 
-export const SMS_ENTITIES = entitiesOf(SMS)
+/** How SMS is spoken of on the wire. */
+export const SMS_API = channelApi({
+  channel: SMS,
+  schema: 'Sms',
+  path: '/api/sms/admin/quota',
+  quotasRule: 'admin',
+  owner: { noun: 'user', one: 'a user', limited: 'The user whom the quota limits.' },
+  others: {},
+})
+
+/** What is SMS in change sets. */
+export const SMS_CHANGE_SETS = changeSetsOf(SMS, SMS_API)

@@ -680,11 +680,12 @@ export function usageEqualsItsModel(histories: number): void {
       it('answer alike', async () => {
         const before = steps
         for (let round = 0; steps - before < runs * share * STEPS; round += 1) {
+          // One world at a time: a second one may hold more histories than are asked for.
           await fc.assert(
             fc.asyncProperty(world, async (drawn) => live(wayTo(app), drawn)),
             // Shrinking a history takes many minutes: it is for whoever looks into a failure, not for whoever learns of
             // one.
-            { numRuns: 2, seed: (SEED + round) % 2 ** 31, endOnFailure: process.env['MODEL_SHRINK'] === undefined },
+            { numRuns: 1, seed: (SEED + round) % 2 ** 31, endOnFailure: process.env['MODEL_SHRINK'] === undefined },
           )
         }
       }, 600_000)

@@ -74,7 +74,10 @@ export class Victim {
   }
 }
 
-/** A victim that asks whether the service lives. */
+/** What orchestrators ask, in turn: whether the service lives, and whether it is ready. */
+export const PROBED = ['/health/live', '/health/ready'] as const
+
+/** A victim that asks whether the service lives and is ready. */
 export function healthProbe(client: HttpClient, url: string): Victim {
-  return new Victim(async () => client.send(url, 'GET', '/health/live', { token: 'none' }), { pauseMs: 50 })
+  return new Victim(async (turn) => client.send(url, 'GET', PROBED[turn % 2]!, { token: 'none' }), { pauseMs: 50 })
 }

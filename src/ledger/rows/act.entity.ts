@@ -34,6 +34,9 @@ export type OperationAct = (typeof OPERATION_ACTS)[number]
  * A plain consume (`plain-consume.ts`) has no other row: what its operation, its allocation and its answer would say is
  * in the last four columns, which are null in every other act.
  */
+@Index(['operationId'])
+@Index(['plainOwnerId', 'id'])
+@Index(['plainQuotaId', 'id'])
 export abstract class ActRow {
   /**
    * UUIDv7, made when the request came in, so that a rerun recognises its own act. A consume's or reserve's act and

@@ -1,4 +1,4 @@
-import { Column, PrimaryColumn } from 'typeorm'
+import { Column, Index, PrimaryColumn } from 'typeorm'
 import { ascii, INSTANT, INTEGER } from '../../database/column.js'
 import type { Allocation } from '../../quota/draw-down.js'
 import type { Instant } from '../../time/instant.js'
@@ -7,6 +7,7 @@ import type { Instant } from '../../time/instant.js'
  * What one quota paid of an operation, or in which count a cap counted it, with its whole amount. Immutable: what an
  * operation keeps is always a prefix of what was paid (see `cut`). Caps come after those that paid, ids ascending.
  */
+@Index(['quotaId', 'operationId'])
 export abstract class AllocationRow implements Allocation {
   @PrimaryColumn({ ...ascii(36), name: 'operation_id' })
   operationId!: string

@@ -1,4 +1,4 @@
-import { Column, PrimaryGeneratedColumn } from 'typeorm'
+import { Column, Index, PrimaryGeneratedColumn } from 'typeorm'
 import { ascii, INSTANT, INTEGER } from '../../database/column.js'
 import type { Instant } from '../../time/instant.js'
 
@@ -6,6 +6,13 @@ export const CHANGE_ACTIONS = ['create', 'update', 'delete', 'restore', 'reset']
 export type ChangeAction = (typeof CHANGE_ACTIONS)[number]
 
 /** Who changed which settings of a quota from what to what, or reset its counters; written with the change. */
+@Index(['quotaId', 'id'])
+@Index(['ownerId', 'id'])
+@Index(['actor', 'id'])
+@Index(['action', 'id'])
+@Index(['requestId', 'id'])
+@Index(['at', 'id'])
+@Index(['changeSetId', 'quotaId'])
 export abstract class ChangeRow {
   @PrimaryGeneratedColumn('increment', { type: 'bigint' })
   id!: number

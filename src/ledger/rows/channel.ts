@@ -1,3 +1,4 @@
+import type { EntityClass } from '../../database/table.js'
 import type { ActRow } from './act.entity.js'
 import type { AllocationRow } from './allocation.entity.js'
 import type { CallerRow } from './caller.entity.js'
@@ -12,9 +13,6 @@ import type { RefusalRow } from './refusal.entity.js'
 import type { LedgerGateRow } from './ledger-gate.entity.js'
 import type { LedgerStateRow } from './ledger-state.entity.js'
 import type { UsageTotalRow } from './usage-total.entity.js'
-
-/** An entity class. */
-export type EntityClass<T> = new () => T
 
 /**
  * All that tells one channel from another, as data: its name, its entities, and whom a quota names on the wire.

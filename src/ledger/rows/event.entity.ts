@@ -1,4 +1,4 @@
-import { Column, PrimaryGeneratedColumn } from 'typeorm'
+import { Column, Index, PrimaryGeneratedColumn } from 'typeorm'
 import { ascii, INSTANT, INTEGER } from '../../database/column.js'
 import type { EventType } from '../../quota/event-type.js'
 import type { Instant } from '../../time/instant.js'
@@ -9,6 +9,14 @@ import type { Instant } from '../../time/instant.js'
  *
  * An act has at most one event of each type for each quota; each channel's entity says so by a unique index.
  */
+@Index(['position'], { unique: true })
+@Index(['actId', 'quotaId', 'type'], { unique: true })
+@Index(['quotaId', 'type', 'position'])
+@Index(['quotaId', 'position'])
+@Index(['ownerId', 'type', 'position'])
+@Index(['ownerId', 'position'])
+@Index(['type', 'position'])
+@Index(['at'])
 export abstract class EventRow {
   /**
    * In the order in which events were written, but for those of transactions that ran side by side. An owner's

@@ -1,4 +1,4 @@
-import { Column, PrimaryColumn } from 'typeorm'
+import { Column, Index, PrimaryColumn } from 'typeorm'
 import { ascii, INSTANT, INTEGER } from '../../database/column.js'
 import type { Instant } from '../../time/instant.js'
 
@@ -11,6 +11,7 @@ export type OperationState = (typeof OPERATION_STATES)[number]
 /**
  * A consume or a reservation with what became of it through its acts: they write all that does not say `update: false`.
  */
+@Index(['ownerId', 'id'])
 export abstract class OperationRow {
   /** UUIDv7, so that newest first is by id. */
   @PrimaryColumn(ascii(36))

@@ -1,4 +1,4 @@
-import { Check, Column, DeleteDateColumn, PrimaryGeneratedColumn } from 'typeorm'
+import { Check, Column, DeleteDateColumn, Index, PrimaryGeneratedColumn } from 'typeorm'
 import { ascii, INSTANT, INTEGER, unicode, WINDOW } from '../../database/column.js'
 import type { CycleUnit } from '../../quota/cycle.js'
 import type { Instant } from '../../time/instant.js'
@@ -11,8 +11,19 @@ import type { RollingWindow } from '../../quota/rolling-window.js'
  *
  * Every column is written by the create, and by each edit unless it says `update: false`.
  * Only the ledger writes these rows, under the owner's lock; the one exception is the sweep that stores `expired`.
+ * The indexes end in the id, so that every list is read newest first without sorting.
  */
 @Check('`used` >= 0 AND `reserved` >= 0 AND `total` >= 0')
+@Index(['deletedAt', 'id'])
+@Index(['deletedAt', 'state', 'id'])
+@Index(['deletedAt', 'state', 'expireAt'])
+@Index(['deleted', 'id'])
+@Index(['deleted', 'labelSearch', 'id'])
+@Index(['deleted', 'cap', 'id'])
+@Index(['deleted', 'cap', 'state', 'id'])
+@Index(['deleted', 'cap', 'state', 'expireAt'])
+@Index(['ownerId', 'deletedAt', 'id'])
+@Index(['ownerId', 'deletedAt', 'state', 'id'])
 export abstract class QuotaRow implements QuotaState {
   @PrimaryGeneratedColumn('increment', { type: 'bigint' })
   id!: number

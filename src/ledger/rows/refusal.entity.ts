@@ -1,4 +1,4 @@
-import { Column, PrimaryColumn } from 'typeorm'
+import { Column, Index, PrimaryColumn } from 'typeorm'
 import { ascii, INSTANT, INTEGER } from '../../database/column.js'
 import type { ErrorCode } from '../../error/service-error.js'
 import type { Instant } from '../../time/instant.js'
@@ -23,6 +23,7 @@ export function oldestKept(now: Instant): Instant {
  * How often an owner was refused within an hour, over all instances. In order of the hour, so that the newest hours lie
  * together and the oldest are dropped from one end.
  */
+@Index(['ownerId', 'hour'])
 export abstract class RefusalRow {
   /** The beginning of the UTC hour. */
   @PrimaryColumn(INSTANT)

@@ -1,4 +1,4 @@
-import { Column, PrimaryColumn } from 'typeorm'
+import { Column, Index, PrimaryColumn } from 'typeorm'
 import { ascii, INSTANT, INTEGER } from '../../database/column.js'
 import type { Instant } from '../../time/instant.js'
 
@@ -11,6 +11,7 @@ export type SeriesStep = (typeof SERIES_STEPS)[number]
  * `quotaId` is 0: they are of an owner, and of no quota. In order of the owner and of time, so that a series is one
  * stretch of the table.
  */
+@Index(['step', 'beganAt'])
 export abstract class UsageTotalRow {
   @PrimaryColumn({ ...INTEGER, name: 'owner_id' })
   ownerId!: number

@@ -1,0 +1,148 @@
+import { Body, Delete, Get, HttpCode, Injectable, Post, Query, Req, Res } from '@nestjs/common'
+import { ApiAcceptedResponse, ApiNoContentResponse, ApiOkResponse, ApiProduces } from '@nestjs/swagger'
+import type { Request, Response } from 'express'
+import { Caller } from '../auth/caller.decorator.js'
+import { answer } from '../channel-api/answer.js'
+import type { ChannelApi } from '../channel-api/channel-api.js'
+import { BodyAs, QueryAs } from '../channel-api/dto-class.js'
+import type { BodyStream } from '../http/body-stream.js'
+import { StreamedBodyParam, StreamsBody } from '../http/body-stream.decorator.js'
+import { CSV, CSV_BODY, CSV_SCHEMA, stream } from '../http/csv.js'
+import { IdParam } from '../http/id-param.decorator.js'
+import { OptionalIdempotencyKey } from '../http/idempotency-key.decorator.js'
+import { Problems } from '../http/problem.decorator.js'
+import type { QuotaRow } from '../ledger/rows/quota.entity.js'
+import {
+  ApplyDto,
+  ChangeSetDto,
+  changeSetDtos,
+  ChangeSetsPageDto,
+  ChangeSetsQuery,
+  type NewChangeSetFields,
+  RevertDto,
+  RowsCsvQuery,
+  RowsQuery,
+} from './change-set.dto.js'
+import { type ChangeSetsPage, ChangeSetService, type RowsPage } from './change-set.service.js'
+import type { ChangeSetView } from './change-set.view.js'
+
+/**
+ * The routes of a channel's change sets: many quotas changed as one, looked at first, applied once, undone as a whole.
+ * The channel's own controller extends the class, and says where the routes lie and who may call them.
+ */
+export function changeSetController(api: ChannelApi) {
+  const dto = changeSetDtos(api)
+
+  @Injectable()
+  class ChangeSetController {
+    constructor(protected readonly sets: ChangeSetService<QuotaRow>) {}
+
+    /** Make a change set of the quotas that a filter finds */
+    @Post('change-sets')
+    @HttpCode(202)
+    @ApiAcceptedResponse({ type: ChangeSetDto })
+    async create(
+      @Caller() caller: Caller,
+      @BodyAs(dto.New) body: NewChangeSetFields,
+      @OptionalIdempotencyKey() key: string | undefined,
+      @Res({ passthrough: true }) response: Response,
+    ): Promise<string> {
+      return answer(response, await this.sets.create(caller, body, key))
+    }
+
+    /** Make a change set of the records of a CSV file */
+    @Post('import')
+    @HttpCode(202)
+    @StreamsBody(CSV_BODY)
+    @ApiAcceptedResponse({ type: ChangeSetDto })
+    @Problems('unsupported_media_type', 'payload_too_large')
+    async import(
+      @Caller() caller: Caller,
+      @StreamedBodyParam() body: BodyStream,
+      @OptionalIdempotencyKey() key: string | undefined,
+      @Res({ passthrough: true }) response: Response,
+    ): Promise<string> {
+      return answer(response, await this.sets.import(caller, body, key))
+    }
+
+    /** List change sets, newest first */
+    @Get('change-sets')
+    @ApiOkResponse({ type: ChangeSetsPageDto })
+    async list(@Caller() caller: Caller, @Query() query: ChangeSetsQuery): Promise<ChangeSetsPage> {
+      return this.sets.list(caller, query)
+    }
+
+    /** Read one change set */
+    @Get('change-sets/:id')
+    @ApiOkResponse({ type: ChangeSetDto })
+    @Problems('change_set_not_found')
+    async get(@Caller() caller: Caller, @IdParam('id') id: number): Promise<ChangeSetView> {
+      return this.sets.get(caller, id)
+    }
+
+    /** List a change set's rows, in order */
+    @Get('change-sets/:id/rows')
+    @ApiOkResponse({ type: dto.RowsPage })
+    @Problems('change_set_not_found', 'change_set_state')
+    async rows(@Caller() caller: Caller, @IdParam('id') id: number, @Query() query: RowsQuery): Promise<RowsPage> {
+      return this.sets.rows(caller, id, query)
+    }
+
+    /** Hand out a change set's rows as CSV */
+    @Get('change-sets/:id/rows.csv')
+    @ApiProduces(CSV)
+    @ApiOkResponse(CSV_SCHEMA)
+    @Problems('change_set_not_found', 'change_set_state')
+    async rowsCsv(
+      @Caller() caller: Caller,
+      @IdParam('id') id: number,
+      @Query() query: RowsCsvQuery,
+      @Req() request: Request,
+      @Res() response: Response,
+    ): Promise<void> {
+      await stream(request, response, await this.sets.rowsCsv(caller, id, query))
+    }
+
+    /** Apply a change set */
+    @Post('change-sets/:id/apply')
+    @HttpCode(202)
+    @ApiAcceptedResponse({ type: ChangeSetDto })
+    @Problems('change_set_not_found', 'version_mismatch', 'change_set_state', 'change_set_differs')
+    async apply(@Caller() caller: Caller, @IdParam('id') id: number, @Body() body: ApplyDto): Promise<ChangeSetView> {
+      return this.sets.apply(caller, id, body)
+    }
+
+    /** Undo a change set */
+    @Post('change-sets/:id/revert')
+    @HttpCode(202)
+    @ApiAcceptedResponse({ type: ChangeSetDto })
+    @Problems('change_set_not_found', 'version_mismatch', 'change_set_state')
+    async revert(@Caller() caller: Caller, @IdParam('id') id: number, @Body() body: RevertDto): Promise<ChangeSetView> {
+      return this.sets.revert(caller, id, body)
+    }
+
+    /** Drop a change set that was not applied */
+    @Delete('change-sets/:id')
+    @HttpCode(204)
+    @ApiNoContentResponse({ description: 'Dropped.' })
+    @Problems('change_set_not_found', 'change_set_state')
+    async remove(@IdParam('id') id: number): Promise<void> {
+      await this.sets.remove(id)
+    }
+
+    /** Hand out a list of quotas as CSV, newest first */
+    @Get('export.csv')
+    @ApiProduces(CSV)
+    @ApiOkResponse(CSV_SCHEMA)
+    async export(
+      @Caller() caller: Caller,
+      @QueryAs(dto.ExportQuery) query: object,
+      @Req() request: Request,
+      @Res() response: Response,
+    ): Promise<void> {
+      await stream(request, response, this.sets.export(caller, query))
+    }
+  }
+
+  return ChangeSetController
+}

@@ -1,0 +1,13 @@
+import type { ChannelWords } from './channel-words.js'
+import { officeDtos } from './office.dto.js'
+import { quotaDtos } from './quota.dto.js'
+import { usageDtos } from './usage.dto.js'
+
+/** A channel's words, and the DTO classes made of them. */
+export type ChannelApi = ReturnType<typeof channelApi>
+
+/** Makes a channel's DTO classes, once: every call makes other classes. */
+export function channelApi(words: ChannelWords) {
+  const quota = quotaDtos(words)
+  return { ...words, dto: { ...quota, ...usageDtos(words), ...officeDtos(words, quota.Quota) } }
+}

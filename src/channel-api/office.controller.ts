@@ -1,0 +1,85 @@
+import { Get, Injectable, Query } from '@nestjs/common'
+import { ApiOkResponse, ApiOperation } from '@nestjs/swagger'
+import { Caller } from '../auth/caller.decorator.js'
+import { Problems } from '../http/problem.decorator.js'
+import type { ChangesPage } from '../ledger/read/change-reader.js'
+import type { EventsPage } from '../ledger/feed/event-reader.js'
+import type { ExpiringPage } from '../ledger/read/expiring-reader.js'
+import type { OwnersPage } from '../ledger/read/owner-reader.js'
+import type { QuotaRow } from '../ledger/rows/quota.entity.js'
+import type { RefusalView, TopRefusalView } from '../ledger/read/refusal-reader.js'
+import type { ChannelApi } from './channel-api.js'
+import { QueryAs } from './dto-class.js'
+import type { EventsFields } from './event.dto.js'
+import {
+  type ChangesFields,
+  ExpiringQuery,
+  OwnersQuery,
+  RefusalsDto,
+  type RefusalsFields,
+  TopRefusalsQuery,
+} from './office.dto.js'
+import { OfficeService } from './office.service.js'
+
+/**
+ * The routes of those who look after all quotas of a channel. The channel's own controller extends the class, and says
+ * where the routes lie and who may call them.
+ */
+export function officeController({ dto, owner }: ChannelApi) {
+  @Injectable()
+  class OfficeController {
+    constructor(protected readonly office: OfficeService<QuotaRow>) {}
+
+    /** List everybody who ever had a quota */
+    @Get('owners')
+    @ApiOkResponse({ type: dto.OwnersPage })
+    async owners(@Caller() caller: Caller, @Query() query: OwnersQuery): Promise<OwnersPage> {
+      return this.office.owners(caller, query)
+    }
+
+    /** List the changes of all quotas, newest first */
+    @Get('changes')
+    @ApiOkResponse({ type: dto.ChangesPage })
+    async changes(@Caller() caller: Caller, @QueryAs(dto.ChangesQuery) query: ChangesFields): Promise<ChangesPage> {
+      return this.office.changes(caller, query)
+    }
+
+    /** Say who was refused most */
+    @Get('refusals/top')
+    @ApiOkResponse({ type: dto.TopRefusals })
+    async topRefusals(
+      @Caller() caller: Caller,
+      @Query() query: TopRefusalsQuery,
+    ): Promise<{ items: TopRefusalView[] }> {
+      return this.office.topRefusals(caller, query)
+    }
+
+    /** Say how often one owner was refused, hour by hour, newest first */
+    @Get('refusals')
+    @ApiOperation({ summary: `Say how often ${owner.one} was refused, hour by hour, newest first` })
+    @ApiOkResponse({ type: RefusalsDto })
+    async refusals(
+      @Caller() caller: Caller,
+      @QueryAs(dto.RefusalsQuery) query: RefusalsFields,
+    ): Promise<{ items: RefusalView[] }> {
+      return this.office.refusals(caller, query)
+    }
+
+    /** List the quotas that end soon, soonest first */
+    @Get('expiring')
+    @ApiOkResponse({ type: dto.ExpiringPage })
+    async expiring(@Caller() caller: Caller, @Query() query: ExpiringQuery): Promise<ExpiringPage> {
+      return this.office.expiring(caller, query)
+    }
+
+    /** List what happened to quotas, oldest first */
+    @Get('events')
+    @ApiOkResponse({ type: dto.EventsPage })
+    @Problems('cursor_expired')
+    async events(@Caller() caller: Caller, @QueryAs(dto.EventsQuery) query: EventsFields): Promise<EventsPage> {
+      return this.office.events(caller, query)
+    }
+  }
+
+  return OfficeController
+}

@@ -1,0 +1,122 @@
+import { Body, Delete, Get, HttpCode, Post, Put, Query, Res } from '@nestjs/common'
+import { ApiCreatedResponse, ApiNoContentResponse, ApiOkResponse } from '@nestjs/swagger'
+import type { Response } from 'express'
+import { Caller } from '../auth/caller.decorator.js'
+import { IdParam } from '../http/id-param.decorator.js'
+import { OptionalIdempotencyKey } from '../http/idempotency-key.decorator.js'
+import { PageQuery } from '../http/page.dto.js'
+import { Problems } from '../http/problem.decorator.js'
+import { addHeader } from '../http/reply.js'
+import type { Page } from '../ledger/read/list-reader.js'
+import type { QuotaRow } from '../ledger/rows/quota.entity.js'
+import type { ChangeView, QuotaView } from '../ledger/store/answers.js'
+import { answer } from './answer.js'
+import type { ChannelApi } from './channel-api.js'
+import { BodyAs } from './dto-class.js'
+import { DeleteQuery, ResetDto } from './quota.dto.js'
+import type { QuotaService } from './quota.service.js'
+import type { NewSettingsFields, SettingsPatchFields } from './settings.dto.js'
+
+/**
+ * The routes of a channel's quotas, but for the list and the summary, whose paths differ. The channel's own controller
+ * extends the class, injects its service, and says where the routes lie and who may call them.
+ */
+export function quotaController<Q extends QuotaRow>({ dto, path }: ChannelApi) {
+  class QuotaController {
+    constructor(protected readonly quotas: QuotaService<Q>) {}
+
+    /** Make a quota */
+    @Post()
+    @ApiCreatedResponse({
+      type: dto.Quota,
+      headers: { Location: { description: 'The new quota.', schema: { type: 'string' } } },
+    })
+    @Problems('too_many_quotas')
+    async create(
+      @Caller() caller: Caller,
+      @BodyAs(dto.Create) body: NewSettingsFields,
+      @OptionalIdempotencyKey() key: string | undefined,
+      @Res({ passthrough: true }) response: Response,
+    ): Promise<string> {
+      const outcome = await this.quotas.create(caller, body, key)
+      addHeader(response, 'Location', `${path}/${outcome.subject}`)
+      return answer(response, outcome)
+    }
+
+    /** Read one quota */
+    @Get(':id')
+    @ApiOkResponse({ type: dto.Quota })
+    @Problems('quota_not_found')
+    async get(@IdParam('id') id: number): Promise<QuotaView> {
+      return this.quotas.get(id)
+    }
+
+    /** Change a quota's settings */
+    @Put(':id')
+    @ApiOkResponse({ type: dto.Quota })
+    @Problems('quota_not_found', 'version_mismatch', 'too_many_quotas')
+    async update(
+      @Caller() caller: Caller,
+      @IdParam('id') id: number,
+      @BodyAs(dto.Update) body: SettingsPatchFields,
+      @Res({ passthrough: true }) response: Response,
+    ): Promise<string> {
+      return answer(response, await this.quotas.update(caller, id, body))
+    }
+
+    /** Delete a quota softly */
+    @Delete(':id')
+    @HttpCode(204)
+    @ApiNoContentResponse({ description: 'Deleted.' })
+    @Problems('quota_not_found', 'version_mismatch')
+    async remove(
+      @Caller() caller: Caller,
+      @IdParam('id') id: number,
+      @Query() { version }: DeleteQuery,
+    ): Promise<void> {
+      await this.quotas.remove(caller, id, version)
+    }
+
+    /** Undo a delete */
+    @Post(':id/restore')
+    @HttpCode(200)
+    @ApiOkResponse({ type: dto.Quota })
+    @Problems('quota_not_found', 'too_many_quotas')
+    async restore(
+      @Caller() caller: Caller,
+      @IdParam('id') id: number,
+      @Res({ passthrough: true }) response: Response,
+    ): Promise<string> {
+      return answer(response, await this.quotas.restore(caller, id))
+    }
+
+    /** Begin a new count: used and reserved 0, the next reset as it was */
+    @Post(':id/reset')
+    @HttpCode(200)
+    @ApiOkResponse({ type: dto.Quota })
+    @Problems('quota_not_found', 'version_mismatch')
+    async reset(
+      @Caller() caller: Caller,
+      @IdParam('id') id: number,
+      @Body() { version }: ResetDto,
+      @OptionalIdempotencyKey() key: string | undefined,
+      @Res({ passthrough: true }) response: Response,
+    ): Promise<string> {
+      return answer(response, await this.quotas.reset(caller, id, version, key))
+    }
+
+    /** List the changes of a quota's settings, newest first */
+    @Get(':id/changes')
+    @ApiOkResponse({ type: dto.ChangePage })
+    @Problems('quota_not_found')
+    async changes(
+      @Caller() caller: Caller,
+      @IdParam('id') id: number,
+      @Query() query: PageQuery,
+    ): Promise<Page<ChangeView>> {
+      return this.quotas.changes(caller, id, query)
+    }
+  }
+
+  return QuotaController
+}

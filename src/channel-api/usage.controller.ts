@@ -1,0 +1,165 @@
+import { Body, Get, HttpCode, Injectable, Post, Res } from '@nestjs/common'
+import { ApiCreatedResponse, ApiOkResponse } from '@nestjs/swagger'
+import type { Response } from 'express'
+import { ClosedTo, OthersKeys } from '../auth/access.decorator.js'
+import { Caller } from '../auth/caller.decorator.js'
+import { BodyLimit } from '../http/body-limit.decorator.js'
+import { OperationIdParam } from '../http/id-param.decorator.js'
+import { IdempotencyKey } from '../http/idempotency-key.decorator.js'
+import { Problems } from '../http/problem.decorator.js'
+import type { QuotaRow } from '../ledger/rows/quota.entity.js'
+import type { CheckView } from '../ledger/read/quota-reader.js'
+import type { SeriesView } from '../ledger/read/series-reader.js'
+import type { LedgerPage } from '../ledger/read/usage-reader.js'
+import type { ActView, OperationView } from '../ledger/store/answers.js'
+import { answer } from './answer.js'
+import type { ChannelApi } from './channel-api.js'
+import { BodyAs, QueryAs } from './dto-class.js'
+import { SeriesDto, type SeriesFields } from './series.dto.js'
+import {
+  ActsDto,
+  BATCH_BYTES,
+  type BatchFields,
+  CheckDto,
+  type CheckFields,
+  CommitDto,
+  type ConsumeFields,
+  type LedgerFields,
+  RefundDto,
+  type ReserveFields,
+} from './usage.dto.js'
+import { UsageService } from './usage.service.js'
+
+/**
+ * The routes of a channel's usage. The channel's own controller extends the class, and says where the routes lie and
+ * who may call them.
+ */
+export function usageController({ dto, quotasRule }: ChannelApi) {
+  @Injectable()
+  class UsageController {
+    constructor(protected readonly usage: UsageService<QuotaRow>) {}
+
+    /** Spend units */
+    @Post('consume')
+    @HttpCode(200)
+    @ApiOkResponse({ type: dto.Operation })
+    @Problems('quota_exceeded', 'no_active_quota')
+    async consume(
+      @Caller() caller: Caller,
+      @BodyAs(dto.Consume) body: ConsumeFields,
+      @IdempotencyKey() key: string,
+      @Res({ passthrough: true }) response: Response,
+    ): Promise<string> {
+      return answer(response, await this.usage.consume(caller, body, key))
+    }
+
+    /** Spend units, many at a time */
+    @Post('consume/batch')
+    @HttpCode(200)
+    @BodyLimit(BATCH_BYTES)
+    @ApiOkResponse({ type: dto.BatchAnswer })
+    async consumeBatch(@Caller() caller: Caller, @BodyAs(dto.Batch) { items }: BatchFields): Promise<string> {
+      return this.usage.consumeBatch(caller, items, dto.BatchItem)
+    }
+
+    /** Hold units for a while */
+    @Post('reserve')
+    @ApiCreatedResponse({ type: dto.Operation })
+    @Problems('quota_exceeded', 'no_active_quota')
+    async reserve(
+      @Caller() caller: Caller,
+      @BodyAs(dto.Reserve) body: ReserveFields,
+      @IdempotencyKey() key: string,
+      @Res({ passthrough: true }) response: Response,
+    ): Promise<string> {
+      return answer(response, await this.usage.reserve(caller, body, key))
+    }
+
+    /** Ask whether an amount would fit */
+    @Get('check')
+    @ApiOkResponse({ type: CheckDto })
+    async check(@QueryAs(dto.CheckQuery) query: CheckFields): Promise<CheckView> {
+      return this.usage.check(query)
+    }
+
+    /** Say what was used, hour by hour or day by day, oldest first */
+    @Get('series')
+    @ClosedTo('own')
+    @ApiOkResponse({ type: SeriesDto })
+    async series(@Caller() caller: Caller, @QueryAs(dto.SeriesQuery) query: SeriesFields): Promise<SeriesView> {
+      return this.usage.series(caller, query)
+    }
+
+    /** List operations, newest first */
+    @Get()
+    @ApiOkResponse({ type: dto.LedgerPage })
+    @OthersKeys(quotasRule)
+    @Problems('forbidden')
+    async list(@Caller() caller: Caller, @QueryAs(dto.LedgerQuery) query: LedgerFields): Promise<LedgerPage> {
+      return this.usage.list(caller, query)
+    }
+
+    /** Read one operation */
+    @Get(':operationId')
+    @ApiOkResponse({ type: dto.Operation })
+    @Problems('operation_not_found')
+    async get(@Caller() caller: Caller, @OperationIdParam('operationId') operationId: string): Promise<OperationView> {
+      return this.usage.get(caller, operationId)
+    }
+
+    /** List what was done with an operation, oldest first */
+    @Get(':operationId/acts')
+    @ApiOkResponse({ type: ActsDto })
+    @Problems('operation_not_found')
+    async acts(
+      @Caller() caller: Caller,
+      @OperationIdParam('operationId') operationId: string,
+    ): Promise<{ items: ActView[] }> {
+      return this.usage.acts(caller, operationId)
+    }
+
+    /** Spend what a hold keeps */
+    @Post(':operationId/commit')
+    @HttpCode(200)
+    @ApiOkResponse({ type: dto.Operation })
+    @Problems('operation_not_found', 'operation_already_settled', 'commit_exceeds_hold')
+    async commit(
+      @Caller() caller: Caller,
+      @OperationIdParam('operationId') operationId: string,
+      @Body() body: CommitDto,
+      @Res({ passthrough: true }) response: Response,
+    ): Promise<string> {
+      return answer(response, await this.usage.commit(caller, operationId, body))
+    }
+
+    /** Return a whole hold */
+    @Post(':operationId/release')
+    @HttpCode(200)
+    @ApiOkResponse({ type: dto.Operation })
+    @Problems('operation_not_found', 'operation_already_settled')
+    async release(
+      @Caller() caller: Caller,
+      @OperationIdParam('operationId') operationId: string,
+      @Res({ passthrough: true }) response: Response,
+    ): Promise<string> {
+      return answer(response, await this.usage.release(caller, operationId))
+    }
+
+    /** Return what was charged */
+    @Post(':operationId/refund')
+    @HttpCode(200)
+    @ApiOkResponse({ type: dto.Operation })
+    @Problems('operation_not_found', 'refund_exceeds_charge')
+    async refund(
+      @Caller() caller: Caller,
+      @OperationIdParam('operationId') operationId: string,
+      @Body() body: RefundDto,
+      @IdempotencyKey() key: string,
+      @Res({ passthrough: true }) response: Response,
+    ): Promise<string> {
+      return answer(response, await this.usage.refund(caller, operationId, body, key))
+    }
+  }
+
+  return UsageController
+}
