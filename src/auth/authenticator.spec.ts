@@ -56,6 +56,24 @@ describe('the authenticator', () => {
     })
   })
 
+  it('keeps apart callers whose tokens are looked up at the same time', async () => {
+    class Slow extends BearerStrategy {
+      override async validate(token: string) {
+        await new Promise((resolve) => setTimeout(resolve, token === 'one' ? 20 : 5))
+        return super.validate(token)
+      }
+    }
+    const tokens = tokensOf({ AUTH_TOKENS: [entry('a', 'usage', 'one'), entry('b', 'admin', 'two')].join(',') })
+    const slow = new Authenticator(new Slow(tokens, clock, jwts))
+    const asked = ['one', 'two', 'three', 'two', 'one'].map(async (token) =>
+      slow.authenticate({ authorization: `Bearer ${token}` }, []).then(
+        ({ name }) => name,
+        (error: unknown) => (error as Unauthenticated).code,
+      ),
+    )
+    expect(await Promise.all(asked)).toEqual(['a', 'b', 'unauthenticated', 'b', 'a'])
+  })
+
   it('keeps two applications in one process apart', async () => {
     const other = authenticatorOf(tokensOf({ AUTH_TOKENS: entry('c', 'service', 'one') }))
     await expect(ask('Bearer one')).resolves.toMatchObject({ name: 'a' })
