@@ -1,9 +1,9 @@
 import { parseArgs } from 'node:util'
-import { ROLES } from './role/role.js'
-import { readScopes, SCOPES } from './role/scope.js'
 import { hashOf, newToken } from './auth/token.js'
 import { ArgumentError, command, EXIT, tell } from './command.js'
 import { tokenNameMistake } from './config/token-entries.js'
+import { ROLES } from './role/role.js'
+import { readScopes, SCOPES } from './role/scope.js'
 import { formatInstant, parseInstant } from './time/instant.js'
 
 const USAGE = `usage: node dist/src/token.js --name NAME --role ${ROLES.join('|')} [--scope ${SCOPES.join('|')}]… [--not-after TIME]

@@ -9,8 +9,7 @@ import {
   type RowOutcome,
 } from '@quota-service/client/change-sets'
 import type { Mail } from '@quota-service/client'
-import type { AskedFilter, Part } from './ask.ts'
-import { askParts } from './ask.ts'
+import { type AskedFilter, askParts, type Part } from './ask.ts'
 import { type ChannelName, type Desk, given } from './desk.ts'
 import { timeText } from './format.tsx'
 import type { ManySearch } from './search.ts'

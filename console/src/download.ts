@@ -1,5 +1,4 @@
-import { setsOf } from './change-sets.ts'
-import type { RowOutcome } from './change-sets.ts'
+import { type RowOutcome, setsOf } from './change-sets.ts'
 import { type Desk, given } from './desk.ts'
 import type { QuotasSearch } from './search.ts'
 

@@ -1,6 +1,6 @@
-import type { Instant } from '../time/instant.js'
 import type { Role } from '../role/role.js'
 import type { Scope } from '../role/scope.js'
+import type { Instant } from '../time/instant.js'
 
 /** Where the service knows a principal from: its own list of tokens, or the identity provider. */
 export const PRINCIPAL_SOURCES = ['token', 'oidc'] as const

@@ -2,13 +2,13 @@ import { peopleOf } from '../channel-api/people.js'
 import { type NewSettingsFields, patchOf, settingsOf, type SettingsPatchFields } from '../channel-api/settings.dto.js'
 import { type FieldError, ServiceError, validationFailed } from '../error/service-error.js'
 import { checkDto, fieldsOf } from '../http/dto.js'
+import type { QuotaRow } from '../ledger/rows/quota.entity.js'
+import type { Command } from '../ledger/store/command.js'
 import { MAX_AMOUNT } from '../quota/quota.js'
 import type { NewSettings, SettingsPatch } from '../quota/settings.js'
-import type { Command } from '../ledger/store/command.js'
-import type { QuotaRow } from '../ledger/rows/quota.entity.js'
 import type { ChangeSetChannel } from './change-set-channel.js'
-import { type Cells, importedCells } from './csv-cells.js'
 import type { ItemAction } from './change-set-item.entity.js'
+import { type Cells, importedCells } from './csv-cells.js'
 
 /** How a total follows from the one that a quota has. */
 export type TotalChange = { readonly add: number } | { readonly percent: number }

@@ -1,7 +1,8 @@
-import type { FieldError } from '../error/service-error.js'
 import type { ChannelApi } from '../channel-api/channel-api.js'
 import { dtoClass } from '../channel-api/dto-class.js'
+import { ChangedSettingsDto } from '../channel-api/quota.dto.js'
 import { patchOf, SettingsPatchFields } from '../channel-api/settings.dto.js'
+import type { FieldError } from '../error/service-error.js'
 import { checkDto, type DtoClass, fieldsOf } from '../http/dto.js'
 import {
   ChoiceField,
@@ -20,7 +21,6 @@ import {
   TotalChangeField,
   TrueField,
 } from '../http/field.decorator.js'
-import { ChangedSettingsDto } from '../channel-api/quota.dto.js'
 import { FieldErrorDto } from '../http/problem.dto.js'
 import type { Ask, TotalChange } from './ask.js'
 import { ITEM_ACTIONS, type ItemAction } from './change-set-item.entity.js'

@@ -1,6 +1,6 @@
-import { formatInstant, type Instant } from '../time/instant.js'
-import type { AnyChannel } from '../ledger/rows/channel.js'
 import type { ErrorCode, FieldError, ServiceError } from '../error/service-error.js'
+import type { AnyChannel } from '../ledger/rows/channel.js'
+import { formatInstant, type Instant } from '../time/instant.js'
 import type { ChangeSetItemRow } from './change-set-item.entity.js'
 import { type ChangeSetRow, type Counts, OUTCOMES } from './change-set.entity.js'
 

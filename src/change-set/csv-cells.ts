@@ -1,14 +1,14 @@
-import { distance } from './distance.js'
+import { type FieldError, validationFailed } from '../error/service-error.js'
 import { fieldsOf } from '../http/dto.js'
 import { readerOf } from '../http/field.decorator.js'
-import { type FieldError, validationFailed } from '../error/service-error.js'
+import { isWireInteger } from '../http/wire.js'
 import type { Channel } from '../ledger/rows/channel.js'
 import type { QuotaRow } from '../ledger/rows/quota.entity.js'
 import { quotaView } from '../ledger/store/answers.js'
-import { newQuota, settingsView } from '../quota/settings.js'
 import { TOTAL_QUOTA } from '../quota/quota.js'
-import { isWireInteger } from '../http/wire.js'
+import { newQuota, settingsView } from '../quota/settings.js'
 import type { ChangeSetChannel } from './change-set-channel.js'
+import { distance } from './distance.js'
 
 /** What the cells of a record say, by column; what says nothing is left out. */
 export type Cells = Record<string, unknown>

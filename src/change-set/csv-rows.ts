@@ -1,11 +1,11 @@
 import { stringify } from 'csv-stringify/sync'
 import type { Channel } from '../ledger/rows/channel.js'
-import type { Command } from '../ledger/store/command.js'
 import type { QuotaRow } from '../ledger/rows/quota.entity.js'
 import type { QuotaView } from '../ledger/store/answers.js'
+import type { Command } from '../ledger/store/command.js'
 import type { ChangeSetItemRow } from './change-set-item.entity.js'
-import type { ChangeSetRow } from './change-set.entity.js'
 import type { ManyChangeDto } from './change-set.dto.js'
+import type { ChangeSetRow } from './change-set.entity.js'
 import type { RowProblem } from './change-set.view.js'
 import { askedCell, exportedCell } from './csv-cells.js'
 

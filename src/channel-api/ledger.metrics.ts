@@ -1,10 +1,10 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import { principalLabel } from '../auth/principal.js'
+import type { UsageReader } from '../ledger/read/usage-reader.js'
+import type { QuotaRow } from '../ledger/rows/quota.entity.js'
 import type { BackgroundVerifier } from '../ledger/verify/background-verifier.js'
 import type { EngineObserver } from '../ledger/write/engine.js'
 import type { Ledger } from '../ledger/write/ledger.js'
-import type { QuotaRow } from '../ledger/rows/quota.entity.js'
-import type { UsageReader } from '../ledger/read/usage-reader.js'
 
 const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 const REQUESTS = [1, 2, 5, 10, 20, 50, 100, 200, 500]

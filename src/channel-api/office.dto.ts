@@ -17,12 +17,11 @@ import {
   ResponseObject,
   ResponseText,
 } from '../http/field.decorator.js'
-import { CHANGE_ACTIONS, type ChangeAction } from '../ledger/rows/change.entity.js'
 import { parseCursor } from '../ledger/read/expiring-reader.js'
-import { oldestKept } from '../ledger/rows/refusal.entity.js'
-import { REFUSAL_CODES, type RefusalCode } from '../ledger/rows/refusal.entity.js'
-import type { Instant } from '../time/instant.js'
+import { CHANGE_ACTIONS, type ChangeAction } from '../ledger/rows/change.entity.js'
+import { oldestKept, REFUSAL_CODES, type RefusalCode } from '../ledger/rows/refusal.entity.js'
 import { MAX_AMOUNT } from '../quota/quota.js'
+import type { Instant } from '../time/instant.js'
 import type { ChannelWords } from './channel-words.js'
 import { dtoClass } from './dto-class.js'
 import { ChangeEventFields, EventsFields, EventsPageFields, ThresholdEventFields } from './event.dto.js'

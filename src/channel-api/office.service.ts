@@ -1,14 +1,14 @@
 import type { Clock } from '../clock/clock.js'
 import { validationFailed } from '../error/service-error.js'
 import { DEFAULT_PAGE_SIZE } from '../http/field.decorator.js'
-import type { ChangeReader, ChangesPage } from '../ledger/read/change-reader.js'
-import type { Caller } from '../ledger/store/command.js'
-import type { Channel } from '../ledger/rows/channel.js'
 import { type EventReader, type EventsPage, parseEventCursor } from '../ledger/feed/event-reader.js'
+import type { ChangeReader, ChangesPage } from '../ledger/read/change-reader.js'
 import { type ExpiringPage, type ExpiringReader, parseCursor } from '../ledger/read/expiring-reader.js'
 import type { OwnerReader, OwnersPage } from '../ledger/read/owner-reader.js'
-import type { QuotaRow } from '../ledger/rows/quota.entity.js'
 import type { RefusalReader, RefusalView, TopRefusalView } from '../ledger/read/refusal-reader.js'
+import type { Channel } from '../ledger/rows/channel.js'
+import type { QuotaRow } from '../ledger/rows/quota.entity.js'
+import type { Caller } from '../ledger/store/command.js'
 import type { EventsFields } from './event.dto.js'
 import {
   type ChangesFields,

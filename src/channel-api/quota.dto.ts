@@ -15,8 +15,8 @@ import {
 import { CursorPageQuery } from '../http/page.dto.js'
 import { CapDto } from '../http/problem.dto.js'
 import type { QuotaFilter } from '../ledger/read/list-statements.js'
-import type { QuotaRow } from '../ledger/rows/quota.entity.js'
 import { CHANGE_ACTIONS, type ChangeAction } from '../ledger/rows/change.entity.js'
+import type { QuotaRow } from '../ledger/rows/quota.entity.js'
 import { CYCLE_UNITS, type CycleUnit } from '../quota/cycle.js'
 import {
   CAP_MODES,

@@ -11,7 +11,6 @@ import {
   TotalField,
 } from '../http/field.decorator.js'
 import { CYCLE_UNITS, type CycleUnit } from '../quota/cycle.js'
-import { type Instant, parseInstant } from '../time/instant.js'
 import {
   CAP_MODES,
   type CapMode,
@@ -30,6 +29,7 @@ import {
   type SettingName,
   type SettingsPatch,
 } from '../quota/settings.js'
+import { type Instant, parseInstant } from '../time/instant.js'
 
 const absent = { optional: true, nullable: true } as const
 const window = { min: MIN_WINDOW_SECONDS, max: MAX_WINDOW_SECONDS, example: 86_400 } as const

@@ -22,8 +22,8 @@ import {
   ResponseSchema,
   ResponseText,
 } from '../http/field.decorator.js'
-import { statusOf } from '../http/problem.js'
 import { CapDto } from '../http/problem.dto.js'
+import { statusOf } from '../http/problem.js'
 import { problemSchema } from '../http/problem.schema.js'
 import { OPERATION_ACTS, type OperationAct } from '../ledger/rows/act.entity.js'
 import {

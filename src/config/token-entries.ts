@@ -1,6 +1,6 @@
-import { type Instant, parseInstant } from '../time/instant.js'
 import { type Role, ROLES } from '../role/role.js'
 import { readScopes, type Scope } from '../role/scope.js'
+import { type Instant, parseInstant } from '../time/instant.js'
 
 /** One good token, known by its hash alone. */
 export interface TokenEntry {

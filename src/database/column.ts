@@ -1,6 +1,6 @@
 import type { ColumnOptions, ValueTransformer } from 'typeorm'
-import type { Instant } from '../time/instant.js'
 import { formatWindow, parseWindow, type RollingWindow } from '../quota/rolling-window.js'
+import type { Instant } from '../time/instant.js'
 
 /**
  * Reads a time as both drivers hand it over: the text `2026-12-01 00:00:00.000`, in UTC. All years from 0000 to 9999

@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common'
-import { LedgerModule } from '../channel-api/ledger.module.js'
 import { ChangeSetModule } from '../change-set/change-set.module.js'
+import { LedgerModule } from '../channel-api/ledger.module.js'
 import { MailChangeSetController } from './mail-change-set.controller.js'
 import { MailOfficeController } from './mail-office.controller.js'
 import { MailQuotaController } from './mail-quota.controller.js'

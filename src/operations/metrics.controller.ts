@@ -3,8 +3,8 @@ import { ApiOkResponse, ApiTags } from '@nestjs/swagger'
 import type { Response } from 'express'
 import { Registry } from 'prom-client'
 import { AnyPrincipal } from '../auth/access.decorator.js'
-import { METRICS_REGISTRY } from '../metrics/metrics.js'
 import { reply } from '../http/reply.js'
+import { METRICS_REGISTRY } from '../metrics/metrics.js'
 import { SharedReading } from './shared-reading.js'
 
 /** How often a second the measurements are written down; Prometheus asks four times a minute. */

@@ -14,9 +14,9 @@ import { UnitOfWork } from '../database/unit-of-work.js'
 import { ServiceError } from '../error/service-error.js'
 import { Admission } from '../http/admission.js'
 import { Connections } from '../http/connections.js'
+import { MetricsModule } from '../metrics/metrics.module.js'
 import { HealthController } from './health.controller.js'
 import { OperationsModule } from './operations.module.js'
-import { MetricsModule } from '../metrics/metrics.module.js'
 import { Shutdown } from './shutdown.js'
 
 let check: () => Promise<void>

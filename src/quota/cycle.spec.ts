@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals'
 import fc from 'fast-check'
 import { Temporal } from 'temporal-polyfill'
-import { CYCLE_UNITS, type CycleRule, type CycleUnit, isBoundary, isTimeZone, nextBoundary, resetsOf } from './cycle.js'
 import { formatInstant, type Instant, MAX_INSTANT } from '../time/instant.js'
+import { CYCLE_UNITS, type CycleRule, type CycleUnit, isBoundary, isTimeZone, nextBoundary, resetsOf } from './cycle.js'
 
 const HOUR = 3_600_000
 const DAY = 24 * HOUR

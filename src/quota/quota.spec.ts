@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import { CYCLE_UNITS, resetsOf } from './cycle.js'
 import { type Instant, MAX_INSTANT } from '../time/instant.js'
+import { CYCLE_UNITS, resetsOf } from './cycle.js'
 import {
   isActive,
   isLive,

@@ -1,5 +1,5 @@
-import { type CycleUnit, isBoundary, nextBoundary } from './cycle.js'
 import { type Instant, MAX_INSTANT } from '../time/instant.js'
+import { type CycleUnit, isBoundary, nextBoundary } from './cycle.js'
 import { EMPTY_WINDOW, type RollingWindow, sumOf, withoutPast } from './rolling-window.js'
 
 /**

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import { type CycleUnit, nextBoundary, resetsOf } from './cycle.js'
 import { type Instant, MAX_INSTANT } from '../time/instant.js'
+import { type CycleUnit, nextBoundary, resetsOf } from './cycle.js'
 import { isActive, MAX_LIVE_QUOTAS, type QuotaState, remaining, roll, statusAt } from './quota.js'
 import { type Hold, nextRefill, Refills } from './refill.js'
 

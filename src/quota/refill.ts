@@ -1,7 +1,7 @@
+import type { Instant } from '../time/instant.js'
 import type { CapCount } from './cap.js'
 import { nextBoundary } from './cycle.js'
 import type { Allocation } from './draw-down.js'
-import type { Instant } from '../time/instant.js'
 import type { QuotaState } from './quota.js'
 import { boundaryFrom, countsUntil } from './rolling-window.js'
 

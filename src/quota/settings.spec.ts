@@ -1,8 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import { thresholdsOf } from './threshold.js'
-import { CYCLE_UNITS, resetsOf } from './cycle.js'
 import { formatInstant, type Instant, MAX_INSTANT } from '../time/instant.js'
+import { CYCLE_UNITS, resetsOf } from './cycle.js'
 import { type QuotaState, roll, STATUSES, statusAt } from './quota.js'
 import {
   type Applied,
@@ -16,6 +15,7 @@ import {
   type SettingsPatch,
   settingsView,
 } from './settings.js'
+import { thresholdsOf } from './threshold.js'
 
 const HOUR = 3_600_000
 const DAY = 24 * HOUR

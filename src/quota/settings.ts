@@ -1,5 +1,5 @@
-import type { CycleUnit } from './cycle.js'
 import { formatInstant, type Instant } from '../time/instant.js'
+import type { CycleUnit } from './cycle.js'
 import {
   beginCount,
   type CapMode,

@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common'
-import { LedgerModule } from '../channel-api/ledger.module.js'
 import { ChangeSetModule } from '../change-set/change-set.module.js'
+import { LedgerModule } from '../channel-api/ledger.module.js'
 import { SmsChangeSetController } from './sms-change-set.controller.js'
 import { SmsOfficeController } from './sms-office.controller.js'
 import { SmsQuotaController } from './sms-quota.controller.js'

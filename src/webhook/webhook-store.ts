@@ -1,8 +1,8 @@
 import type { DataSource } from 'typeorm'
 import { placeholders, RowCodec, type Scalar } from '../database/row-codec.js'
 import type { Transaction } from '../database/unit-of-work.js'
-import type { Instant } from '../time/instant.js'
 import type { EventPlace } from '../ledger/feed/event-reader.js'
+import type { Instant } from '../time/instant.js'
 import { WebhookDeliveryRow, WebhookReaderRow, WebhookRow } from './webhook.entity.js'
 
 /** Events of a period that are to be sent again. */

@@ -1,15 +1,15 @@
-import { ServiceError } from '../../error/service-error.js'
-import type { Transaction, UnitOfWork } from '../../database/unit-of-work.js'
 import { placeholders } from '../../database/row-codec.js'
-import type { Instant } from '../../time/instant.js'
+import type { Transaction, UnitOfWork } from '../../database/unit-of-work.js'
+import { ServiceError } from '../../error/service-error.js'
 import type { EventType } from '../../quota/event-type.js'
+import type { Instant } from '../../time/instant.js'
 import type { Channel } from '../rows/channel.js'
 import type { EventFeedRow } from '../rows/event-feed.entity.js'
 import type { EventRow } from '../rows/event.entity.js'
-import type { EventSequencer } from './event-sequencer.js'
-import { eventView, type EventView } from '../store/new-event.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import type { LedgerStore } from '../store/ledger-store.js'
+import { eventView, type EventView } from '../store/new-event.js'
+import type { EventSequencer } from './event-sequencer.js'
 
 /** A page of events as it is answered. */
 export interface EventsPage {

@@ -6,8 +6,8 @@ import type { ChangeAction } from '../rows/change.entity.js'
 import type { Channel } from '../rows/channel.js'
 import { isEmpty, type Period } from '../rows/period.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
-import { LedgerStore } from '../store/ledger-store.js'
 import { changeView, type ChangeView } from '../store/answers.js'
+import { LedgerStore } from '../store/ledger-store.js'
 
 /** Which changes are wanted; an absent member is no condition. */
 export interface ChangeFilter extends Period {

@@ -2,13 +2,13 @@ import type { DataSource } from 'typeorm'
 import type { Clock } from '../../clock/clock.js'
 import type { Scalar } from '../../database/row-codec.js'
 import type { UnitOfWork } from '../../database/unit-of-work.js'
-import { type Instant, MAX_INSTANT } from '../../time/instant.js'
 import { roll } from '../../quota/quota.js'
+import { type Instant, MAX_INSTANT } from '../../time/instant.js'
 import type { Channel } from '../rows/channel.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
-import { readQuotas } from './quota-statements.js'
-import { LedgerStore } from '../store/ledger-store.js'
 import { quotaView, type QuotaView } from '../store/answers.js'
+import { LedgerStore } from '../store/ledger-store.js'
+import { readQuotas } from './quota-statements.js'
 
 /** A page of quotas that are about to end, as it is answered. */
 export interface ExpiringPage {

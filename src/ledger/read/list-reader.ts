@@ -1,10 +1,13 @@
 import type DataLoader from 'dataloader'
 import type { Clock } from '../../clock/clock.js'
-import type { Reads, UnitOfWork } from '../../database/unit-of-work.js'
-import { formatInstant, type Instant } from '../../time/instant.js'
-import { roll } from '../../quota/quota.js'
-import type { Channel } from '../rows/channel.js'
 import { gatheringLoader } from '../../database/gathering-loader.js'
+import type { Reads, UnitOfWork } from '../../database/unit-of-work.js'
+import { roll } from '../../quota/quota.js'
+import { formatInstant, type Instant } from '../../time/instant.js'
+import type { Channel } from '../rows/channel.js'
+import type { QuotaRow } from '../rows/quota.entity.js'
+import { quotaView, type QuotaView } from '../store/answers.js'
+import type { LedgerStore } from '../store/ledger-store.js'
 import {
   beforeOf,
   ListSources,
@@ -14,7 +17,6 @@ import {
   type Sources,
   type Where,
 } from './list-statements.js'
-import type { QuotaRow } from '../rows/quota.entity.js'
 import {
   countedIn,
   countOf,
@@ -26,8 +28,6 @@ import {
 } from './quota-statements.js'
 import { EXACT_UP_TO, type RecentCounts, type Total } from './recent-counts.js'
 import { SharedReads } from './shared-reads.js'
-import type { LedgerStore } from '../store/ledger-store.js'
-import { quotaView, type QuotaView } from '../store/answers.js'
 
 /** A page of a list as it is answered. */
 export interface Page<T> extends Total {

@@ -1,7 +1,7 @@
 import { type Dialect, type RowCodec, type Scalar } from '../../database/row-codec.js'
-import type { Instant } from '../../time/instant.js'
 import { rangeOf } from '../../quota/label.js'
 import type { CapMode, Status } from '../../quota/quota.js'
+import type { Instant } from '../../time/instant.js'
 import type { Channel } from '../rows/channel.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import type { Counted, Statement } from './quota-statements.js'

@@ -2,8 +2,8 @@ import type { DataSource } from 'typeorm'
 import type { UnitOfWork } from '../../database/unit-of-work.js'
 import type { Channel } from '../rows/channel.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
-import type { QuotaReader, SummaryView } from './quota-reader.js'
 import { LedgerStore } from '../store/ledger-store.js'
+import type { QuotaReader, SummaryView } from './quota-reader.js'
 
 /** A page of owners as it is answered. */
 export interface OwnersPage {

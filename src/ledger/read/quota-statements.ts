@@ -1,5 +1,5 @@
-import { type RawRow, type Scalar } from '../../database/row-codec.js'
 import { instantFromStore } from '../../database/column.js'
+import { type RawRow, type Scalar } from '../../database/row-codec.js'
 import type { UnitOfWork } from '../../database/unit-of-work.js'
 import { settleIn } from '../../quota/cap.js'
 import type { Instant } from '../../time/instant.js'

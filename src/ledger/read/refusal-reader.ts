@@ -7,8 +7,8 @@ import type { Channel } from '../rows/channel.js'
 import { isEmpty, type Period } from '../rows/period.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import { oldestKept, type RefusalCode } from '../rows/refusal.entity.js'
-import { LedgerStore } from '../store/ledger-store.js'
 import { beginningOf, HOUR_MS } from '../rows/utc-step.js'
+import { LedgerStore } from '../store/ledger-store.js'
 
 /** How often an owner was refused so, as it is answered; the owner comes first. */
 export interface TopRefusalView {

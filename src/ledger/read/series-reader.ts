@@ -1,18 +1,18 @@
 import type { DataSource } from 'typeorm'
+import type { Clock } from '../../clock/clock.js'
 import { instantFromStore } from '../../database/column.js'
 import type { Reads, Transaction, UnitOfWork } from '../../database/unit-of-work.js'
-import type { Clock } from '../../clock/clock.js'
 import { Unavailable } from '../../error/service-error.js'
 import { formatInstant, type Instant } from '../../time/instant.js'
 import type { Channel } from '../rows/channel.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import { OBSERVED } from '../rows/refusal.entity.js'
-import { SharedReads } from './shared-reads.js'
-import { LedgerStore } from '../store/ledger-store.js'
-import type { LedgerOf } from './usage-reader.js'
 import type { SeriesStep } from '../rows/usage-total.entity.js'
 import { beginningOf, STEP_MS } from '../rows/utc-step.js'
+import { LedgerStore } from '../store/ledger-store.js'
 import { TotalsUpdater } from '../totals/totals-updater.js'
+import { SharedReads } from './shared-reads.js'
+import type { LedgerOf } from './usage-reader.js'
 
 /** What was used within one hour or day, as it is answered. */
 export interface UsageStepView {

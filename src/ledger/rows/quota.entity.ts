@@ -1,10 +1,10 @@
 import { Check, Column, DeleteDateColumn, Index, PrimaryGeneratedColumn } from 'typeorm'
 import { ascii, INSTANT, INTEGER, unicode, WINDOW } from '../../database/column.js'
 import type { CycleUnit } from '../../quota/cycle.js'
-import type { Instant } from '../../time/instant.js'
 import { MAX_LABEL_LENGTH, MAX_STORED_LENGTH } from '../../quota/label.js'
 import type { CapMode, QuotaState, QuotaType, Status } from '../../quota/quota.js'
 import type { RollingWindow } from '../../quota/rolling-window.js'
+import type { Instant } from '../../time/instant.js'
 
 /**
  * A quota as it is stored; each channel's entity adds its owner. What the columns mean stands at `QuotaState`.

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
-import type { Instant } from '../../time/instant.js'
 import type { NewSettings, SettingsPatch } from '../../quota/settings.js'
+import type { Instant } from '../../time/instant.js'
 import type { ActKind } from '../rows/act.entity.js'
 
 /** Who asks, and how the request is told apart from others. */

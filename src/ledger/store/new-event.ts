@@ -1,6 +1,6 @@
 import type { EventType } from '../../quota/event-type.js'
-import { formatInstant } from '../../time/instant.js'
 import type { QuotaState } from '../../quota/quota.js'
+import { formatInstant } from '../../time/instant.js'
 import type { ChangeAction, ChangeRow } from '../rows/change.entity.js'
 import type { AnyChannel } from '../rows/channel.js'
 import type { EventRow } from '../rows/event.entity.js'

@@ -1,10 +1,10 @@
 import type { Act, ActRow } from '../rows/act.entity.js'
-import type { OperationEntry } from './working-set.js'
 import type { AnyChannel } from '../rows/channel.js'
-import { hashRequest } from './command.js'
 import { capsOf, capsText, NO_CAPS, NONE_REFUSING, refusingIn } from '../rows/counted-caps.js'
 import { storedJson } from '../rows/stored-json.js'
 import { operationView } from './answers.js'
+import { hashRequest } from './command.js'
+import type { OperationEntry } from './working-set.js'
 
 /**
  * A plain consume: one quota paid it all, and nothing came of it since. Most of a ledger is of this kind, so it is kept

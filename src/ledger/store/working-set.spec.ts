@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import type { Hold } from '../../quota/refill.js'
-import { WorkingSet } from './working-set.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
+import { WorkingSet } from './working-set.js'
 
 const NOW = Date.parse('2026-11-21T12:00:00Z')
 

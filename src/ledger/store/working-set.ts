@@ -1,17 +1,17 @@
 import { available, countIn, type CapCount, type Limits, limitsAt, settleIn } from '../../quota/cap.js'
 import { type Allocation, byDrawDown } from '../../quota/draw-down.js'
-import type { Instant } from '../../time/instant.js'
 import { isLive, type QuotaState, roll } from '../../quota/quota.js'
 import { type Hold, Refills } from '../../quota/refill.js'
 import type { Move } from '../../quota/rolling-window.js'
 import { nextPassAt } from '../../quota/threshold.js'
+import type { Instant } from '../../time/instant.js'
 import type { Act } from '../rows/act.entity.js'
 import type { AllocationRow } from '../rows/allocation.entity.js'
 import type { ChangeRow } from '../rows/change.entity.js'
 import { NO_CAPS } from '../rows/counted-caps.js'
-import type { NewEvent } from './new-event.js'
 import type { OperationRow } from '../rows/operation.entity.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
+import type { NewEvent } from './new-event.js'
 
 /** The counters that usage moves, and their cycle. */
 export const COUNTERS = ['used', 'reserved', 'cycleSeq', 'cycleEndsAt', 'holdDueAt', 'window', 'passed'] as const

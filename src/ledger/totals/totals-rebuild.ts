@@ -4,12 +4,12 @@ import type { Transaction } from '../../database/unit-of-work.js'
 import { formatInstant, type Instant } from '../../time/instant.js'
 import { capsOf } from '../rows/counted-caps.js'
 import type { LedgerStateRow } from '../rows/ledger-state.entity.js'
-import { type Charge, USAGE_KINDS } from '../store/charge.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import { oldestKept } from '../rows/refusal.entity.js'
+import { beginningOf, STEP_MS } from '../rows/utc-step.js'
+import { type Charge, USAGE_KINDS } from '../store/charge.js'
 import type { LedgerStore } from '../store/ledger-store.js'
 import { summed, TotalsStore } from './totals-store.js'
-import { beginningOf, STEP_MS } from '../rows/utc-step.js'
 
 /** Plain consumes that one statement adds up. */
 const ACTS = 20_000

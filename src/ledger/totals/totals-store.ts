@@ -8,12 +8,12 @@ import type { Instant } from '../../time/instant.js'
 import { capsOf, NO_CAPS } from '../rows/counted-caps.js'
 import { groupBy } from '../rows/group-by.js'
 import type { LedgerStateRow } from '../rows/ledger-state.entity.js'
-import { type PaidOperation, type Charge, chargesOf, USAGE_KINDS, type UsageAct } from '../store/charge.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import { OBSERVED, type RefusalRow } from '../rows/refusal.entity.js'
-import type { LedgerStore } from '../store/ledger-store.js'
 import { SERIES_STEPS, type UsageTotalRow } from '../rows/usage-total.entity.js'
 import { beginningOf } from '../rows/utc-step.js'
+import { type PaidOperation, type Charge, chargesOf, USAGE_KINDS, type UsageAct } from '../store/charge.js'
+import type { LedgerStore } from '../store/ledger-store.js'
 
 /** What tells plain consumes apart that are added up together. */
 const OF_PLAIN = ['plainOwnerId', 'plainQuotaId', 'cycleSeq'] as const

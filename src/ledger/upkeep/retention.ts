@@ -1,14 +1,14 @@
 import type { Clock } from '../../clock/clock.js'
-import { presentOf } from '../../database/store-clock.js'
 import { placeholders } from '../../database/row-codec.js'
+import { presentOf } from '../../database/store-clock.js'
 import type { Transaction, UnitOfWork } from '../../database/unit-of-work.js'
 import type { Instant } from '../../time/instant.js'
 import { firstIdAt, instantOfId } from '../rows/act-id.js'
 import { OPERATION_ACTS, type ActRow } from '../rows/act.entity.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
+import { beginningOf, STEP_MS } from '../rows/utc-step.js'
 import type { LedgerStore } from '../store/ledger-store.js'
 import { TotalsStore } from '../totals/totals-store.js'
-import { beginningOf, STEP_MS } from '../rows/utc-step.js'
 
 /** Rows that one step looks at: their owners are locked for as long as it takes to remove them. */
 const STEP = 200

@@ -3,13 +3,13 @@ import type { Clock } from '../../clock/clock.js'
 import { instantFromStore } from '../../database/column.js'
 import { placeholders } from '../../database/row-codec.js'
 import type { UnitOfWork } from '../../database/unit-of-work.js'
-import { MAX_EXPIRED_AT_ONCE } from '../write/holds.js'
-import type { Ledger } from '../write/ledger.js'
 import type { QuotaReader } from '../read/quota-reader.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import { oldestKept } from '../rows/refusal.entity.js'
-import { refusalTotals, TotalsStore } from '../totals/totals-store.js'
 import { beginningOf } from '../rows/utc-step.js'
+import { refusalTotals, TotalsStore } from '../totals/totals-store.js'
+import { MAX_EXPIRED_AT_ONCE } from '../write/holds.js'
+import type { Ledger } from '../write/ledger.js'
 
 const EVERY_MS = 2_000
 /** Quotas that one step takes, so that a step never holds locks for long. */

@@ -6,12 +6,12 @@ import { leaseFor } from '../../database/lease.js'
 import type { UnitOfWork } from '../../database/unit-of-work.js'
 import type { Instant } from '../../time/instant.js'
 import { instantOfId } from '../rows/act-id.js'
-import type { Ledger } from '../write/ledger.js'
 import type { LedgerStateRow } from '../rows/ledger-state.entity.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import { oldestKept } from '../rows/refusal.entity.js'
-import { Retention } from './retention.js'
 import { TotalsUpdater } from '../totals/totals-updater.js'
+import type { Ledger } from '../write/ledger.js'
+import { Retention } from './retention.js'
 
 const EVERY_MS = 5_000
 const MAX_PAUSE_MS = 10_000

@@ -2,8 +2,8 @@ import { type Dialect, type RawRow, type Scalar } from '../../database/row-codec
 import type { Transaction } from '../../database/unit-of-work.js'
 import { ACT_KINDS, type ActRow, OPERATION_ACTS } from '../rows/act.entity.js'
 import { capsOf, capsText, refusingIn } from '../rows/counted-caps.js'
-import { deduplicationKeyFor, deduplicationKeyForSettling } from '../store/command.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
+import { deduplicationKeyFor, deduplicationKeyForSettling } from '../store/command.js'
 import type { LedgerStore } from '../store/ledger-store.js'
 import {
   type Check,

@@ -1,5 +1,4 @@
-import type { RowCodec, Scalar } from '../../database/row-codec.js'
-import { placeholders } from '../../database/row-codec.js'
+import { placeholders, type RowCodec, type Scalar } from '../../database/row-codec.js'
 import type { Transaction } from '../../database/unit-of-work.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 

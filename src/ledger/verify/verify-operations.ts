@@ -1,14 +1,15 @@
-import type { Transaction } from '../../database/unit-of-work.js'
 import { type Dialect, placeholders } from '../../database/row-codec.js'
+import type { Transaction } from '../../database/unit-of-work.js'
 import { formatInstant } from '../../time/instant.js'
 import type { ActRow } from '../rows/act.entity.js'
 import type { AllocationRow } from '../rows/allocation.entity.js'
 import { groupBy } from '../rows/group-by.js'
 import type { HoldRow } from '../rows/hold.entity.js'
 import type { OperationRow, OperationState } from '../rows/operation.entity.js'
-import { PLAIN_PARTS, plainOperation } from '../store/plain-consume.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import type { LedgerStore } from '../store/ledger-store.js'
+import { PLAIN_PARTS, plainOperation } from '../store/plain-consume.js'
+import { allocationRows, type OperationEntry } from '../store/working-set.js'
 import {
   type Check,
   type Finding,
@@ -22,7 +23,6 @@ import {
   type Stretch,
   type Subject,
 } from './verify-check.js'
-import { allocationRows, type OperationEntry } from '../store/working-set.js'
 
 const ACT_PARTS = [...PLAIN_PARTS, 'kind', 'ownerId', 'operationId'] as const
 type KnownAct = Pick<ActRow, (typeof ACT_PARTS)[number]>

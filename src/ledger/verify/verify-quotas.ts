@@ -3,7 +3,6 @@ import { TimeSlice } from '../../clock/time-slice.js'
 import { instantFromStore } from '../../database/column.js'
 import { placeholders } from '../../database/row-codec.js'
 import type { Transaction } from '../../database/unit-of-work.js'
-import { formatInstant, type Instant } from '../../time/instant.js'
 import { CAP_MODES, CYCLE_QUOTA, MAX_AMOUNT, ROLLING_QUOTA, STATUSES, TOTAL_QUOTA } from '../../quota/quota.js'
 import {
   EMPTY_WINDOW,
@@ -15,13 +14,13 @@ import {
   sumOf,
   withoutPast,
 } from '../../quota/rolling-window.js'
-import { LedgerSums, type LedgerSum } from './ledger-sums.js'
+import { formatInstant, type Instant } from '../../time/instant.js'
 import type { LedgerStateRow } from '../rows/ledger-state.entity.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import { LIVE_OF_OWNER, type LedgerStore } from '../store/ledger-store.js'
 import { dayText, type OwnedQuota, TotalsRebuild, type UnequalDay, wholeFrom } from '../totals/totals-rebuild.js'
 import { TotalsStore } from '../totals/totals-store.js'
-import { windowDifference } from './verify-windows.js'
+import { LedgerSums, type LedgerSum } from './ledger-sums.js'
 import {
   type Check,
   examined,
@@ -32,6 +31,7 @@ import {
   type Stretch,
   type Subject,
 } from './verify-check.js'
+import { windowDifference } from './verify-windows.js'
 
 const PARTS = [
   'id',

@@ -6,10 +6,10 @@ import { formatInstant, type Instant } from '../../time/instant.js'
 import { firstIdAt, FOLD_LAG_MS, instantOfId } from '../rows/act-id.js'
 import type { LedgerStateRow } from '../rows/ledger-state.entity.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
+import { beginningOf } from '../rows/utc-step.js'
 import type { LedgerStore } from '../store/ledger-store.js'
 import { wholeFrom } from '../totals/totals-rebuild.js'
 import { summed, TotalsStore } from '../totals/totals-store.js'
-import { beginningOf } from '../rows/utc-step.js'
 import { type Check, examined, type Finding, type Mend, type Stretch } from './verify-check.js'
 
 /** Upkeep marks what is past; a mark that is later than the present by more than this was made by a wrong clock. */

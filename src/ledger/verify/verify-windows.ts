@@ -1,5 +1,5 @@
-import type { Instant } from '../../time/instant.js'
 import type { RollingWindow, WindowSlot } from '../../quota/rolling-window.js'
+import type { Instant } from '../../time/instant.js'
 
 /** How what a rolling cap has stored differs from what its ledger says. */
 export interface WindowDifference {

@@ -3,8 +3,8 @@ import type { UnitOfWork } from '../../database/unit-of-work.js'
 import type { Instant } from '../../time/instant.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import { oldestKept } from '../rows/refusal.entity.js'
-import type { LedgerStore } from '../store/ledger-store.js'
 import { beginningOf } from '../rows/utc-step.js'
+import type { LedgerStore } from '../store/ledger-store.js'
 
 /** Callers that an instance remembers to have noted today. */
 const MAX_NOTED = 50_000

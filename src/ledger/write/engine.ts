@@ -7,20 +7,20 @@ import {
   type UnitOfWorkObserver,
 } from '../../database/unit-of-work.js'
 import { ServiceError, Unavailable, type UnavailableReason } from '../../error/service-error.js'
-import { WorkingSet } from '../store/working-set.js'
-import type { Channel } from '../rows/channel.js'
-import type { Outcome, Request } from '../store/command.js'
-import { NO_CAPS } from '../rows/counted-caps.js'
 import { instantOfId } from '../rows/act-id.js'
+import type { Channel } from '../rows/channel.js'
+import { NO_CAPS } from '../rows/counted-caps.js'
 import { groupBy } from '../rows/group-by.js'
+import type { QuotaRow } from '../rows/quota.entity.js'
+import type { Outcome, Request } from '../store/command.js'
+import type { Found, LedgerStore, Wanted } from '../store/ledger-store.js'
+import { WorkingSet } from '../store/working-set.js'
 import { loadHolds, expireDueHolds } from './holds.js'
 import type { IdSource } from './id-source.js'
 import { Judge, type Verdict } from './judge.js'
 import { Lane, type Waiting } from './lane.js'
 import { LockedOwners } from './locked-owners.js'
-import type { QuotaRow } from '../rows/quota.entity.js'
 import { PrincipalQueue } from './principal-queue.js'
-import type { Found, LedgerStore, Wanted } from '../store/ledger-store.js'
 
 /** What happened in the engine, for metrics. Every time is in seconds. */
 export interface EngineObserver extends UnitOfWorkObserver {

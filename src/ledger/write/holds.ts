@@ -1,10 +1,10 @@
 import type { Transaction } from '../../database/unit-of-work.js'
-import { quotasOf, type WorkingSet } from '../store/working-set.js'
-import { amountOf, type Request } from '../store/command.js'
 import { NO_CAPS } from '../rows/counted-caps.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
-import type { LedgerStore } from '../store/ledger-store.js'
 import { isDue } from '../store/answers.js'
+import { amountOf, type Request } from '../store/command.js'
+import type { LedgerStore } from '../store/ledger-store.js'
+import { quotasOf, type WorkingSet } from '../store/working-set.js'
 
 /**
  * Due holds that a batch writes down as expired, unless it spends what more of them return. However many are due at

@@ -1,7 +1,7 @@
 import { v7 } from 'uuid'
 import type { Clock } from '../../clock/clock.js'
-import type { Instant } from '../../time/instant.js'
 import { pooledRandom } from '../../random/pooled-random.js'
+import type { Instant } from '../../time/instant.js'
 
 /** The largest counter that a UUIDv7 made by `uuid` carries beside its milliseconds. */
 const MAX_PER_MILLISECOND = 0x7fff_ffff

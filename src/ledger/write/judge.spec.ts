@@ -1,14 +1,15 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { ServiceError } from '../../error/service-error.js'
-import { formatInstant, type Instant } from '../../time/instant.js'
 import { MAX_LIVE_QUOTAS, roll } from '../../quota/quota.js'
 import type { Hold } from '../../quota/refill.js'
 import type { NewSettings, SettingsPatch } from '../../quota/settings.js'
+import { formatInstant, type Instant } from '../../time/instant.js'
 import type { Act } from '../rows/act.entity.js'
-import { WorkingSet, type DueUnits, type HeldBy, type OperationEntry } from '../store/working-set.js'
 import type { ChangeRow } from '../rows/change.entity.js'
 import type { Channel } from '../rows/channel.js'
+import type { QuotaRow } from '../rows/quota.entity.js'
+import type { OperationView } from '../store/answers.js'
 import {
   type Command,
   deduplicationKeyFor,
@@ -16,9 +17,8 @@ import {
   type Outcome,
   type Request,
 } from '../store/command.js'
+import { WorkingSet, type DueUnits, type HeldBy, type OperationEntry } from '../store/working-set.js'
 import { Judge } from './judge.js'
-import type { QuotaRow } from '../rows/quota.entity.js'
-import type { OperationView } from '../store/answers.js'
 
 const SECOND = 1000
 const HOUR = 3600 * SECOND

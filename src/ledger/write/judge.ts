@@ -1,7 +1,6 @@
 import { ServiceError, validationFailed } from '../../error/service-error.js'
 import { inTheWay, type Limits, MAX_LIVE_CAPS, payable, wouldRefuse } from '../../quota/cap.js'
 import { cut, draw } from '../../quota/draw-down.js'
-import { formatInstant, MAX_INSTANT } from '../../time/instant.js'
 import { beginCount, isLive, MAX_LIVE_QUOTAS } from '../../quota/quota.js'
 import {
   applyPatch,
@@ -13,11 +12,15 @@ import {
   settingsView,
 } from '../../quota/settings.js'
 import { armUnreached, passThresholds } from '../../quota/threshold.js'
-import { keyReused, operationNotFound, quotaNotFound } from '../store/errors.js'
+import { formatInstant, MAX_INSTANT } from '../../time/instant.js'
 import type { Act } from '../rows/act.entity.js'
-import type { WorkingSet, OperationEntry } from '../store/working-set.js'
 import type { ChangeAction } from '../rows/change.entity.js'
 import type { Channel } from '../rows/channel.js'
+import { NO_CAPS, NONE_REFUSING } from '../rows/counted-caps.js'
+import type { OperationRow } from '../rows/operation.entity.js'
+import type { QuotaRow } from '../rows/quota.entity.js'
+import { storedJson } from '../rows/stored-json.js'
+import { capView, isDue, limitView, operationView, quotaView } from '../store/answers.js'
 import {
   amountOf,
   type Command,
@@ -26,12 +29,9 @@ import {
   type RecordedCommand,
   type Request,
 } from '../store/command.js'
-import { NO_CAPS, NONE_REFUSING } from '../rows/counted-caps.js'
+import { keyReused, operationNotFound, quotaNotFound } from '../store/errors.js'
 import { eventOfChange, eventOfThresholds } from '../store/new-event.js'
-import type { OperationRow } from '../rows/operation.entity.js'
-import type { QuotaRow } from '../rows/quota.entity.js'
-import { storedJson } from '../rows/stored-json.js'
-import { capView, isDue, limitView, operationView, quotaView } from '../store/answers.js'
+import type { WorkingSet, OperationEntry } from '../store/working-set.js'
 
 type Of<K extends Command['kind']> = Extract<Command, { kind: K }>
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Outcome, Request } from '../store/command.js'
 import { FairQueue } from '../../database/fair-queue.js'
+import type { Outcome, Request } from '../store/command.js'
 
 /** A request whose caller waits for its answer. */
 export interface Waiting {

@@ -2,24 +2,27 @@ import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/
 import type DataLoader from 'dataloader'
 import type { DataSource } from 'typeorm'
 import type { Clock } from '../../clock/clock.js'
+import { gatheringLoader } from '../../database/gathering-loader.js'
 import type { Reads, Transaction, UnitOfWork } from '../../database/unit-of-work.js'
 import { ServiceError, Unavailable } from '../../error/service-error.js'
-import type { Instant } from '../../time/instant.js'
 import type { NewSettings, SettingsPatch } from '../../quota/settings.js'
-import type { Caller } from '../store/command.js'
-import { Callers } from './callers.js'
+import type { Instant } from '../../time/instant.js'
 import type { Channel } from '../rows/channel.js'
-import { type Command, deduplicationKeyFor, deduplicationKeyForSettling, type Outcome } from '../store/command.js'
-import { Engine, type EngineOptions } from './engine.js'
-import { gatheringLoader } from '../../database/gathering-loader.js'
-import { IdSource } from './id-source.js'
-import { operationNotFound } from '../store/errors.js'
-import { quotaNotFound } from '../store/errors.js'
-import { keyReused } from '../store/errors.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import { OBSERVED } from '../rows/refusal.entity.js'
-import { isCounted, RefusalCounter } from './refusal-counter.js'
+import {
+  type Caller,
+  type Command,
+  deduplicationKeyFor,
+  deduplicationKeyForSettling,
+  type Outcome,
+} from '../store/command.js'
+import { keyReused, operationNotFound, quotaNotFound } from '../store/errors.js'
 import { LedgerStore } from '../store/ledger-store.js'
+import { Callers } from './callers.js'
+import { Engine, type EngineOptions } from './engine.js'
+import { IdSource } from './id-source.js'
+import { isCounted, RefusalCounter } from './refusal-counter.js'
 
 /** How a ledger is set up. */
 export interface LedgerOptions extends EngineOptions {

@@ -4,12 +4,12 @@ import type { UnitOfWork } from '../../database/unit-of-work.js'
 import { ServiceError } from '../../error/service-error.js'
 import type { Instant } from '../../time/instant.js'
 import type { Channel } from '../rows/channel.js'
-import type { Command } from '../store/command.js'
-import { loadHolds } from './holds.js'
-import { Judge } from './judge.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
+import type { Command } from '../store/command.js'
 import type { LedgerStore } from '../store/ledger-store.js'
 import { WorkingSet } from '../store/working-set.js'
+import { loadHolds } from './holds.js'
+import { Judge } from './judge.js'
 
 /** A change that somebody thinks of. */
 export interface Proposal<Q extends QuotaRow> {

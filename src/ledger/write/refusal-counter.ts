@@ -4,8 +4,8 @@ import { placeholders, type Scalar } from '../../database/row-codec.js'
 import type { Transaction, UnitOfWork } from '../../database/unit-of-work.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import { REFUSED, type RefusalCode, type RefusalRow } from '../rows/refusal.entity.js'
-import type { LedgerStore } from '../store/ledger-store.js'
 import { beginningOf } from '../rows/utc-step.js'
+import type { LedgerStore } from '../store/ledger-store.js'
 
 /**
  * Counts are written this often, well within the five seconds for which an instance may keep them to itself (contract,
