@@ -40,8 +40,7 @@ export function setsOf(desk: Desk): ChangeSets<Mail> {
 
 /** What a list shows, as a filter of a change set. */
 export function filterOf(desk: Desk, { owner, person, ...rest }: ManySearch): ChangeSetFilter<Mail> {
-  const people = desk.namesPerson ? { accountId: owner, userId: person } : { userId: owner }
-  const filter = given({ ...rest, ...people })
+  const filter = given({ ...rest, ...desk.peopleOf({ owner, person }) })
   return Object.keys(filter).length === 0 ? { all: true } : filter
 }
 
@@ -95,8 +94,6 @@ export const OUTCOMES: Readonly<Record<RowOutcome, readonly [sign: string, name:
   reverted: ['↩', 'undone'],
   kept: ['‖', 'kept'],
 }
-/** In the order in which they are told. */
-export const OUTCOME_NAMES = Object.keys(OUTCOMES) as RowOutcome[]
 
 /** How far it is: rows that are done of those that are to be; what turned out not to be possible is neither. */
 export function progressOf({ state, counts }: ChangeSet): { readonly done: number; readonly total: number } {

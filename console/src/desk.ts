@@ -157,6 +157,14 @@ export class Desk {
     return this.name === 'mail'
   }
 
+  /** The same two as the client's filters of change sets and exports name them. */
+  peopleOf({ owner, person }: Pick<QuotaFilter, 'owner' | 'person'>): {
+    accountId?: number | undefined
+    userId: number | undefined
+  } {
+    return this.namesPerson ? { accountId: owner, userId: person } : { userId: owner }
+  }
+
   async quotas({ owner, person, deleted, ...filter }: QuotaFilter, signal?: Signal): Promise<QuotaPage> {
     const others = this.namesPerson ? { userId: person } : {}
     const answer = await this.api.quotas

@@ -10,8 +10,7 @@ const KEPT_MS = 60_000
 /** Every quota that a list shows, on whichever page. */
 export async function exportQuotas(desk: Desk, search: QuotasSearch): Promise<void> {
   const { page: _page, beforeId: _before, owner, person, ...rest } = search
-  const people = desk.namesPerson ? { accountId: owner, userId: person } : { userId: owner }
-  const stream = await setsOf(desk).exportCsv(given({ ...rest, ...people }))
+  const stream = await setsOf(desk).exportCsv(given({ ...rest, ...desk.peopleOf({ owner, person }) }))
   save(await new Response(stream).blob(), `${desk.name}-quotas.csv`)
 }
 

@@ -464,13 +464,18 @@ async function copy(text: string): Promise<boolean> {
   }
 }
 
-/** A status, as a word with a sign of its own: never a colour alone. */
-export function Badge({ status }: { status: Status | Operation['state'] | 'deleted' | 'removed' }): ReactNode {
+/** A word with a sign of its own: never a colour alone. @param kind what its colour goes by */
+export function Signed({ kind, sign, name }: { kind: string; sign: string; name: string }): ReactNode {
   return (
-    <span className={`badge badge-${status}`}>
-      <span aria-hidden="true">{SIGNS[status] ?? '·'}</span> {status}
+    <span className={`badge badge-${kind}`}>
+      <span aria-hidden="true">{sign}</span> {name}
     </span>
   )
+}
+
+/** A status. */
+export function Badge({ status }: { status: Status | Operation['state'] | 'deleted' | 'removed' }): ReactNode {
+  return <Signed kind={status} sign={SIGNS[status] ?? '·'} name={status} />
 }
 const SIGNS: Readonly<Record<string, string>> = {
   active: '●',
@@ -484,13 +489,9 @@ const SIGNS: Readonly<Record<string, string>> = {
   released: '↩',
 }
 
-/** What a cap does: with a word and a sign of its own. */
+/** What a cap does. */
 export function CapBadge({ cap }: { cap: CapMode }): ReactNode {
-  return (
-    <span className={`badge badge-${cap}`}>
-      <span aria-hidden="true">{cap === 'enforce' ? '⊤' : '◌'}</span> {roleText(cap)}
-    </span>
-  )
+  return <Signed kind={cap} sign={cap === 'enforce' ? '⊤' : '◌'} name={roleText(cap)} />
 }
 
 const BAR = 100
@@ -596,80 +597,45 @@ export function Table<Row>({
   )
 }
 
-export function QuotaLink({
-  channel,
-  id,
-  row = false,
-  children,
-}: {
-  channel: ChannelName
-  id: number
-  row?: boolean
-  children?: ReactNode
-}): ReactNode {
+interface LinkProps {
+  readonly channel: ChannelName
+  /** Does it stand for its row of a table? The keys that go from row to row stop there. */
+  readonly row?: boolean
+  /** In place of what the link is called otherwise. */
+  readonly children?: ReactNode
+}
+
+function marked(row = false): { 'data-row-link'?: true } {
+  return row ? { 'data-row-link': true } : {}
+}
+
+export function QuotaLink({ channel, id, row, children }: LinkProps & { id: number }): ReactNode {
   return (
-    <Link to="/$channel/quotas/$id" params={{ channel, id: String(id) }} {...(row ? { 'data-row-link': true } : {})}>
+    <Link to="/$channel/quotas/$id" params={{ channel, id: String(id) }} {...marked(row)}>
       {children ?? `#${id}`}
     </Link>
   )
 }
 
-export function OwnerLink({
-  channel,
-  owner,
-  row = false,
-  children,
-}: {
-  channel: ChannelName
-  owner: number
-  row?: boolean
-  children?: ReactNode
-}): ReactNode {
+export function OwnerLink({ channel, owner, row, children }: LinkProps & { owner: number }): ReactNode {
   return (
-    <Link
-      to="/$channel/owners/$owner"
-      params={{ channel, owner: String(owner) }}
-      {...(row ? { 'data-row-link': true } : {})}
-    >
+    <Link to="/$channel/owners/$owner" params={{ channel, owner: String(owner) }} {...marked(row)}>
       {children ?? owner}
     </Link>
   )
 }
 
-export function ChangeSetLink({
-  channel,
-  id,
-  row = false,
-  children,
-}: {
-  channel: ChannelName
-  id: number
-  row?: boolean
-  children?: ReactNode
-}): ReactNode {
+export function ChangeSetLink({ channel, id, row, children }: LinkProps & { id: number }): ReactNode {
   return (
-    <Link
-      to="/$channel/change-sets/$id"
-      params={{ channel, id: String(id) }}
-      search={{}}
-      {...(row ? { 'data-row-link': true } : {})}
-    >
+    <Link to="/$channel/change-sets/$id" params={{ channel, id: String(id) }} search={{}} {...marked(row)}>
       {children ?? `Change set ${id}`}
     </Link>
   )
 }
 
-export function OperationLink({
-  channel,
-  id,
-  row = false,
-}: {
-  channel: ChannelName
-  id: string
-  row?: boolean
-}): ReactNode {
+export function OperationLink({ channel, id, row }: Omit<LinkProps, 'children'> & { id: string }): ReactNode {
   return (
-    <Link to="/$channel/operations/$id" params={{ channel, id }} {...(row ? { 'data-row-link': true } : {})}>
+    <Link to="/$channel/operations/$id" params={{ channel, id }} {...marked(row)}>
       <code>…{id.slice(-12)}</code>
     </Link>
   )

@@ -50,7 +50,8 @@ export const SET_STATES: readonly ChangeSetState[] = [
   'reverting',
   'failed',
 ]
-const SET_OUTCOMES: readonly RowOutcome[] = [
+/** In the order in which they are told. */
+export const SET_OUTCOMES: readonly RowOutcome[] = [
   'planned',
   'unchanged',
   'invalid',

@@ -10,7 +10,6 @@ import {
   importDraft,
   isAtWork,
   manyDraft,
-  OUTCOME_NAMES,
   OUTCOMES,
   ownerOf,
   progressOf,
@@ -23,7 +22,7 @@ import { type Desk, given } from '../desk.ts'
 import { exportRows } from '../download.ts'
 import { amount, counted, Time } from '../format.tsx'
 import { announce, Confirm, Download, Failure, Loaded, OwnerLink, Panel, QuotaLink, Screen, Table } from '../parts.tsx'
-import type { ChangeSetSearch } from '../search.ts'
+import { type ChangeSetSearch, SET_OUTCOMES } from '../search.ts'
 import { leftText, type Look, lookedAgain, secondsLeft } from '../time-left.ts'
 import { draftOf, keepDraft } from '../use-draft.ts'
 
@@ -401,7 +400,7 @@ function Rows({ desk, set, search }: { desk: Desk; set: ChangeSet; search: Chang
         .page(),
     placeholderData: keepPreviousData,
   })
-  const shown = OUTCOME_NAMES.filter((one) => counts[one] > 0 || one === outcome)
+  const shown = SET_OUTCOMES.filter((one) => counts[one] > 0 || one === outcome)
   const here = { from: '/$channel/change-sets/$id', to: '.', replace: true } as const
   return (
     <Panel title={set.state === 'ready' ? 'Preview' : 'Row by row'}>

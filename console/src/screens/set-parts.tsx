@@ -1,8 +1,9 @@
 import type { ReactNode } from 'react'
 import { type Part, textOf } from '../ask.ts'
-import { type ChangeSet, type Counts, OUTCOME_NAMES, OUTCOMES, type RowOutcome, STATES } from '../change-sets.ts'
+import { type ChangeSet, type Counts, OUTCOMES, type RowOutcome, STATES } from '../change-sets.ts'
 import { amount } from '../format.tsx'
-import { fieldName, sentence } from '../parts.tsx'
+import { fieldName, sentence, Signed } from '../parts.tsx'
+import { SET_OUTCOMES } from '../search.ts'
 
 /* What the screens of change sets share. */
 
@@ -20,26 +21,18 @@ export function Words({ parts }: { parts: readonly Part[] }): ReactNode {
 /** Where a change set stands. */
 export function SetBadge({ state }: Pick<ChangeSet, 'state'>): ReactNode {
   const [sign, name] = STATES[state]
-  return (
-    <span className={`badge badge-set-${state}`}>
-      <span aria-hidden="true">{sign}</span> {name}
-    </span>
-  )
+  return <Signed kind={`set-${state}`} sign={sign} name={name} />
 }
 
 /** What became of a row. */
 export function OutcomeBadge({ outcome }: { outcome: RowOutcome }): ReactNode {
   const [sign, name] = OUTCOMES[outcome]
-  return (
-    <span className={`badge badge-row-${outcome}`}>
-      <span aria-hidden="true">{sign}</span> {name}
-    </span>
-  )
+  return <Signed kind={`row-${outcome}`} sign={sign} name={name} />
 }
 
 /** `40 rows: 38 done, 2 in conflict`. */
 export function countsText(counts: Counts): string {
-  const found = OUTCOME_NAMES.filter((outcome) => counts[outcome] > 0)
+  const found = SET_OUTCOMES.filter((outcome) => counts[outcome] > 0)
   const rows = `${amount(counts.rows)} ${counts.rows === 1 ? 'row' : 'rows'}`
   if (found.length === 0) return rows
   return `${rows}: ${found.map((outcome) => `${amount(counts[outcome])} ${OUTCOMES[outcome][1]}`).join(', ')}`
