@@ -14,7 +14,7 @@ declare module 'express-serve-static-core' {
 }
 
 /**
- * Stands before every route, whatever it is.
+ * Runs before routing.
  * @returns true where it has answered the request
  * @throws ServiceError a refusal
  */

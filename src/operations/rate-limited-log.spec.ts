@@ -4,14 +4,14 @@ import { RateLimitedLog } from './rate-limited-log.js'
 it('tells the first time at once, and then once in ten seconds, each kind by itself', () => {
   const lines: string[] = []
   let now = 0
-  const occasionally = new RateLimitedLog(
+  const log = new RateLimitedLog(
     (line) => lines.push(line),
     () => now,
   )
-  for (now = 0; now <= 25_000; now += 1_000) occasionally.happened('a', `a at ${now}`)
+  for (now = 0; now <= 25_000; now += 1_000) log.happened('a', `a at ${now}`)
   now = 25_500
-  occasionally.happened('b', 'b')
-  occasionally.happened('b', 'b')
+  log.happened('b', 'b')
+  log.happened('b', 'b')
   expect(lines).toEqual([
     'a at 0',
     'a at 10000 (and 9 more since the last such line)',

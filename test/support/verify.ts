@@ -1,5 +1,5 @@
 import { DataSource } from 'typeorm'
-import { SystemClock } from '../../src/clock/clock.js'
+import { type Clock, SystemClock } from '../../src/clock/clock.js'
 import type { DatabaseConfig } from '../../src/config/config.js'
 import { dataSourceOptions } from '../../src/database/data-source-options.js'
 import { UnitOfWork } from '../../src/database/unit-of-work.js'
@@ -15,11 +15,7 @@ export async function verified(url: string): Promise<string[]> {
   const dataSource = await new DataSource(dataSourceOptions(config, ENTITIES, 'service')).initialize()
   const work = new UnitOfWork(dataSource)
   try {
-    const clock = new SystemClock()
-    return [
-      ...(await linesOf(new Verifier(MAIL, dataSource, work, clock))),
-      ...(await linesOf(new Verifier(SMS, dataSource, work, clock))),
-    ]
+    return await linesOfBoth(dataSource, work, new SystemClock())
   } finally {
     await work.onApplicationShutdown()
     await dataSource.destroy()
@@ -37,7 +33,10 @@ export async function linesOf(verification: Verification): Promise<string[]> {
 
 /** The contradictions of both channels, in lines, in the database that an application under test uses. */
 export async function contradictionsOf({ app, clock }: TestApp): Promise<string[]> {
-  const [dataSource, work] = [app.get(DataSource), app.get(UnitOfWork)]
+  return linesOfBoth(app.get(DataSource), app.get(UnitOfWork), clock)
+}
+
+async function linesOfBoth(dataSource: DataSource, work: UnitOfWork, clock: Clock): Promise<string[]> {
   return [
     ...(await linesOf(new Verifier(MAIL, dataSource, work, clock))),
     ...(await linesOf(new Verifier(SMS, dataSource, work, clock))),

@@ -49,7 +49,7 @@ export const USAGE_KINDS = ['consume', 'commit', 'refund'] as const
 export function chargesOf(act: UsageAct, operation?: PaidOperation): Charge[] {
   const { kind, ownerId, at, amount } = act
   if (amount === null) return []
-  const chargeOf = (paid: readonly Allocation[], caps: readonly CapCount[], charged: boolean): Charge[] => {
+  const chargesFor = (paid: readonly Allocation[], caps: readonly CapCount[], charged: boolean): Charge[] => {
     const charge = ({ quotaId, cycleSeq }: CapCount, units: number, byCap: boolean): Charge => ({
       ownerId,
       quotaId,
@@ -62,12 +62,12 @@ export function chargesOf(act: UsageAct, operation?: PaidOperation): Charge[] {
     return [...paid.map((part) => charge(part, part.amount, false)), ...caps.map((cap) => charge(cap, amount, true))]
   }
   if (kind === 'consume' && act.plainQuotaId !== null && act.cycleSeq !== null) {
-    return chargeOf([{ quotaId: act.plainQuotaId, cycleSeq: act.cycleSeq, amount }], capsOf(act.caps), true)
+    return chargesFor([{ quotaId: act.plainQuotaId, cycleSeq: act.cycleSeq, amount }], capsOf(act.caps), true)
   }
   if (operation === undefined) return []
   const { allocations, caps, charged, refunds } = operation
-  if (kind === 'consume' || kind === 'commit') return chargeOf(cut(allocations, 0, amount), caps, true)
+  if (kind === 'consume' || kind === 'commit') return chargesFor(cut(allocations, 0, amount), caps, true)
   if (kind !== 'refund') return []
   const before = refunds.reduce((sum, other) => (other.id < act.id ? sum + (other.amount ?? 0) : sum), 0)
-  return chargeOf(cut(allocations, charged - before - amount, charged - before), caps, false)
+  return chargesFor(cut(allocations, charged - before - amount, charged - before), caps, false)
 }

@@ -99,7 +99,7 @@ export class QuotaCheck<Q extends QuotaRow> implements Check {
 
   private readonly sums: LedgerSums<Q>
   private readonly totals: TotalsStore<Q>
-  private readonly again: TotalsRebuild<Q>
+  private readonly rebuild: TotalsRebuild<Q>
 
   constructor(
     private readonly store: LedgerStore<Q>,
@@ -107,7 +107,7 @@ export class QuotaCheck<Q extends QuotaRow> implements Check {
   ) {
     this.sums = new LedgerSums(store)
     this.totals = new TotalsStore(store)
-    this.again = new TotalsRebuild(store)
+    this.rebuild = new TotalsRebuild(store)
   }
 
   async next(transaction: Transaction, after: Subject | undefined): Promise<Stretch> {
@@ -131,7 +131,7 @@ export class QuotaCheck<Q extends QuotaRow> implements Check {
     const sums = await this.sums.of(transaction, sorted, running, now)
     const state = await this.totals.state(transaction)
     const unequal = new Map<number, UnequalDay>()
-    for (const day of await this.again.unequalDays(transaction, sorted, now))
+    for (const day of await this.rebuild.unequalDays(transaction, sorted, now))
       if (!unequal.has(day.quotaId)) unequal.set(day.quotaId, day)
     const edits = await this.edits(transaction, quotas)
     const oldest = await this.oldestChange(transaction)
@@ -220,11 +220,11 @@ export class QuotaCheck<Q extends QuotaRow> implements Check {
     if (totalled === quota.used && totalled >= ofRows) return { ...sums, used: totalled }
     const of = owned(quota)
     const from = wholeFrom(state)
-    const since = (await this.again.charges(transaction, of, from)).reduce(
+    const since = (await this.rebuild.charges(transaction, of, from)).reduce(
       (sum, { cycleSeq, charged, refunded }) => sum + (cycleSeq === quota.cycleSeq ? charged - refunded : 0),
       0,
     )
-    return { ...sums, used: (await this.again.usedBefore(transaction, of, quota.cycleSeq, from)) + since }
+    return { ...sums, used: (await this.rebuild.usedBefore(transaction, of, quota.cycleSeq, from)) + since }
   }
 
   /** Totals that can be made again are wrong wherever they differ; those of earlier days can be seen to be too low. */
@@ -237,7 +237,7 @@ export class QuotaCheck<Q extends QuotaRow> implements Check {
     const { used, ofRows, totalled } = should
     const again: Mend = async (transaction) => {
       const locked = await this.totals.lockState(transaction)
-      await this.again.make(transaction, owned(quota), locked, this.clock.now())
+      await this.rebuild.make(transaction, owned(quota), locked, this.clock.now())
       const told = (text: string): { mended: string } => ({ mended: `totals: ${text}` })
       return [
         {
