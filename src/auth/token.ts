@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { hash, randomBytes } from 'node:crypto'
 import type { Role } from '../role/role.js'
 
 /**
@@ -14,5 +14,5 @@ export function newToken(role: Role): string {
  * think up.
  */
 export function hashOf(token: string): Buffer {
-  return createHash('sha256').update(token, 'utf8').digest()
+  return hash('sha256', token, 'buffer')
 }
