@@ -7,7 +7,7 @@ import { ServiceError, Unavailable } from '../error/service-error.js'
 import { endLingering } from './linger.js'
 import { answerProblem, rawProblem } from './problem-answer.js'
 import { requestIdOf } from './request-id.js'
-import { Turns } from './turns.js'
+import { FairQueue } from '../fairness/fair-queue.js'
 
 /**
  * How long a connection is kept on which no byte moves, in milliseconds: an idle one, and one whose answer is not
@@ -130,7 +130,7 @@ export class Connections {
   /** Longest without an end of a request first. */
   private readonly lines = new Map<Socket, Line>()
   /** Want to have a request begun; the next party first, and in it the next line. */
-  private readonly ready = new Turns<Line>()
+  private readonly ready = new FairQueue<Line>()
   /** Have had everything answered that was read ahead; the next to be read from first. */
   private readonly paused = new Set<Line>()
   /** Requests behind the first one of their connection. */
@@ -246,7 +246,7 @@ export class Connections {
     this.lines.delete(line.socket)
     this.forget(line)
     this.paused.delete(line)
-    this.ready.delete(line)
+    this.ready.delete(line.party, line)
   }
 
   private forget({ asked }: Line): void {
@@ -302,7 +302,7 @@ export class Connections {
     }
     this.nextTurn()
     if (this.begunInTurn < this.most && this.ready.size === 0) this.begin(line, exchange)
-    else this.ready.add(line)
+    else this.ready.push(line.party, line)
   }
 
   /** Sees to it that there is one. */
@@ -324,7 +324,7 @@ export class Connections {
   }
 
   private beginNext(): void {
-    const line = this.ready.next()
+    const line = this.ready.takeOne()
     const [exchange] = line?.asked ?? []
     if (line !== undefined && exchange !== undefined) this.begin(line, exchange)
   }
@@ -348,7 +348,7 @@ export class Connections {
     const readAhead = socket.isPaused()
     if (socket.writable && asked.length > 0) {
       // Not at once: all others have their turn first.
-      this.ready.add(line)
+      this.ready.push(line.party, line)
     } else this.rest(line)
     if (readAhead && asked.length <= 1) this.paused.add(line)
     if (this.ready.size > 0 || this.paused.size > 0) this.nextTurn()
@@ -358,7 +358,7 @@ export class Connections {
   private rest(line: Line): void {
     // What was sent behind a last answer is thrown away with whatever follows.
     this.forget(line)
-    this.ready.delete(line)
+    this.ready.delete(line.party, line)
     if (line.farewell !== undefined && line.socket.writable) this.part(line, line.farewell)
     // Behind all others, by the order of a Map.
     this.lines.delete(line.socket)
