@@ -40,7 +40,6 @@ export type ErrorCode =
 export type UnavailableReason =
   /** The process is shutting down. */
   | 'draining'
-  /** Too many requests were sent ahead on connections. */
   /** Too much of the principal is in hand (PRINCIPAL_REQUESTS, PRINCIPAL_BODY_BYTES). */
   | 'principal_requests'
   /** Too many writes of the principal wait (PRINCIPAL_QUEUE_LIMIT). */

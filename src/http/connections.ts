@@ -70,6 +70,9 @@ const MAX_AHEAD = 4_000
 const BEGUN_IN_A_TURN = 4
 const BEGUN_WHILE_CONNECTING = 1
 
+/** So many connections send too much ahead within a turn of the event loop that more of the kind are expected. */
+const BROKEN_IN_A_TURN = 3
+
 /** Parties beside the principals, whose ids have no blank: connections without an answer yet, and nobody known. */
 const FIRST = ' first'
 const UNKNOWN = ' unknown'
@@ -131,6 +134,7 @@ export class Connections {
   /** Requests behind the first one of their connection. */
   private ahead = 0
   private begunInTurn = 0
+  private brokenInTurn = 0
   private connecting = false
   private turn: NodeJS.Immediate | undefined
   private limit = Infinity
@@ -271,14 +275,17 @@ export class Connections {
   }
 
   /**
-   * Closes a connection that sends ahead more than is kept. It may be one of many that are readable at once, each with
-   * a packet full of requests: the others of its party are read from one at a time.
+   * Closes a connection that sends ahead more than is kept. Where it is one of many that are readable at once, each with
+   * a packet full of requests, the others of its party are read from one at a time.
    */
   private breakAhead(line: Line): void {
     const party = partyOf(line)
     this.leave(line)
     line.socket.destroy()
     this.observer?.unfit('ahead', line.address)
+    this.brokenInTurn += 1
+    this.nextTurn()
+    if (this.brokenInTurn < BROKEN_IN_A_TURN) return
     for (const other of this.lines.values()) {
       if (other.asked.length <= 1 && partyOf(other) === party) this.hold(other)
     }
@@ -304,6 +311,7 @@ export class Connections {
       this.turn = undefined
       this.connecting = false
       this.begunInTurn = 0
+      this.brokenInTurn = 0
       while (this.begunInTurn < most && this.ready.size > 0) {
         const line = this.ready.takeOne()
         if (line?.asked[0] !== undefined) this.begin(line, line.asked[0])
