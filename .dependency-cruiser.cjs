@@ -54,6 +54,7 @@ module.exports = {
     below('version', [], 'Which release this is.'),
     below('metrics', [], 'The registry. Who measures something comes here, whatever it is.'),
     below('time', [], 'Instants, and how they are written.'),
+    below('fairness', [], 'Turns and shares of parties, whatever it is that they want.'),
     below('clock', ['time']),
     below(
       'config',
@@ -62,12 +63,12 @@ module.exports = {
     ),
     below(
       'database',
-      ['config', 'error', 'clock', 'time', 'quota'],
+      ['config', 'error', 'fairness', 'clock', 'time', 'quota'],
       'Entities and migrations reach the store from above.',
     ),
     below(
       'ledger',
-      ['time', 'quota', 'database', 'error', 'clock', 'random'],
+      ['time', 'quota', 'database', 'error', 'fairness', 'clock', 'random'],
       'The engine knows no feature and no HTTP.',
     ),
     room('rows', [], 'What is stored: entities, the channel that they belong to, and how members are encoded.'),
@@ -83,7 +84,11 @@ module.exports = {
       ['role', 'config', 'error', 'clock', 'time', 'quota'],
       'Who may call, whatever the route: it is told what it must know of one.',
     ),
-    below('http', ['auth', 'role', 'config', 'error', 'clock', 'random', 'time', 'quota'], 'What every route shares.'),
+    below(
+      'http',
+      ['auth', 'role', 'config', 'error', 'fairness', 'clock', 'random', 'time', 'quota'],
+      'What every route shares.',
+    ),
     below(
       'tracing',
       ['ledger', 'database', 'http', 'config', 'clock', 'time'],

@@ -40,8 +40,6 @@ export type ErrorCode =
 export type UnavailableReason =
   /** The process is shutting down. */
   | 'draining'
-  /** Too many requests were sent ahead on connections. */
-  | 'requests_ahead'
   /** Too much of the principal is in hand (PRINCIPAL_REQUESTS, PRINCIPAL_BODY_BYTES). */
   | 'principal_requests'
   /** Too many writes of the principal wait (PRINCIPAL_QUEUE_LIMIT). */
@@ -80,7 +78,6 @@ const AGAIN = 'A retry with the same Idempotency-Key is safe.'
 /** What callers are told. */
 const UNAVAILABLE: Readonly<Record<UnavailableReason, string>> = {
   draining: 'The service is shutting down; another instance, or this one later, will answer.',
-  requests_ahead: 'Too many requests were sent without waiting for their answers.',
   principal_requests: `Too many requests of this caller are in hand. ${AGAIN}`,
   principal_queue: `Too many requests of this caller are waiting. ${AGAIN}`,
   queue_full: `Too many requests are waiting. ${AGAIN}`,

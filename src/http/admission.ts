@@ -2,27 +2,13 @@ import type { EventEmitter } from 'node:events'
 import { Injectable } from '@nestjs/common'
 import { Config } from '../config/config.js'
 import { Unavailable } from '../error/service-error.js'
+import { FairSemaphore } from '../fairness/fair-semaphore.js'
 
 /**
  * How long a request waits to be let in, in milliseconds; well below the time in which a request must have arrived
  * whole.
  */
 const PATIENCE_MS = 10_000
-
-/** A request that waits to be let in. */
-interface Waiter {
-  readonly bytes: number
-  readonly letIn: () => void
-}
-
-/** What of one principal is in hand. */
-interface Party {
-  requests: number
-  bytes: number
-  refused: number
-  /** In order of arrival. */
-  readonly waiting: Set<Waiter>
-}
 
 /** What of one principal is in hand, as it is measured. */
 export interface InHand {
@@ -49,9 +35,17 @@ interface Answer extends EventEmitter {
  */
 @Injectable()
 export class Admission {
-  private readonly parties = new Map<string, Party>()
+  private readonly semaphore: FairSemaphore
+  /** Requests refused, by principal; of everybody who has called. */
+  private readonly refused = new Map<string, number>()
 
-  constructor(private readonly config: Config) {}
+  constructor({ principalRequests, principalBodyBytes, maxConnections }: Config) {
+    this.semaphore = new FairSemaphore({
+      itemsOfOne: principalRequests,
+      weightOfOne: principalBodyBytes,
+      keptOfOne: maxConnections / 2,
+    })
+  }
 
   /**
    * Lets a request in.
@@ -65,74 +59,39 @@ export class Admission {
   enter(principal: string, bytes: number, response: Answer): Promise<void> | undefined {
     // What is over by now, as a request that the parser broke off while its token was looked up, will not close again.
     if (response.closed) throw new Unavailable('caller_gone')
-    let party = this.parties.get(principal)
-    if (party === undefined) {
-      party = { requests: 0, bytes: 0, refused: 0, waiting: new Set() }
-      this.parties.set(principal, party)
-    }
-    if (party.waiting.size === 0 && this.fits(party, bytes)) {
-      this.take(party, bytes, response)
-      return undefined
-    }
-    if (party.requests + party.waiting.size >= this.config.maxConnections / 2) throw refusal(party)
-    return this.wait(party, bytes, response)
+    if (!this.refused.has(principal)) this.refused.set(principal, 0)
+    if (!this.semaphore.tryAcquire(principal, bytes)) return this.wait(principal, bytes, response)
+    this.releaseAfter(principal, bytes, response)
+    return undefined
   }
 
   /** What is in hand, by principal. */
   inHand(): InHand[] {
-    return [...this.parties].map(([principal, { requests, waiting, refused }]) => ({
-      principal,
-      requests,
-      waiting: waiting.size,
-      refused,
-    }))
-  }
-
-  private fits({ requests, bytes: inHand }: Party, bytes: number): boolean {
-    if (requests >= this.config.principalRequests) return false
-    return inHand === 0 || inHand + bytes <= this.config.principalBodyBytes
-  }
-
-  private take(party: Party, bytes: number, response: Answer): void {
-    party.requests += 1
-    party.bytes += bytes
-    response.once('close', () => {
-      party.requests -= 1
-      party.bytes -= bytes
-      for (const waiter of party.waiting) {
-        if (!this.fits(party, waiter.bytes)) break
-        waiter.letIn()
-      }
+    const shares = this.semaphore.shares()
+    return [...this.refused].map(([principal, refused]) => {
+      const { items: requests = 0, waiting = 0 } = shares.get(principal) ?? {}
+      return { principal, requests, waiting, refused }
     })
   }
 
-  private async wait(party: Party, bytes: number, response: Answer): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const leave = () => {
-        clearTimeout(timer)
-        response.off('close', leave)
-        party.waiting.delete(waiter)
-      }
-      const waiter: Waiter = {
-        bytes,
-        letIn: () => {
-          leave()
-          this.take(party, bytes, response)
-          resolve()
-        },
-      }
-      const timer = setTimeout(() => {
-        leave()
-        reject(refusal(party))
-      }, PATIENCE_MS)
-      // Whoever hung up waits no longer; nobody is there to be told.
-      response.once('close', leave)
-      party.waiting.add(waiter)
-    })
+  private releaseAfter(principal: string, bytes: number, response: Answer): void {
+    response.once('close', () => this.semaphore.release(principal, bytes))
   }
-}
 
-function refusal(party: Party): Unavailable {
-  party.refused += 1
-  return new Unavailable('principal_requests')
+  private async wait(principal: string, bytes: number, response: Answer): Promise<void> {
+    const { granted, cancel } = this.semaphore.wait(principal, bytes, PATIENCE_MS)
+    // Whoever hung up waits no longer.
+    response.once('close', cancel)
+    const isGranted = await granted
+    response.off('close', cancel)
+    if (response.closed) {
+      if (isGranted) this.semaphore.release(principal, bytes)
+      throw new Unavailable('caller_gone')
+    }
+    if (!isGranted) {
+      this.refused.set(principal, (this.refused.get(principal) ?? 0) + 1)
+      throw new Unavailable('principal_requests')
+    }
+    this.releaseAfter(principal, bytes, response)
+  }
 }

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import type { Request } from 'express'
 import { RawClient } from '../../test/support/raw-client.js'
-import { Connections, type Shed } from './connections.js'
+import { Connections, SERVER_OPTIONS, type Shed } from './connections.js'
 
 const LIMIT = 10
 /** More than the buffers of a connection in the system hold. */
@@ -38,7 +38,7 @@ describe('connections', () => {
     shed = []
     connections = new Connections()
     connections.observer = { unfit: () => undefined, shed: (how) => shed.push(how) }
-    server = createServer(serve)
+    server = createServer(SERVER_OPTIONS, serve)
     connections.guard(server, { maxConnections: LIMIT, requestTimeoutSeconds: 20 })
     server.listen(0, '127.0.0.1')
     await once(server, 'listening')

@@ -1,23 +1,29 @@
-import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
+import type { IncomingMessage, RequestListener, Server, ServerOptions, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { Injectable } from '@nestjs/common'
 import type { Request, Response } from 'express'
 import type { Config } from '../config/config.js'
-import { ServiceError, Unavailable } from '../error/service-error.js'
+import { ServiceError } from '../error/service-error.js'
+import { FairQueue } from '../fairness/fair-queue.js'
 import { endLingering } from './linger.js'
 import { answerProblem, rawProblem } from './problem-answer.js'
 import { requestIdOf } from './request-id.js'
-import { Turns } from './turns.js'
 
 /**
- * How long a connection is kept on which no byte moves, in milliseconds: an idle one, and one whose answer is not
- * read. Longer than balancers in front keep theirs idle (60 s), so that they never meet a closing one; longer than any
+ * How long a connection is kept on which no byte moves, in milliseconds: an idle one, and one whose answer is not read.
+ * Longer than balancers in front keep theirs idle (60 s), so that they never meet a closing one; longer than any
  * request takes.
  */
 const QUIET_MS = 65_000
 
-/** Between two looks for requests that do not arrive, in milliseconds. */
-const LOOK_EVERY_MS = 1_000
+/** What a server is made with whose connections are to be guarded. */
+export const SERVER_OPTIONS: ServerOptions = {
+  keepAliveTimeout: QUIET_MS,
+  // Between two looks for requests that do not arrive, in milliseconds.
+  connectionsCheckingInterval: 1_000,
+  // Node would answer a request without Host by itself, in a form of its own.
+  requireHostHeader: false,
+}
 
 /** Why what came over a connection was not taken for a request, and the connection ended. */
 export type Unfit = 'not_http' | 'too_large' | 'late' | 'connect' | 'ahead'
@@ -34,28 +40,25 @@ export interface ConnectionObserver {
   shed(how: Shed, address: string | undefined): void
 }
 
-const DETAILS: Readonly<Record<Unfit, string>> = {
+/** What of these is answered; with `ahead` there is no place for an answer. */
+type Answered = Exclude<Unfit, 'ahead'>
+
+const DETAILS: Readonly<Record<Answered, string>> = {
   not_http: 'this is not HTTP',
   too_large: 'the request line and headers are too large',
   late: 'the request did not arrive in time',
   connect: 'this is no proxy',
-  ahead: 'too many requests were sent ahead of their answers',
 }
 
 /** What Node calls a request that has not arrived by `requestTimeout`, or its head by `headersTimeout`. */
 const LATE = 'ERR_HTTP_REQUEST_TIMEOUT'
 
-/** What Node calls it where our own callback puts an end to parsing. */
-const STOPPED = 'HPE_CB_HEADERS_COMPLETE'
-
-const UNFIT: Readonly<Record<string, Unfit>> = { HPE_HEADER_OVERFLOW: 'too_large', [STOPPED]: 'ahead' }
-
-/** What that callback answers to do so; anything below zero. */
-const STOP = -1
+/** What Node calls a head that is longer than `maxHeaderSize`. */
+const TOO_LARGE = 'HPE_HEADER_OVERFLOW'
 
 /**
  * How many requests are kept that were sent ahead of the answers to those before them, on all connections together.
- * Parsing them takes tens of milliseconds, and one connection may send more than half of them with a single packet.
+ * Node parses a whole packet at once, which may hold more than half of them and takes tens of milliseconds.
  */
 const MAX_AHEAD = 4_000
 
@@ -67,10 +70,10 @@ const MAX_AHEAD = 4_000
 const BEGUN_IN_A_TURN = 4
 const BEGUN_WHILE_CONNECTING = 1
 
-/**
- * Takes turns with the principals: connections whose first request this is, and those that nobody known has used. No
- * token has such a name.
- */
+/** So many connections send too much ahead within a turn of the event loop that more of the kind are expected. */
+const BROKEN_IN_A_TURN = 3
+
+/** Parties beside the principals, whose ids have no blank: connections without an answer yet, and nobody known. */
 const FIRST = ' first'
 const UNKNOWN = ' unknown'
 
@@ -80,17 +83,16 @@ type Exchange = readonly [IncomingMessage, ServerResponse]
 interface Line {
   readonly socket: Socket
   readonly address: string | undefined
-  /**
-   * Requests that have arrived and are not answered, in order. The first one is worked; while there are others, nothing
-   * more is read.
-   */
+  /** Requests that have arrived and are not answered, in order. The first one is worked. */
   readonly asked: Exchange[]
   /** Is the first one of them begun? */
   begun: boolean
-  /** With whom it takes turns: the name of the principal who used it last, or what is known of it instead. */
+  /** With whom it takes turns: the id of the principal who used it last, or FIRST or UNKNOWN. */
   party: string
+  /** As whose it waits to be read from; undefined where it does not. */
+  heldAs: string | undefined
   /** What the connection ends with, behind all of these. */
-  farewell: Unfit | undefined
+  farewell: Answered | undefined
   /** To be called when the first one is over. */
   readonly finish: () => void
 }
@@ -98,11 +100,6 @@ interface Line {
 /** The party of a connection at this moment: a request under way may have told whose it is. */
 function partyOf({ asked, party }: Line): string {
   return (asked[0]?.[0] as Request | undefined)?.principal?.id ?? party
-}
-
-/** Until when the body may arrive that a connection is sending, where its handler reads it piece by piece. */
-function bodyUntilOf({ asked }: Line): number | undefined {
-  return (asked[0]?.[0] as Request | undefined)?.bodyUntil
 }
 
 /** Does a connection wait for its caller: for a request, for the rest of one, or for its answer to be read? */
@@ -114,14 +111,15 @@ function awaitsCaller({ asked, begun }: Line): boolean {
 }
 
 /**
- * The connections of callers: how many there are, and what each may ask for at a time.
+ * The connections of callers: how many there are, and what each may ask for at a time. Beside Node's own limits:
  *
- * The requests of one connection are worked one after the other; what was sent ahead (pipelining) waits, unread where
- * it is much. Where more want to be begun than can be at once, principals take turns, and the connections of each among
- * themselves; those that nobody known has used count as one principal, so that a flood without a token leaves the
- * others their part. Where there are as many connections as may be, one makes room that waits for its caller: for a
- * request, for the rest of one, or for its answer to be read. So nobody can lock others out by holding connections, nor
- * have theirs closed by opening ever more. Only where all are worked on is a new one refused.
+ * - The requests of one connection are worked one after the other. While there is a second one, nothing more is read.
+ * - Where more want to be begun than can be at once, principals take turns, and the connections of each among
+ *   themselves. Those that nobody known has used count as one principal, so that a flood without a token leaves the
+ *   others their part.
+ * - Where there are as many connections as may be, one makes room that waits for its caller, of the party that has most
+ *   of these. So nobody can lock others out by holding connections, nor have theirs closed by opening ever more. Only
+ *   where all are worked on is a new one refused.
  */
 @Injectable()
 export class Connections {
@@ -129,13 +127,14 @@ export class Connections {
   observer: ConnectionObserver | undefined
   /** Longest without an end of a request first. */
   private readonly lines = new Map<Socket, Line>()
-  /** Want to have a request begun; the next party first, and in it the next line. */
-  private readonly ready = new Turns<Line>()
-  /** Have had everything answered that was read ahead; the next to be read from first. */
-  private readonly paused = new Set<Line>()
+  /** Want to have a request begun. */
+  private readonly ready = new FairQueue<Line>()
+  /** Are not read from until it is their turn; one in each turn of the event loop. */
+  private readonly held = new FairQueue<Line>()
   /** Requests behind the first one of their connection. */
   private ahead = 0
   private begunInTurn = 0
+  private brokenInTurn = 0
   private connecting = false
   private turn: NodeJS.Immediate | undefined
   private limit = Infinity
@@ -158,32 +157,28 @@ export class Connections {
     for (const { begun, asked } of this.lines.values()) if (begun && asked[0] !== undefined) yield asked[0][1]
   }
 
-  /** Stands between the server and whoever listens to its requests by now. To be called once, before it listens. */
+  /**
+   * Stands between the server and whoever listens to its requests by now. To be called once, before it listens.
+   * @param server made with SERVER_OPTIONS
+   */
   guard(
-    server: Server & { requireHostHeader?: boolean; connectionsCheckingInterval?: number },
+    server: Server,
     { maxConnections, requestTimeoutSeconds }: Pick<Config, 'maxConnections' | 'requestTimeoutSeconds'>,
   ): void {
     this.limit = maxConnections
-    server.keepAliveTimeout = QUIET_MS
     // Otherwise a connection whose answer nobody reads would stay for ever: it is busy, and busy ones have no timeout.
     server.timeout = QUIET_MS
     server.requestTimeout = requestTimeoutSeconds * 1000
     server.headersTimeout = requestTimeoutSeconds * 500
-    server.connectionsCheckingInterval = LOOK_EVERY_MS
     // Node would drop what comes behind the thousandth, a body's length for example; the size of a head has a limit
     // anyway.
     server.maxHeadersCount = 0
-    // Node would answer a request without Host by itself, in a form of its own.
-    server.requireHostHeader = false
     this.work = server.listeners('request') as RequestListener[]
     server.removeAllListeners('request')
-    const take: RequestListener = (request, response) => this.take([request, response])
-    server.on('request', take)
-    // The body is asked for where it is read, if it is.
-    server.on('checkContinue', take)
-    // An expectation that is not known may be ignored (RFC 9110, section 10.1.1); Node would answer 417 in a form of
-    // its own.
-    server.on('checkExpectation', take)
+    // A body is asked for where it is read, if it is; and an expectation that is not known may be ignored (RFC 9110,
+    // section 10.1.1), where Node would answer 417 in a form of its own.
+    for (const event of ['request', 'checkContinue', 'checkExpectation'])
+      server.on(event, (request: IncomingMessage, response: ServerResponse) => this.take([request, response]))
     server.on('connection', (socket: Socket) => this.enter(socket))
     server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => this.refuse(error, socket))
     server.on('connect', (_request: IncomingMessage, socket: Socket) => {
@@ -192,12 +187,8 @@ export class Connections {
       socket.on('error', () => undefined)
       this.observer?.unfit('connect', socket.remoteAddress)
       if (line === undefined || line.asked.length > 0) socket.destroy()
-      else this.part(line, 'connect')
+      else part(line, 'connect')
     })
-  }
-
-  private get most(): number {
-    return this.connecting ? BEGUN_WHILE_CONNECTING : BEGUN_IN_A_TURN
   }
 
   private enter(socket: Socket): void {
@@ -214,39 +205,27 @@ export class Connections {
       asked: [],
       begun: false,
       party: FIRST,
+      heldAs: undefined,
       farewell: undefined,
       finish: () => {
         this.finish(line)
       },
     }
     this.lines.set(socket, line)
-    this.stopAhead(line)
     socket.once('close', () => this.leave(line))
     // Node starts the socket again after each request, and so does whoever reads a body.
     socket.on('resume', () => {
-      if (line.asked.length > 1 || this.paused.has(line)) socket.pause()
+      if (line.asked.length > 1 || line.heldAs !== undefined) socket.pause()
     })
     this.connecting = true
     this.nextTurn()
   }
 
-  /**
-   * Ends parsing where too much was sent ahead. Node parses a whole packet at once, and there is no public way to stop
-   * it; the callback by which it hands over each request is as old as its parser.
-   */
-  private stopAhead(line: Line): void {
-    const { parser } = line.socket as { parser?: { onIncoming?: (...head: unknown[]) => number } | null }
-    const handOver = parser?.onIncoming
-    if (parser == null || handOver === undefined) return
-    parser.onIncoming = (...head) =>
-      this.ahead >= MAX_AHEAD && line.asked.length > 0 ? STOP : handOver.apply(parser, head)
-  }
-
   private leave(line: Line): void {
     this.lines.delete(line.socket)
     this.forget(line)
-    this.paused.delete(line)
-    this.ready.delete(line)
+    if (line.heldAs !== undefined) this.held.delete(line.heldAs, line)
+    this.ready.delete(line.party, line)
   }
 
   private forget({ asked }: Line): void {
@@ -262,22 +241,11 @@ export class Connections {
    * @returns was there one?
    */
   private makeRoom(): boolean {
-    const waiting = new Map<string, Line[]>()
-    for (const line of this.lines.values()) {
-      if (!awaitsCaller(line)) continue
-      const party = partyOf(line)
-      const lines = waiting.get(party)
-      if (lines === undefined) waiting.set(party, [line])
-      else lines.push(line)
-    }
-    let largest: Line[] = []
-    let weight = 0
-    for (const [party, lines] of waiting) {
-      const own = party === FIRST || party === UNKNOWN ? 2 * lines.length : lines.length
-      if (own > weight) [largest, weight] = [lines, own]
-    }
+    const waiting = new FairQueue<Line>()
+    for (const line of this.lines.values()) if (awaitsCaller(line)) waiting.push(partyOf(line), line)
+    const largest = waiting.largest((party) => (party === FIRST || party === UNKNOWN ? 2 : 1))
     for (const line of largest.slice(0, Math.ceil(largest.length / 100))) this.evict(line)
-    return weight > 0
+    return largest.length > 0
   }
 
   private evict(line: Line): void {
@@ -298,11 +266,42 @@ export class Connections {
     if (line.asked.length > 1) {
       this.ahead += 1
       socket.pause()
+      if (this.ahead > MAX_AHEAD) this.breakAhead(line)
       return
     }
     this.nextTurn()
     if (this.begunInTurn < this.most && this.ready.size === 0) this.begin(line, exchange)
-    else this.ready.add(line)
+    else this.ready.push(line.party, line)
+  }
+
+  /**
+   * Closes a connection that sends ahead more than is kept. Where it is one of many that are readable at once, each with
+   * a packet full of requests, the others of its party are read from one at a time.
+   */
+  private breakAhead(line: Line): void {
+    const party = partyOf(line)
+    this.leave(line)
+    line.socket.destroy()
+    this.observer?.unfit('ahead', line.address)
+    this.brokenInTurn += 1
+    this.nextTurn()
+    if (this.brokenInTurn < BROKEN_IN_A_TURN) return
+    for (const other of this.lines.values()) {
+      if (other.asked.length <= 1 && partyOf(other) === party) this.hold(other)
+    }
+  }
+
+  /** Reads no more from a connection until it is its turn. */
+  private hold(line: Line): void {
+    if (line.heldAs !== undefined) return
+    line.heldAs = partyOf(line)
+    line.socket.pause()
+    this.held.push(line.heldAs, line)
+    this.nextTurn()
+  }
+
+  private get most(): number {
+    return this.connecting ? BEGUN_WHILE_CONNECTING : BEGUN_IN_A_TURN
   }
 
   /** Sees to it that there is one. */
@@ -312,21 +311,18 @@ export class Connections {
       this.turn = undefined
       this.connecting = false
       this.begunInTurn = 0
-      while (this.begunInTurn < most && this.ready.size > 0) this.beginNext()
-      // What comes may be a thousand requests, whose heads take their time.
-      const [hungry] = this.paused
-      if (hungry !== undefined) {
-        this.paused.delete(hungry)
-        hungry.socket.resume()
+      this.brokenInTurn = 0
+      while (this.begunInTurn < most && this.ready.size > 0) {
+        const line = this.ready.takeOne()
+        if (line?.asked[0] !== undefined) this.begin(line, line.asked[0])
       }
-      if (this.ready.size > 0 || this.paused.size > 0) this.nextTurn()
+      const next = this.held.takeOne()
+      if (next !== undefined) {
+        next.heldAs = undefined
+        next.socket.resume()
+      }
+      if (this.ready.size > 0 || this.held.size > 0) this.nextTurn()
     })
-  }
-
-  private beginNext(): void {
-    const line = this.ready.next()
-    const [exchange] = line?.asked ?? []
-    if (line !== undefined && exchange !== undefined) this.begin(line, exchange)
   }
 
   private begin(line: Line, [request, response]: Exchange): void {
@@ -348,64 +344,64 @@ export class Connections {
     const readAhead = socket.isPaused()
     if (socket.writable && asked.length > 0) {
       // Not at once: all others have their turn first.
-      this.ready.add(line)
+      this.ready.push(line.party, line)
+      this.nextTurn()
     } else this.rest(line)
-    if (readAhead && asked.length <= 1) this.paused.add(line)
-    if (this.ready.size > 0 || this.paused.size > 0) this.nextTurn()
+    if (readAhead && asked.length <= 1) this.hold(line)
   }
 
   /** Has nothing more to answer. */
   private rest(line: Line): void {
     // What was sent behind a last answer is thrown away with whatever follows.
     this.forget(line)
-    this.ready.delete(line)
-    if (line.farewell !== undefined && line.socket.writable) this.part(line, line.farewell)
+    if (line.farewell !== undefined && line.socket.writable) part(line, line.farewell)
     // Behind all others, by the order of a Map.
     this.lines.delete(line.socket)
     this.lines.set(line.socket, line)
   }
 
   /** What came is no request, or did not come in time. */
-  private refuse(error: NodeJS.ErrnoException, socket: Socket): void {
+  private refuse({ code }: NodeJS.ErrnoException, socket: Socket): void {
     const line = this.lines.get(socket)
-    const late = error.code === LATE
+    const late = code === LATE
     // Nobody asked anything on a connection that was opened and not used.
-    if (line === undefined || error.code === 'ECONNRESET' || (late && socket.bytesRead === 0)) {
+    if (line === undefined || code === 'ECONNRESET' || (late && socket.bytesRead === 0)) {
       socket.destroy()
       return
     }
     // Node says so once; what is read piece by piece has its own time, and must not stand still (`QUIET_MS`).
-    if (late && performance.now() < (bodyUntilOf(line) ?? 0)) return
+    if (late && performance.now() < ((line.asked[0]?.[0] as Request | undefined)?.bodyUntil ?? 0)) return
     // A connection that is being closed throws away what comes.
     if (!socket.writable || line.farewell !== undefined) return
-    const why = late ? 'late' : (UNFIT[error.code ?? ''] ?? 'not_http')
+    const why = late ? 'late' : code === TOO_LARGE ? 'too_large' : 'not_http'
     this.observer?.unfit(why, line.address)
     line.farewell = why
     const youngest = line.asked.at(-1)
-    if (youngest === undefined) this.part(line, why)
+    if (youngest === undefined) part(line, why)
     // Else those before have their answers first.
     else if (!youngest[0].complete) this.breakOff(line, youngest, why)
   }
 
   /** Refuses a request whose head was good and whose body is not. */
-  private breakOff(line: Line, exchange: Exchange, why: Unfit): void {
+  private breakOff(line: Line, exchange: Exchange, why: Answered): void {
     const [request, response] = exchange
     if (exchange !== line.asked[0]) {
       line.asked.pop()
       this.ahead -= 1
     } else if (line.begun) answerProblem(refusal(why), request as Request, response as Response)
-    else this.rest(line)
-  }
-
-  /** Ends a connection by saying why, where there is no request to answer. */
-  private part({ socket }: Line, why: Unfit): void {
-    socket.write(rawProblem(refusal(why), requestIdOf(undefined)))
-    endLingering(socket)
+    else {
+      this.ready.delete(line.party, line)
+      this.rest(line)
+    }
   }
 }
 
-function refusal(why: Unfit): ServiceError {
-  return why === 'ahead'
-    ? new Unavailable('requests_ahead', { detail: DETAILS[why] })
-    : new ServiceError('validation_failed', DETAILS[why], { fields: [] })
+/** Ends a connection by saying why, where there is no request to answer. */
+function part({ socket }: Line, why: Answered): void {
+  socket.write(rawProblem(refusal(why), requestIdOf(undefined)))
+  endLingering(socket)
+}
+
+function refusal(why: Answered): ServiceError {
+  return new ServiceError('validation_failed', DETAILS[why], { fields: [] })
 }

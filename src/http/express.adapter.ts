@@ -9,6 +9,7 @@ import {
 import { StreamableFile } from '@nestjs/common'
 import { ExpressAdapter } from '@nestjs/platform-express'
 import type { Express, Request, Response } from 'express'
+import { SERVER_OPTIONS } from './connections.js'
 import { completeHead, reply } from './reply.js'
 
 /** What Nest made of a handler: reads its parameters, calls it, answers. */
@@ -58,7 +59,8 @@ export class NativeExpressAdapter extends ExpressAdapter {
     Object.setPrototypeOf(BornResponse.prototype, express.response)
     express.request = BornRequest.prototype as Request
     express.response = BornResponse.prototype as Response
-    this.born = { IncomingMessage: BornRequest, ServerResponse: BornResponse } as unknown as ServerOptions
+    const born = { IncomingMessage: BornRequest, ServerResponse: BornResponse } as unknown as ServerOptions
+    this.born = { ...SERVER_OPTIONS, ...born }
     this.httpServer = createServer(this.born, express)
   }
 

@@ -7,6 +7,7 @@ import {
   type UnitOfWorkObserver,
 } from '../../database/unit-of-work.js'
 import { ServiceError, Unavailable, type UnavailableReason } from '../../error/service-error.js'
+import { FairSemaphore } from '../../fairness/fair-semaphore.js'
 import { instantOfId } from '../rows/act-id.js'
 import type { Channel } from '../rows/channel.js'
 import { NO_CAPS } from '../rows/counted-caps.js'
@@ -20,7 +21,6 @@ import type { IdSource } from './id-source.js'
 import { Judge, type Verdict } from './judge.js'
 import { Lane, type Waiting } from './lane.js'
 import { LockedOwners } from './locked-owners.js'
-import { PrincipalQueue } from './principal-queue.js'
 
 /** What happened in the engine, for metrics. Every time is in seconds. */
 export interface EngineObserver extends UnitOfWorkObserver {
@@ -56,6 +56,11 @@ export interface EngineOptions {
   /** Requests of one caller that may be in hand, over all lanes; what is beyond waits for room. */
   readonly callerQueueLimit: number
 }
+
+/** How long requests of a caller wait for room, in milliseconds; as long as for being let in (Admission). */
+const ROOM_PATIENCE_MS = 10_000
+/** Requests of a caller that may wait for room, as a multiple of those that it may have in hand. */
+const MAX_WAITING_FOR_ROOM = 4
 
 /** Owners whose lock row is known to exist; forgetting them costs one upsert. */
 const MAX_KNOWN_OWNERS = 100_000
@@ -106,7 +111,8 @@ export class Engine<Q extends QuotaRow> {
   /** Where an owner's requests are that wait or are at the database. */
   private readonly inLane = new Map<number, { readonly lane: Lane; count: number }>()
   private readonly knownOwners = new Set<number>()
-  private readonly rooms: PrincipalQueue
+  /** Of callers, for what the engine has in hand of each. */
+  private readonly rooms: FairSemaphore
   /** Which owners somebody else keeps locked, and since when. */
   readonly locks: LockedOwners
   /** For requests that nobody waits for: small batches, so that those which somebody does wait for come in between. */
@@ -130,7 +136,8 @@ export class Engine<Q extends QuotaRow> {
     private readonly ids: IdSource,
     options: EngineOptions,
   ) {
-    this.rooms = new PrincipalQueue(options.callerQueueLimit)
+    const { callerQueueLimit: limit } = options
+    this.rooms = new FairSemaphore({ weightOfOne: limit, waitingWeightOfOne: limit * MAX_WAITING_FOR_ROOM })
     this.locks = new LockedOwners({ field: channel.people[0].field, channel: channel.name }, clock)
     const share = Math.ceil(options.queueLimit / options.lanes)
     this.lanes = Array.from({ length: options.lanes }, () => {
@@ -150,7 +157,7 @@ export class Engine<Q extends QuotaRow> {
 
   /** Requests by caller that have room, those of a batch until the whole batch is answered. */
   get depthByCaller(): ReadonlyMap<string, number> {
-    return this.rooms.taken()
+    return new Map([...this.rooms.shares()].map(([caller, { weight }]) => [caller, weight]))
   }
 
   /**
@@ -161,12 +168,12 @@ export class Engine<Q extends QuotaRow> {
    */
   enter(caller: string, count: number): Promise<void> | undefined {
     if (this.closed) throw new Unavailable('draining')
-    return this.rooms.take(caller, count)
+    return this.rooms.tryAcquire(caller, count) ? undefined : this.waitForRoom(caller, count)
   }
 
   /** Gives back the room that `enter` took, once the requests are answered. */
   leave(caller: string, count: number): void {
-    this.rooms.giveBack(caller, count)
+    this.rooms.release(caller, count)
   }
 
   /**
@@ -189,6 +196,11 @@ export class Engine<Q extends QuotaRow> {
   /** Has somebody asked for something lately who waits for it? */
   get inUse(): boolean {
     return performance.now() - this.askedAt < IN_USE_MS
+  }
+
+  private async waitForRoom(caller: string, count: number): Promise<void> {
+    const { granted } = this.rooms.wait(caller, count, ROOM_PATIENCE_MS)
+    if (!(await granted)) throw new Unavailable('principal_queue')
   }
 
   private async enqueue(request: Request, laneOf: () => Lane): Promise<Outcome> {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { FairQueue } from '../../database/fair-queue.js'
+import { FairQueue } from '../../fairness/fair-queue.js'
 import type { Outcome, Request } from '../store/command.js'
 
 /** A request whose caller waits for its answer. */
@@ -34,7 +34,7 @@ const USES_LANE_MS = 1_000
  * them together, each caller's in turn with the others'. No timer: an idle lane takes the first request at once.
  */
 export class Lane {
-  private readonly queue = new FairQueue<Waiting>()
+  private readonly queue: FairQueue<Waiting>
   private running: Promise<void> | undefined
   private lastCaller: string | undefined
   /** Since when a transaction is at the database, on the clock of `performance.now()`; undefined where none is. */
@@ -50,18 +50,19 @@ export class Lane {
    */
   constructor(
     private readonly answerBatch: (batch: readonly Waiting[]) => Promise<void>,
-    private readonly limit: number,
+    limit: number,
     private readonly pauseMs = 0,
     private readonly batchSize = MAX_BATCH_SIZE,
-  ) {}
+  ) {
+    this.queue = new FairQueue(limit)
+  }
 
   /**
    * Is there no room for another request of this caller? A full lane still has room for whoever holds less than an
    * equal part of it.
    */
   isFullFor(caller: string): boolean {
-    const { size, parties } = this.queue
-    return size >= this.limit && this.queue.sizeOf(caller) * parties >= this.limit
+    return this.queue.isFullFor(caller)
   }
 
   /** Would a request wait here for longer than for the transaction that is just under way? */

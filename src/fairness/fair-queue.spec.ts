@@ -46,17 +46,33 @@ describe('a fair queue', () => {
     const step = fc.oneof(
       fc.record({ party: fc.constantFrom('a', 'b', 'c', 'd') }),
       fc.record({ take: fc.integer({ min: 1, max: 7 }) }),
+      fc.record({ drop: fc.nat() }),
     )
     fc.assert(
       fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
         const queue = new FairQueue<{ party: string; n: number }>()
         const waiting = new Map<string, number[]>()
+        const queued = new Map<number, { party: string; n: number }>()
         let n = 0
         for (const one of [...steps, { take: 1_000 }]) {
           if ('party' in one) {
-            queue.push(one.party, { party: one.party, n })
+            const item = { party: one.party, n }
+            queued.set(n, item)
+            queue.push(one.party, item)
             waiting.set(one.party, [...(waiting.get(one.party) ?? []), n])
             n += 1
+            continue
+          }
+          if ('drop' in one) {
+            const all = [...waiting].flatMap(([party, line]) => line.map((place) => ({ party, n: place })))
+            const gone = all[one.drop % Math.max(1, all.length)]
+            if (gone === undefined) continue
+            const item = queued.get(gone.n)!
+            expect([queue.delete(gone.party, item), queue.delete(gone.party, item)]).toEqual([true, false])
+            waiting.set(
+              gone.party,
+              waiting.get(gone.party)!.filter((place) => place !== gone.n),
+            )
             continue
           }
           const parties = [...waiting.values()].filter((line) => line.length > 0).length
@@ -65,10 +81,36 @@ describe('a fair queue', () => {
           expect(served.size).toBe(Math.min(parties, taken.length))
           for (const { party, n: place } of taken) expect(waiting.get(party)?.shift()).toBe(place)
           expect(queue.size).toBe([...waiting.values()].reduce((sum, line) => sum + line.length, 0))
+          const longest = Math.max(0, ...[...waiting.values()].map((line) => line.length))
+          const largest = queue.largest()
+          expect(largest).toHaveLength(longest)
+          if (longest > 0) expect(largest.map(({ n: place }) => place)).toEqual(waiting.get(largest[0]!.party))
         }
         expect(queue.size).toBe(0)
       }),
     )
+  })
+
+  it('is full for whoever holds an equal part of it, and not for others', () => {
+    const queue = new FairQueue<string>(4)
+    for (const item of ['a1', 'a2', 'a3', 'a4']) {
+      expect(queue.isFullFor('a')).toBe(false)
+      queue.push('a', item)
+    }
+    expect([queue.isFullFor('a'), queue.isFullFor('b')]).toEqual([true, false])
+    queue.push('b', 'b1')
+    expect([queue.isFullFor('a'), queue.isFullFor('b')]).toEqual([true, false])
+    queue.push('b', 'b2')
+    expect([queue.isFullFor('a'), queue.isFullFor('b')]).toEqual([true, true])
+  })
+
+  it('knows the items of the party that has most, by weight', () => {
+    const queue = new FairQueue<string>()
+    expect(queue.largest()).toEqual([])
+    for (const item of ['a1', 'a2', 'a3', 'b1', 'b2']) queue.push(item[0] ?? '', item)
+    expect(queue.largest()).toEqual(['a1', 'a2', 'a3'])
+    expect(queue.largest((party) => (party === 'b' ? 2 : 1))).toEqual(['b1', 'b2'])
+    expect(queue.size).toBe(5)
   })
 
   it('stays fast with a long line', () => {

@@ -1,0 +1,216 @@
+import { setImmediate as turn } from 'node:timers/promises'
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
+import fc from 'fast-check'
+import { FairSemaphore, type Limits, type Wait } from './fair-semaphore.js'
+
+const LONG_MS = 10_000
+const PARTIES = ['a', 'b', 'c']
+
+/** Something that asks for a place. */
+class Item {
+  state: 'waiting' | 'granted' | 'refused' = 'granted'
+  private wait: Wait | undefined
+
+  constructor(
+    private readonly semaphore: FairSemaphore,
+    readonly party: string,
+    readonly weight: number,
+    told: (item: Item) => void = () => undefined,
+    patienceMs = LONG_MS,
+  ) {
+    if (semaphore.tryAcquire(party, weight)) {
+      told(this)
+      return
+    }
+    this.state = 'waiting'
+    this.wait = semaphore.wait(party, weight, patienceMs)
+    void this.wait.granted.then((granted) => {
+      this.state = granted ? 'granted' : 'refused'
+      if (granted) told(this)
+    })
+  }
+
+  /** Gives its place back, or its wait up. */
+  end(): void {
+    if (this.state === 'granted') this.semaphore.release(this.party, this.weight)
+    else this.wait?.cancel()
+  }
+}
+
+describe('a fair semaphore', () => {
+  beforeEach(() => {
+    jest.useFakeTimers({ doNotFake: ['setImmediate'] })
+  })
+
+  afterEach(() => {
+    jest.useRealTimers()
+  })
+
+  it('has places at once up to the share of each party', () => {
+    const semaphore = new FairSemaphore({ weightOfOne: 10 })
+    const taken = [semaphore.tryAcquire('a', 4), semaphore.tryAcquire('a', 6), semaphore.tryAcquire('b', 10)]
+    expect(taken).toEqual([true, true, true])
+    expect(semaphore.tryAcquire('a', 1)).toBe(false)
+    expect([...semaphore.shares()].map(([party, { weight }]) => [party, weight])).toEqual([
+      ['a', 10],
+      ['b', 10],
+    ])
+  })
+
+  it('lets the items of a party in by order of arrival', async () => {
+    const semaphore = new FairSemaphore({ weightOfOne: 10 })
+    const [first, five, one] = [8, 5, 1].map((weight) => new Item(semaphore, 'a', weight))
+    semaphore.release('a', 2)
+    await turn()
+    // The one would fit. It came later.
+    expect([five!.state, one!.state]).toEqual(['waiting', 'waiting'])
+    semaphore.release('a', 6)
+    await turn()
+    expect([first!.state, five!.state, one!.state]).toEqual(['granted', 'granted', 'granted'])
+  })
+
+  it('lets what is heavier than a share in alone', async () => {
+    const semaphore = new FairSemaphore({ weightOfOne: 10 })
+    const [heavy, light] = [25, 1].map((weight) => new Item(semaphore, 'a', weight))
+    expect([heavy!.state, light!.state]).toEqual(['granted', 'waiting'])
+    heavy!.end()
+    await turn()
+    expect(light!.state).toBe('granted')
+  })
+
+  it('bounds the time and the weight of what waits', async () => {
+    const semaphore = new FairSemaphore({ weightOfOne: 10, waitingWeightOfOne: 40 })
+    const items = [10, 10, 10, 10, 10].map((weight) => new Item(semaphore, 'a', weight))
+    const beyond = new Item(semaphore, 'a', 1)
+    await turn()
+    expect(beyond.state).toBe('refused')
+    jest.advanceTimersByTime(LONG_MS)
+    await turn()
+    expect(items.map(({ state }) => state)).toEqual(['granted', 'refused', 'refused', 'refused', 'refused'])
+    items[0]!.end()
+    expect(semaphore.shares().size).toBe(0)
+    expect(jest.getTimerCount()).toBe(0)
+  })
+
+  it('lets what is lighter pass once the heavier item before it has given up', async () => {
+    const semaphore = new FairSemaphore({ weightOfOne: 10 })
+    const [, heavy, light] = [6, 6, 1].map((weight) => new Item(semaphore, 'a', weight))
+    heavy!.end()
+    await turn()
+    expect([heavy!.state, light!.state]).toEqual(['refused', 'granted'])
+  })
+
+  const limits: fc.Arbitrary<Limits> = fc.record(
+    {
+      items: fc.integer({ min: 1, max: 6 }),
+      itemsOfOne: fc.integer({ min: 1, max: 4 }),
+      weightOfOne: fc.integer({ min: 1, max: 10 }),
+      keptOfOne: fc.integer({ min: 1, max: 8 }),
+      waitingWeightOfOne: fc.integer({ min: 1, max: 15 }),
+    },
+    { requiredKeys: [] },
+  )
+  const weight = fc.constantFrom(0, 0, 0, 1, 2, 5, 12)
+  const step = fc.oneof(
+    { arbitrary: fc.record({ ask: fc.constantFrom('a', ...PARTIES), weight }), weight: 3 },
+    { arbitrary: fc.record({ end: fc.nat() }), weight: 1 },
+    { arbitrary: fc.record({ pass: fc.constantFrom(1_000, LONG_MS) }), weight: 1 },
+  )
+
+  it('keeps its limits, the order of each party and its turns, and leaves no place unused', async () => {
+    await fc.assert(
+      fc.asyncProperty(limits, fc.array(step, { maxLength: 60 }), async (limit, steps) => {
+        const semaphore = new FairSemaphore(limit)
+        const { items = Infinity, itemsOfOne = Infinity, weightOfOne = Infinity } = limit
+        const { keptOfOne = Infinity, waitingWeightOfOne = Infinity } = limit
+        let live: Item[] = []
+        const of = (party: string, state: Item['state']): Item[] =>
+          live.filter((item) => item.party === party && item.state === state)
+        const weightOf = (some: readonly Item[]): number => some.reduce((sum, { weight }) => sum + weight, 0)
+        const inHand = (): number => live.filter(({ state }) => state === 'granted').length
+        const hasPlace = (party: string, weight: number): boolean => {
+          const mine = of(party, 'granted')
+          const fits = weightOf(mine) === 0 || weightOf(mine) + weight <= weightOfOne
+          return inHand() < items && mine.length < itemsOfOne && fits
+        }
+        for (const one of steps) {
+          const waited = new Map(PARTIES.map((party) => [party, of(party, 'waiting')]))
+          if ('ask' in one) {
+            const { ask: party, weight } = one
+            const before = of(party, 'waiting')
+            const kept = of(party, 'granted').length + before.length < keptOfOne
+            const waits = weightOf(before) === 0 || weightOf(before) + weight <= waitingWeightOfOne
+            const expected =
+              before.length === 0 && hasPlace(party, weight) ? 'granted' : kept && waits ? 'waiting' : 'refused'
+            const item = new Item(semaphore, party, weight)
+            await turn()
+            expect(item.state).toBe(expected)
+            live.push(item)
+          } else if ('end' in one) {
+            const ending = live[one.end % Math.max(1, live.length)]
+            live = live.filter((item) => item !== ending)
+            ending?.end()
+          } else jest.advanceTimersByTime(one.pass)
+          await turn()
+          live = live.filter(({ state }) => state !== 'refused')
+          // Who was let in came first of its party.
+          for (const [party, before] of waited) {
+            const still = before.filter((item) => live.includes(item))
+            const states = still.map(({ state }) => state)
+            expect(states).toEqual([...states].sort())
+            expect(of(party, 'granted').length).toBeLessThanOrEqual(itemsOfOne)
+            const [mine, waiting] = [of(party, 'granted'), of(party, 'waiting')]
+            const heavy = mine.filter(({ weight }) => weight > 0)
+            expect(heavy.length === 1 || weightOf(mine) <= weightOfOne).toBe(true)
+            // Whoever waits first finds no place.
+            if (waiting[0] !== undefined) expect(hasPlace(party, waiting[0].weight)).toBe(false)
+            expect(semaphore.shares().get(party)).toEqual(
+              mine.length + waiting.length === 0
+                ? undefined
+                : expect.objectContaining({ items: mine.length, weight: weightOf(mine), waiting: waiting.length }),
+            )
+          }
+          expect(inHand()).toBeLessThanOrEqual(items)
+        }
+        while (live.length > 0) {
+          live.shift()!.end()
+          await turn()
+        }
+        expect([semaphore.waiting, semaphore.shares().size]).toEqual([0, 0])
+        expect(jest.getTimerCount()).toBe(0)
+      }),
+      { numRuns: 150 },
+    )
+  })
+
+  it('gives places that become free to each party that waits in turn, however much one of them wants', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.constantFrom(...PARTIES), { minLength: 1, maxLength: 40 }), async (asking) => {
+        const semaphore = new FairSemaphore({ items: 1 })
+        const order: string[] = []
+        const first = new Item(semaphore, 'first', 0)
+        const items = asking.map((party) => new Item(semaphore, party, 0, (item) => order.push(item.party)))
+        first.end()
+        await turn()
+        const left = new Map(PARTIES.map((party) => [party, asking.filter((one) => one === party).length]))
+        let sinceLast = new Map<string, number>()
+        for (let at = 0; at < asking.length; at += 1) {
+          const party = order[at]!
+          left.set(party, left.get(party)! - 1)
+          sinceLast.set(party, -1)
+          // Between two turns of a party that waits, each other party has one at most.
+          sinceLast = new Map(PARTIES.map((one) => [one, left.get(one)! > 0 ? (sinceLast.get(one) ?? 0) + 1 : 0]))
+          for (const since of sinceLast.values()) expect(since).toBeLessThan(PARTIES.length)
+          items.find((item) => item.party === party && item.state === 'granted')!.end()
+          items.splice(
+            items.findIndex((item) => item.party === party && item.state === 'granted'),
+            1,
+          )
+          await turn()
+        }
+        expect(order).toHaveLength(asking.length)
+      }),
+      { numRuns: 50 },
+    )
+  })
+})

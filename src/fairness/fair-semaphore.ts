@@ -1,0 +1,175 @@
+import { FairQueue } from './fair-queue.js'
+
+/** What is held at a time, at most. A limit that is absent does not bound. */
+export interface Limits {
+  /** Items in hand, of all parties. */
+  readonly items?: number
+  /** Items in hand, of one party. */
+  readonly itemsOfOne?: number
+  /** Weight in hand, of one party. A heavier item goes alone. */
+  readonly weightOfOne?: number
+  /** Items in hand and waiting, of one party. */
+  readonly keptOfOne?: number
+  /** Weight waiting, of one party. One item may wait, whatever its weight. */
+  readonly waitingWeightOfOne?: number
+}
+
+/** What one party holds. */
+export interface Share {
+  /** Items in hand. */
+  readonly items: number
+  /** Their weight. */
+  readonly weight: number
+  /** Items that wait. */
+  readonly waiting: number
+}
+
+/** A wait for a place. */
+export interface Wait {
+  /** True: the item is in hand. False: too many wait, the time is over, or the wait was cancelled. */
+  readonly granted: Promise<boolean>
+  /** Ends the wait; without effect once it has ended. */
+  readonly cancel: () => void
+}
+
+type Held = { -readonly [K in keyof Share]: Share[K] } & { waitingWeight: number }
+
+interface Waiter {
+  readonly weight: number
+  readonly settle: (granted: boolean) => void
+}
+
+/**
+ * A semaphore with a share for each party: it bounds how many items are in hand, in all and of one party, and lets
+ * parties take turns for places that become free. The items of one party are let in in order of arrival. A party that
+ * asks for more than its share waits and costs the others nothing; what it may have waiting is bounded too.
+ */
+export class FairSemaphore {
+  private readonly held = new Map<string, Held>()
+  private readonly queue = new FairQueue<Waiter>()
+  private readonly limits: Required<Limits>
+  private inHand = 0
+
+  constructor({
+    items = Infinity,
+    itemsOfOne = Infinity,
+    weightOfOne = Infinity,
+    keptOfOne = Infinity,
+    waitingWeightOfOne = Infinity,
+  }: Limits) {
+    this.limits = { items, itemsOfOne, weightOfOne, keptOfOne, waitingWeightOfOne }
+  }
+
+  /** Items that wait, of all parties. */
+  get waiting(): number {
+    return this.queue.size
+  }
+
+  /** What each party holds, of those that hold anything. */
+  shares(): ReadonlyMap<string, Share> {
+    return this.held
+  }
+
+  /**
+   * Takes an item in hand, to be given back by `release`.
+   * @returns false where there is no place, or others of the party wait for one
+   */
+  tryAcquire(party: string, weight: number): boolean {
+    const held = this.heldBy(party)
+    const isFree = held.waiting === 0 && this.fits(held, weight)
+    if (isFree) this.take(held, weight)
+    else this.forget(party, held)
+    return isFree
+  }
+
+  /**
+   * Waits for what `tryAcquire` has refused.
+   * @param patienceMs how long, at most
+   */
+  wait(party: string, weight: number, patienceMs: number): Wait {
+    const held = this.heldBy(party)
+    if (!this.mayWait(held, weight)) {
+      this.forget(party, held)
+      return { granted: Promise.resolve(false), cancel: () => undefined }
+    }
+    let cancel = (): void => undefined
+    const granted = new Promise<boolean>((resolve) => {
+      const waiter: Waiter = {
+        weight,
+        settle: (isGranted) => {
+          clearTimeout(timer)
+          held.waiting -= 1
+          held.waitingWeight -= weight
+          resolve(isGranted)
+        },
+      }
+      cancel = () => {
+        if (!this.queue.delete(party, waiter)) return
+        waiter.settle(false)
+        // Those behind it may be lighter.
+        this.grant()
+        this.forget(party, held)
+      }
+      const timer = setTimeout(cancel, patienceMs)
+      held.waiting += 1
+      held.waitingWeight += weight
+      this.queue.push(party, waiter)
+    })
+    return { granted, cancel }
+  }
+
+  /** Gives an item back that was taken in hand. */
+  release(party: string, weight: number): void {
+    const held = this.held.get(party)
+    if (held === undefined) return
+    this.inHand -= 1
+    held.items -= 1
+    held.weight -= weight
+    this.grant()
+    this.forget(party, held)
+  }
+
+  private grant(): void {
+    while (this.queue.size > 0 && this.inHand < this.limits.items) {
+      let next: Held | undefined
+      const waiter = this.queue.takeOne((party, { weight }) => {
+        next = this.held.get(party)
+        return next !== undefined && this.fits(next, weight)
+      })
+      if (waiter === undefined || next === undefined) return
+      this.take(next, waiter.weight)
+      waiter.settle(true)
+    }
+  }
+
+  private fits({ items, weight: inHand }: Held, weight: number): boolean {
+    const { limits } = this
+    if (this.inHand >= limits.items || items >= limits.itemsOfOne) return false
+    return inHand === 0 || inHand + weight <= limits.weightOfOne
+  }
+
+  private mayWait({ items, waiting, waitingWeight }: Held, weight: number): boolean {
+    const { keptOfOne, waitingWeightOfOne } = this.limits
+    return items + waiting < keptOfOne && (waitingWeight === 0 || waitingWeight + weight <= waitingWeightOfOne)
+  }
+
+  private take(held: Held, weight: number): void {
+    this.inHand += 1
+    held.items += 1
+    held.weight += weight
+  }
+
+  private heldBy(party: string): Held {
+    let held = this.held.get(party)
+    if (held === undefined) {
+      held = { items: 0, weight: 0, waiting: 0, waitingWeight: 0 }
+      this.held.set(party, held)
+    }
+    return held
+  }
+
+  /** Parties come and go: one that holds nothing is not kept. */
+  private forget(party: string, { items, waiting }: Held): void {
+    if (items === 0 && waiting === 0) this.held.delete(party)
+  }
+}
