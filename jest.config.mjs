@@ -37,6 +37,7 @@ export default {
     '^@quota-service/client/(.*)$': '<rootDir>/client/src/$1.ts',
   },
   transform: { '^.+\\.ts$': ['ts-jest', { useESM: true, diagnostics: false }] },
+  globalSetup: '<rootDir>/test/support/templates.setup.mjs',
   testSequencer: '<rootDir>/scripts/longest-first.mjs',
   // Suites that start processes and databases would starve each other on more.
   maxWorkers: 2,
