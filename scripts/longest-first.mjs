@@ -1,15 +1,25 @@
 /**
  * In which order Jest takes the test files: the longest first, so that at the end no worker has a long one left while
  * the others have nothing. On a machine that has run them before, Jest knows how long each took; elsewhere, as in CI,
- * it is guessed by how much there is to run, contracts that a file imports included, of which Jest knows nothing.
+ * it is guessed by how much there is to run, contracts that a file imports included, of which Jest knows nothing, and
+ * by WAITING.
  */
 import { readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { createRequire } from 'node:module'
 
 const { default: Sequencer } = createRequire(import.meta.url)('@jest/test-sequencer')
 
 const CONTRACT = /from '(\.[^']*\.contract)\.js'/g
+/** Suites that take longer than their size says, since they wait or work in a browser: about how many seconds. */
+const WAITING = {
+  'console.e2e': 140,
+  'abuse-callers.slow': 45,
+  'abuse-http.slow': 160,
+  'caps.slow': 100,
+  'clocks.slow': 100,
+  'stopped-instance.slow': 50,
+}
 /** A line of a spec without an application takes so much less time. */
 const SPEC_SHARE = 0.1
 
@@ -22,6 +32,8 @@ export default class LongestFirst extends Sequencer {
 
 /** In milliseconds, very roughly: a byte of a suite that starts the service takes one. */
 function guess(path) {
+  const [subject] = basename(path).split('-spec')
+  if (Object.hasOwn(WAITING, subject)) return WAITING[subject] * 1000
   return sizeWithContracts(path) * (/\.(e2e|slow)-spec\.ts$/.test(path) ? 1 : SPEC_SHARE)
 }
 

@@ -68,6 +68,9 @@ async function on(version, folder, rest) {
   console.log(`\n== Node ${name}\n`)
   // First in the path: `npm` and whatever else starts `node` by name get this one.
   const env = { ...process.env, PATH: `${bin}${delimiter}${process.env.PATH}` }
+  // Also where another version has just built the same.
+  if ((await run(node, [join(root, 'scripts/build.mjs')], env)).code !== 0)
+    return { name, passed: false, tally: 'the build failed' }
   const { code, last } = await run(node, [join(root, 'scripts/test.mjs'), ...rest], env)
   return { name, passed: code === 0, tally: last || 'no test ran' }
 }

@@ -1,5 +1,5 @@
 /**
- * `npm test`: builds, finds the databases, runs every suite on each of them and says in its last lines what ran.
+ * `npm test`: builds what has changed, finds the databases, runs every suite on each of them and says in its last lines what ran.
  * `npm run test:faults` does the same with the suites that need longer (`*.slow-spec.ts`).
  * Further arguments go to Jest: `npm test -- -t "draw-down"`.
  *
@@ -28,7 +28,7 @@ const FAULTS = '--faults'
 /** So many of the files that took longest are named. */
 const SLOWEST = 10
 const MEMORY = '/dev/shm'
-/** The largest databases of two suites at a time, and what else is there. */
+/** The largest databases of three suites at a time, and what else is there. */
 const ROOM_BYTES = 4 * 1024 ** 3
 const faults = process.argv.includes(FAULTS)
 const jestArguments = process.argv.slice(2).filter((argument) => argument !== FAULTS)
@@ -52,7 +52,7 @@ async function main() {
     return refuse('REQUIRE_BROWSER: there is no Chromium (install chromium or set CHROMIUM)')
   }
 
-  const built = await run('npm', ['run', '--silent', 'build'])
+  const built = await run('npm', ['run', '--silent', 'build', '--', '--if-changed'])
   if (built !== 0) return refuse('the build failed')
 
   const libsql = JSON.parse(readFileSync(join(root, 'node_modules/libsql/package.json'), 'utf8')).version

@@ -36,8 +36,8 @@ const NOBODY = [
 ]
 
 async function opened(kind: StoreKind, defaults: readonly [string, string] | undefined): Promise<Store> {
-  const store = await kind.open()
-  if (defaults === undefined) return store
+  if (defaults === undefined) return kind.open()
+  const store = await kind.openEmpty()
   const migrations = MIGRATIONS.slice(0, 1)
   const dataSource = new DataSource({ ...dataSourceOptions(store.config, ENTITIES, 'migration'), migrations })
   await dataSource.initialize()
@@ -131,7 +131,7 @@ onEveryStore('text in a database', (kind) => {
 
   if (kind.name !== 'SQLite') {
     it.each(['binary', 'swe7'])('is not begun with in a database of %s, which does not hold ASCII', async (unfit) => {
-      const store = await kind.open()
+      const store = await kind.openEmpty()
       const dataSource = await new DataSource(dataSourceOptions(store.config, [], 'migration')).initialize()
       try {
         await dataSource.query(`ALTER DATABASE CHARACTER SET ${unfit}`)

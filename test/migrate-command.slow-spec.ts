@@ -67,7 +67,7 @@ onEveryStore('the migrate command', (kind) => {
   let store: Store
 
   beforeEach(async () => {
-    store = await kind.open()
+    store = await kind.openEmpty()
   })
 
   afterEach(async () => {

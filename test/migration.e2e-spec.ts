@@ -14,7 +14,7 @@ onEveryStore('migrations', (kind) => {
   let dataSource: DataSource
 
   beforeAll(async () => {
-    store = await kind.open()
+    store = await kind.openEmpty()
     // Several instances starting together: each finds the schema in place when it is done.
     await Promise.all([1, 2, 3].map(async () => migrate(store.config, ENTITIES)))
     dataSource = await new DataSource(dataSourceOptions(store.config, ENTITIES, 'migration')).initialize()
@@ -35,6 +35,39 @@ onEveryStore('migrations', (kind) => {
     const difference = await dataSource.driver.createSchemaBuilder().log()
     expect(difference.upQueries.map(({ query }) => query)).toEqual([])
   })
+
+  it('leave what the suites’ own stores start from', async () => {
+    const copy = await kind.open()
+    const other = await new DataSource(dataSourceOptions(copy.config, ENTITIES, 'migration')).initialize()
+    try {
+      expect(await written(other)).toEqual(await written(dataSource))
+    } finally {
+      await other.destroy()
+      await copy.drop()
+    }
+  })
+
+  /** Every table as the store tells it, with its rows, but for the name of the database. */
+  async function written(source: DataSource): Promise<unknown[]> {
+    const tables: Record<string, string>[] = await source.query(
+      kind.name === 'SQLite' ? "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name" : 'SHOW TABLES',
+    )
+    const told = []
+    for (const [table] of tables.map((row) => Object.values(row))) {
+      const made: unknown = await source.query(
+        kind.name === 'SQLite'
+          ? `SELECT sql FROM sqlite_master WHERE tbl_name = '${table}' ORDER BY name`
+          : `SHOW CREATE TABLE ${table}`,
+      )
+      const rows: Record<string, unknown>[] = await source.query(`SELECT * FROM ${table}`)
+      told.push([
+        table,
+        made,
+        rows.map((row) => Object.values(row).filter((value) => value !== source.options.database)),
+      ])
+    }
+    return told
+  }
 
   it('run once, however many instances start together', async () => {
     const rows: unknown[] = await dataSource.query('SELECT name FROM schema_migration')

@@ -28,7 +28,6 @@ onEveryStore('a consume in one row', (kind) => {
 
   beforeAll(async () => {
     store = await kind.open()
-    await migrate(store.config, ENTITIES)
     await begin()
   }, 60_000)
 

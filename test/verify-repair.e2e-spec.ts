@@ -261,7 +261,7 @@ onEveryStore('verify --repair', (kind) => {
   })
 
   describe('any damage', () => {
-    const RUNS = Math.round(25 * SCALE)
+    const RUNS = Math.round(10 * SCALE)
     const random = (() => {
       let seed = Number(process.env['REPAIR_SEED'] ?? Date.now() % 2 ** 31)
       console.log(`REPAIR_SEED=${seed}`)

@@ -808,7 +808,7 @@ onEveryStore('verify', (kind) => {
     })
 
     it('ends with 2 where it could not look', async () => {
-      const empty = await kind.open()
+      const empty = await kind.openEmpty()
       const nothing = await runNode([ENTRY], { env: { DATABASE_URL: empty.url } })
       expect(nothing.code).toBe(2)
       expect(nothing.stderr).toContain('its schema is not that of this version')

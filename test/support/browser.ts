@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import { afterEach, beforeEach } from '@jest/globals'
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { launchOptions } from '../../scripts/chromium.mjs'
 import { opened } from './opened.js'
@@ -28,6 +29,21 @@ export interface Finding {
   readonly places: readonly string[]
 }
 
+/** What the test that runs has opened. Left open, each page would go on asking the service for what it shows. */
+const openedByTest = new Set<BrowserContext>()
+let testRuns = false
+
+beforeEach(() => {
+  testRuns = true
+})
+
+afterEach(async () => {
+  testRuns = false
+  const contexts = [...openedByTest]
+  openedByTest.clear()
+  await Promise.all(contexts.map(async (context) => context.close()))
+})
+
 /** Chromium, and what it complained of in whatever was shown. */
 export class TestBrowser {
   /** Errors of pages: thrown, or written to the console. */
@@ -45,7 +61,10 @@ export class TestBrowser {
     return new TestBrowser(browser)
   }
 
-  /** A page of somebody else's: with a memory and a storage of its own. */
+  /**
+   * A page of somebody else's: with a memory and a storage of its own. One that a test opens is closed at its end, one
+   * of a `beforeAll` stays.
+   */
   async page(options: BrowserContextOptions = {}): Promise<Page> {
     const context = await this.browser.newContext({
       viewport: { width: 1280, height: 800 },
@@ -53,6 +72,7 @@ export class TestBrowser {
       timezoneId: 'Europe/Berlin',
       ...options,
     })
+    if (testRuns) openedByTest.add(context)
     context.setDefaultTimeout(PATIENCE_MS)
     await this.watch(context)
     return context.newPage()

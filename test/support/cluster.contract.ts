@@ -154,7 +154,7 @@ export function twoWriters(given: () => Given): void {
     it(
       'never overdraws a quota that both drain',
       async () => {
-        const ROUNDS = 100
+        const ROUNDS = Math.round(25 * SCALE)
         const before = await cluster.collisions()
         for (let round = 0; round < ROUNDS; round += 1) {
           const [owner] = owners(1) as [number]

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { copyFile, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe } from '@jest/globals'
@@ -7,13 +7,16 @@ import { createConnection } from 'mysql2/promise'
 import { ask } from '../../scripts/mariadb.mjs'
 import type { DatabaseConfig } from '../../src/config/config.js'
 import { opened } from './opened.js'
+import { serverTemplate, sqliteTemplate } from './template.js'
 
 /** A kind of store that the suites run on. */
 export interface StoreKind {
   /** A server is called what it says it is. */
   readonly name: 'SQLite' | 'MariaDB' | 'MySQL'
-  /** Makes an empty store that only the caller uses. */
+  /** Makes a store that only the caller uses: with the schema of this version, and without a row. */
   open(): Promise<Store>
+  /** The same without a schema, on which migrations have yet to run. */
+  openEmpty(): Promise<Store>
 }
 
 /** One store: a file, or a database on a server. */
@@ -27,6 +30,11 @@ export interface Store {
 const sqlite: StoreKind = {
   name: 'SQLite',
   async open() {
+    const store = await this.openEmpty()
+    await copyFile(await sqliteTemplate(), store.url.slice('sqlite:'.length))
+    return store
+  },
+  async openEmpty() {
     const directory = await mkdtemp(join(tmpdir(), 'quota-test-'))
     const path = join(directory, 'quota.db')
     return dropped({
@@ -39,29 +47,31 @@ const sqlite: StoreKind = {
 
 /** The databases of the server that TEST_DATABASE_URL names, one for each store. */
 function server(serverUrl: string, name: 'MariaDB' | 'MySQL'): StoreKind {
-  const execute = async (statement: string): Promise<void> => {
-    const connection = await createConnection(serverUrl)
+  const execute = async (statements: string): Promise<void> => {
+    const connection = await createConnection({ uri: serverUrl, multipleStatements: true })
     try {
-      await connection.query(statement)
+      await connection.query(statements)
     } finally {
       connection.destroy()
     }
   }
+  const make = async (schema?: string): Promise<Store> => {
+    const database = `quota_test_${randomBytes(6).toString('hex')}`
+    await execute(`CREATE DATABASE \`${database}\`` + (schema === undefined ? '' : `; USE \`${database}\`; ${schema}`))
+    const url = new URL(serverUrl)
+    // As one who knows the server would write it: TypeORM tells the two apart by it when it compares schemas.
+    url.protocol = `${name.toLowerCase()}:`
+    url.pathname = `/${database}`
+    return dropped({
+      config: { kind: 'mysql', url: url.toString(), poolSize: 10 },
+      url: url.toString(),
+      drop: async () => execute(`DROP DATABASE \`${database}\``),
+    })
+  }
   return {
     name,
-    async open() {
-      const database = `quota_test_${randomBytes(6).toString('hex')}`
-      await execute(`CREATE DATABASE \`${database}\``)
-      const url = new URL(serverUrl)
-      // As one who knows the server would write it: TypeORM tells the two apart by it when it compares schemas.
-      url.protocol = `${name.toLowerCase()}:`
-      url.pathname = `/${database}`
-      return dropped({
-        config: { kind: 'mysql', url: url.toString(), poolSize: 10 },
-        url: url.toString(),
-        drop: async () => execute(`DROP DATABASE \`${database}\``),
-      })
-    },
+    open: async () => make(await serverTemplate(make)),
+    openEmpty: async () => make(),
   }
 }
 
