@@ -14,6 +14,7 @@ export interface MariaDbOptions {
   basePort?: number
   host?: string
   args?: string[]
+  folder?: string
 }
 export function startMariaDb(options?: MariaDbOptions): Promise<MariaDbServer>
 export function ask(url: string, sql: string): Promise<string>

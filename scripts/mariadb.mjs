@@ -34,6 +34,7 @@ export function findMariaDb() {
  * @param {number} [options.basePort] take the first free port from here on; default: any free one
  * @param {string} [options.host] the loopback address to listen on, `127.0.0.1` or `::1`
  * @param {string[]} [options.args] further options of the server, e.g. `--max-statement-time=5`
+ * @param {string} [options.folder] where its directory is made; default: the folder for temporary files
  * @returns {Promise<{
  *   port: number,
  *   version: string,
@@ -45,11 +46,11 @@ export function findMariaDb() {
  * }>} `url` names a database, which it does not create; `kill` is a crash (SIGKILL) after which `start` brings the same data back on the
  *   same port; `stop` ends the server in order and removes its directory
  */
-export async function startMariaDb({ basePort, host = '127.0.0.1', args = [] } = {}) {
+export async function startMariaDb({ basePort, host = '127.0.0.1', args = [], folder = tmpdir() } = {}) {
   const binaries = findMariaDb()
   if (binaries === undefined) throw new Error('no MariaDB server found: install mariadb-server')
 
-  const directory = mkdtempSync(join(tmpdir(), 'quota-db-'))
+  const directory = mkdtempSync(join(folder, 'quota-db-'))
   const data = join(directory, 'data')
   const log = join(directory, 'server.log')
   const init = join(directory, 'init.sql')

@@ -124,6 +124,19 @@ onEveryStore('the books of caps', (kind) => {
     return { large, hourly, minute, daily, plain, refunded, split, open, committed }
   }
 
+  it('agree with the ledger where what is settled belongs to a cycle that is over and not yet rolled', async () => {
+    const ids = [await cycle(100, 'hour'), await cycle(100, 'hour', { cap: 'enforce' })]
+    const [refunded, committed, released] = [await consume(5), await reserve(4), await reserve(3)]
+    app.clock.pass(2 * HOUR)
+    await act(refunded.id, 'refund')
+    expect(await verify()).toEqual([])
+    await act(committed.id, 'commit', 1)
+    await act(released.id, 'release')
+    expect(await verify()).toEqual([])
+    for (const id of ids)
+      expect(bodyOf(200, await app.get(`${MAIL_API.quotas}/${id}`))).toMatchObject({ used: 0, reserved: 0 })
+  })
+
   it('agree with the ledger whatever happens, before and after acts are added up, and when time passes', async () => {
     const { hourly, minute, daily } = await live()
     const inOrder = async (): Promise<void> => {

@@ -79,17 +79,25 @@ export class EventReader<Q extends QuotaRow> {
    * @param after undefined: from the beginning of what is kept
    * @param size 1 … 100
    * @throws ServiceError cursor_expired where events behind the cursor are removed
+   * @throws ServiceError unavailable where the page would be the last one, and committed events cannot be given places
    */
   async page(asking: string, filter: EventFilter, after: EventCursor | undefined, size: number): Promise<EventsPage> {
-    // While nothing can be written there are no new events either, but for some of a moment ago.
-    if (this.work.reach === 'all') await this.sequencer.number().catch(() => undefined)
+    const [numbered] = await Promise.allSettled([this.sequencer.number()])
+    // Where it failed, acts may have been answered whose events have no place: no page may say that it is the end.
+    const end = (): void => {
+      if (numbered.status === 'rejected') throw numbered.reason
+    }
     return this.work.readsOf(asking).read(async (transaction) => {
       // First how far it goes, then what there is, then what has gone meanwhile.
       const { lastPosition } = await this.feed(transaction)
-      if (after === LATEST) return { items: [], next_after: formatEventCursor(lastPosition) }
+      if (after === LATEST) {
+        end()
+        return { items: [], next_after: formatEventCursor(lastPosition) }
+      }
       const events = await this.between(transaction, filter, after ?? 0, lastPosition, size)
       const { removedTo } = await this.feed(transaction)
       if (after !== undefined && after < removedTo) throw cursorExpired()
+      if (events.length < size) end()
       const last = events.length === size ? events.at(-1)?.position : undefined
       return {
         items: events.map((event) => eventView(this.channel, event)),

@@ -203,15 +203,16 @@ export class WorkingSet<Q extends QuotaRow> {
 
   /**
    * Moves a quota's counters by parts of an operation, where the cycle that paid is still the running one: across a
-   * reset nothing is burdened or enriched.
+   * reset nothing is burdened or enriched. Then the roll is written, or the stored count would go on with what the
+   * ledger says no more.
    */
   applyAllocations(parts: readonly Allocation[], by: { used?: 1 | -1; reserved?: 1 | -1 }): void {
     for (const { quotaId, cycleSeq, amount } of parts) {
       const quota = this.quotas.get(quotaId)
+      this.touchedIds.add(quotaId)
       if (quota?.cycleSeq !== cycleSeq) continue
       quota.used += (by.used ?? 0) * amount
       quota.reserved += (by.reserved ?? 0) * amount
-      this.touchedIds.add(quotaId)
       if (by.used === 1 || by.reserved === 1) this.drawnIds.add(quotaId)
       if (by.used === 1) this.watch(quota)
       this.owner(quota.ownerId).refills?.countersChanged()
@@ -234,12 +235,12 @@ export class WorkingSet<Q extends QuotaRow> {
     })
   }
 
-  /** Moves what caps counted of an operation, where their counts still hold it. */
+  /** Moves what caps counted of an operation, where their counts still hold it; elsewhere as in `applyAllocations`. */
   settleInCaps({ row, caps = NO_CAPS }: OperationEntry, move: Move): void {
     for (const count of caps) {
       const cap = this.quotas.get(count.quotaId)
+      this.touchedIds.add(count.quotaId)
       if (cap === undefined || !settleIn(cap, count, row.createdAt, move)) continue
-      this.touchedIds.add(cap.id)
       this.owner(cap.ownerId).refills?.countersChanged()
       this.watch(cap)
     }
