@@ -2205,10 +2205,10 @@ export interface components {
              * @enum {string}
              */
             outcome: "planned" | "unchanged" | "invalid" | "applied" | "conflict" | "reverted" | "kept";
-            /** @description What changes, as it was; null where nothing does. */
-            before: components["schemas"]["ChangedSettings"] | null;
+            /** @description What changes, as it was; empty where nothing does. */
+            before: components["schemas"]["ChangedSettings"];
             /** @description The same, as it becomes. */
-            after: components["schemas"]["ChangedSettings"] | null;
+            after: components["schemas"]["ChangedSettings"];
             /** @description Why it was not done; null where it is to be, or was. */
             problem: components["schemas"]["RowProblem"] | null;
             /**
@@ -3770,10 +3770,10 @@ export interface components {
              * @enum {string}
              */
             outcome: "planned" | "unchanged" | "invalid" | "applied" | "conflict" | "reverted" | "kept";
-            /** @description What changes, as it was; null where nothing does. */
-            before: components["schemas"]["ChangedSettings"] | null;
+            /** @description What changes, as it was; empty where nothing does. */
+            before: components["schemas"]["ChangedSettings"];
             /** @description The same, as it becomes. */
-            after: components["schemas"]["ChangedSettings"] | null;
+            after: components["schemas"]["ChangedSettings"];
             /** @description Why it was not done; null where it is to be, or was. */
             problem: components["schemas"]["RowProblem"] | null;
             /**

@@ -1,6 +1,6 @@
 import { peopleOf } from '../channel-api/people.js'
 import { type NewSettingsFields, patchOf, settingsOf, type SettingsPatchFields } from '../channel-api/settings.dto.js'
-import { type FieldError, ServiceError, validationFailed } from '../error/service-error.js'
+import { type FieldError, type ServiceError, validationFailed } from '../error/service-error.js'
 import { checkDto, fieldsOf } from '../http/dto.js'
 import type { QuotaRow } from '../ledger/rows/quota.entity.js'
 import type { Command } from '../ledger/store/command.js'
@@ -79,6 +79,8 @@ export interface AskedOfRecord {
   readonly action: ItemAction
   /** The quota that it names; null for a create, and where what it names is no id. */
   readonly quotaId: number | null
+  /** The owner that a create names; null where what it names is no id, and for others. */
+  readonly ownerId: number | null
   readonly ask: Ask | undefined
   readonly refusal: ServiceError | undefined
 }
@@ -101,16 +103,13 @@ export class RecordReader<Q extends QuotaRow> {
       const message = `has ${given.length} fields where the header has ${this.columns.length}`
       return refused(makes ? 'create' : 'update', validationFailed([{ field: 'record', message }]))
     }
-    try {
-      return makes ? this.create(cells) : this.update(cells)
-    } catch (refusal) {
-      if (!(refusal instanceof ServiceError)) throw refusal
-      return refused(makes ? 'create' : 'update', refusal)
-    }
+    return makes ? this.create(cells) : this.update(cells)
   }
 
   private create({ id: _none, ...cells }: Cells): AskedOfRecord {
-    const { create } = this.kind
+    const { channel, create } = this.kind
+    const owner = cells[channel.people[0].field]
+    const ownerId = isId(owner) ? owner : null
     const known = Object.entries(cells).filter(([name]) => newFields(this.kind).has(name))
     const { value, errors = [] } = checkDto<NewSettingsFields>(create, Object.fromEntries(known), {
       from: 'body',
@@ -120,10 +119,9 @@ export class RecordReader<Q extends QuotaRow> {
     const status = cells['status']
     if (status !== undefined && status !== 'active')
       all.push({ field: 'status', message: 'must be active in a row that makes a quota' })
-    if (all.length > 0 || value === undefined) throw validationFailed(all)
-    const people = peopleOf(this.kind.channel, value)
-    const ask: Ask = { kind: 'create', settings: settingsOf(value), people }
-    return { action: 'create', quotaId: null, ask, refusal: undefined }
+    if (all.length > 0 || value === undefined) return { ...refused('create', validationFailed(all)), ownerId }
+    const ask: Ask = { kind: 'create', settings: settingsOf(value), people: peopleOf(channel, value) }
+    return { action: 'create', quotaId: null, ownerId, ask, refusal: undefined }
   }
 
   private update({ id, ...cells }: Cells): AskedOfRecord {
@@ -148,7 +146,7 @@ export class RecordReader<Q extends QuotaRow> {
     }
     const { version } = checked.value
     const ask: Ask = { kind: 'update', patch: patchOf(checked.value), expected, version }
-    return { action: 'update', quotaId: id as number, ask, refusal: undefined }
+    return { action: 'update', quotaId: id as number, ownerId: null, ask, refusal: undefined }
   }
 
   private versionErrors({ version }: Cells): FieldError[] {
@@ -162,7 +160,7 @@ export class RecordReader<Q extends QuotaRow> {
 }
 
 function refused(action: ItemAction, refusal: ServiceError): AskedOfRecord {
-  return { action, quotaId: null, ask: undefined, refusal }
+  return { action, quotaId: null, ownerId: null, ask: undefined, refusal }
 }
 
 function isId(value: unknown): value is number {

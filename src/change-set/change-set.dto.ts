@@ -310,13 +310,13 @@ export abstract class RowFields {
   @ResponseChoice(OUTCOMES)
   outcome!: Outcome
 
-  /** What changes, as it was; null where nothing does. */
-  @ResponseObject(() => ChangedSettingsDto, { nullable: true })
-  before!: ChangedSettingsDto | null
+  /** What changes, as it was; empty where nothing does. */
+  @ResponseObject(() => ChangedSettingsDto)
+  before!: ChangedSettingsDto
 
   /** The same, as it becomes. */
-  @ResponseObject(() => ChangedSettingsDto, { nullable: true })
-  after!: ChangedSettingsDto | null
+  @ResponseObject(() => ChangedSettingsDto)
+  after!: ChangedSettingsDto
 
   /** Why it was not done; null where it is to be, or was. */
   @ResponseObject(() => RowProblemDto, { nullable: true })

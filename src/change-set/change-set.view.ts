@@ -35,8 +35,8 @@ export interface ItemView {
   quota_id: number | null
   action: string
   outcome: string
-  before: object | null
-  after: object | null
+  before: object
+  after: object
   problem: RowProblem | null
 }
 
@@ -72,8 +72,8 @@ export function itemView(channel: AnyChannel, item: ChangeSetItemRow): ItemView 
     [channel.people[0].field]: item.ownerId,
     action: item.action,
     outcome: item.outcome,
-    before: objectOrNull(item.before),
-    after: objectOrNull(item.after),
+    before: objectOrNull(item.before) ?? {},
+    after: objectOrNull(item.after) ?? {},
     problem: objectOrNull(item.problem) as RowProblem | null,
   }
 }

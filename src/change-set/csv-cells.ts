@@ -35,6 +35,11 @@ export function askedCell(value: unknown): string {
   return value === null ? 'null' : exportedCell(value)
 }
 
+/** A cell as it was given, said so that no spreadsheet runs it. An import reads the same from both. */
+export function givenCell(text: string): string {
+  return text === 'null' ? text : exportedCell(plainText(text))
+}
+
 /** Reads the cells of a record. Those without a column are left out. */
 export function importedCells<Q extends QuotaRow>(
   kind: ChangeSetChannel<Q>,
@@ -56,7 +61,7 @@ function importedCell<Q extends QuotaRow>(
   text: string,
 ): unknown {
   if (text === 'null') return null
-  const plain = text.startsWith("'") && (FORMULA.test(text.slice(1)) || text === "'null") ? text.slice(1) : text
+  const plain = plainText(text)
   if (column === 'thresholds') {
     if (plain === NO_INTEGERS) return []
     return plain.split(' ').map((part) => (isWireInteger(part) ? Number(part) : part))
@@ -64,6 +69,11 @@ function importedCell<Q extends QuotaRow>(
   const reader = readerOf(update, column) ?? readerOf(create, column)
   if (reader !== undefined) return reader.fromText?.(plain) ?? plain
   return column === 'id' && isWireInteger(plain) ? Number(plain) : plain
+}
+
+/** What a cell holds without the `'` that an export put before it. */
+function plainText(text: string): string {
+  return text.startsWith("'") && (FORMULA.test(text.slice(1)) || text === "'null") ? text.slice(1) : text
 }
 
 /** A record that nothing is known of, for the names of what it shows. */

@@ -77,13 +77,22 @@ export async function* readCsv(chunks: AsyncIterable<Buffer>): AsyncGenerator<Cs
   }
 }
 
+/** Where a line ends, or a run of blank ones. */
+interface LineEnd {
+  /** The place of its last LF, in bytes. */
+  at: number
+  lines: number
+  readonly afterCr: boolean
+  readonly blank: boolean
+}
+
 /**
  * Knows on which line a record begins, and that all of it is UTF-8. The parser counts lines its own way, so they are
  * counted by where they end.
  */
 class Lines {
-  /** Ends of lines that no record has passed yet: their place in bytes, and whether nothing but the end is there. */
-  private readonly ends: { readonly at: number; readonly blank: boolean }[] = []
+  /** Ends of lines that no record has passed yet. */
+  private readonly ends: LineEnd[] = []
   private passedLines = 0
   /** Where the last record ended, in bytes. */
   private passedBytes = 0
@@ -100,7 +109,12 @@ class Lines {
       const place = this.bytes + at
       const before = at === 0 ? this.lastByte : chunk[at - 1]
       const length = place - this.lineBegan
-      this.ends.push({ at: place, blank: length === 0 || (length === 1 && before === CR) })
+      const afterCr = before === CR
+      const blank = length === 0 || (length === 1 && afterCr)
+      const previous = this.ends.at(-1)
+      // No record begins or ends among blank lines, and there may be a file of them.
+      if (blank && previous?.blank === true) Object.assign(previous, { at: place, lines: previous.lines + 1 })
+      else this.ends.push({ at: place, lines: 1, afterCr, blank })
       this.lineBegan = place + 1
     }
     this.bytes += chunk.length
@@ -121,22 +135,23 @@ class Lines {
   passed(bytes: number): number {
     const line = this.next()
     let began = this.passedBytes
+    let delimiter = 0
     while (this.ends[0] !== undefined && this.ends[0].at < bytes) {
-      const { at, blank } = this.ends[0]
+      const { at, lines, afterCr, blank } = this.ends[0]
       if (blank && this.passedLines + 1 < line) began = at + 1
-      this.passedLines += 1
+      if (at === bytes - 1) delimiter = afterCr ? 2 : 1
+      this.passedLines += lines
       this.ends.shift()
     }
     this.passedBytes = bytes
-    // The longest delimiter has two bytes.
-    if (bytes - began > MAX_RECORD_BYTES + 2) throw new CsvMalformed(line, TOO_LONG)
+    if (bytes - delimiter - began > MAX_RECORD_BYTES) throw new CsvMalformed(line, TOO_LONG)
     return line
   }
 
   /** The line on which the record begins that comes next. */
   next(): number {
-    const first = this.ends.findIndex((end) => !end.blank)
-    return this.passedLines + 1 + (first === -1 ? this.ends.length : first)
+    const [first] = this.ends
+    return this.passedLines + 1 + (first?.blank === true ? first.lines : 0)
   }
 
   private check(chunk: Buffer): void {

@@ -7,7 +7,7 @@ import type { ChangeSetItemRow } from './change-set-item.entity.js'
 import type { ManyChangeDto } from './change-set.dto.js'
 import type { ChangeSetRow } from './change-set.entity.js'
 import type { RowProblem } from './change-set.view.js'
-import { askedCell, exportedCell } from './csv-cells.js'
+import { askedCell, exportedCell, givenCell } from './csv-cells.js'
 
 /** Records as lines of a file, the end of the last one included. */
 export function csvLines(records: readonly (readonly string[])[]): string {
@@ -60,12 +60,12 @@ function cellsOf<Q extends QuotaRow>(
   return { ...id, ...(Object.fromEntries(cells) as Record<string, string>) }
 }
 
-/** What a row asked for: the cells of its record as they were given, or the settings of the change. */
+/** What a row asked for: the cells of its record, or the settings of the change. */
 function askedFor(set: ChangeSetRow, item: ChangeSetItemRow, command: Command | undefined): Record<string, string> {
   if (item.given !== null) {
     const names = JSON.parse(set.columns ?? '[]') as string[]
     const cells = JSON.parse(item.given) as string[]
-    return Object.fromEntries(names.map((name, place) => [name, cells[place] ?? '']))
+    return Object.fromEntries(names.map((name, place) => [name, givenCell(cells[place] ?? '')]))
   }
   const { update = {} } = JSON.parse(set.change ?? '{}') as Pick<ManyChangeDto, 'update'>
   const total = command?.kind === 'update' ? command.patch.total : undefined

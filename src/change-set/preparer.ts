@@ -126,16 +126,15 @@ export class Preparer<Q extends QuotaRow> {
       after = items.at(-1)?.row ?? after
       const ids: number[] = []
       for (const item of items) {
-        const { action, quotaId, ask, refusal } = records.read(JSON.parse(item.given ?? '[]') as string[])
+        const { action, quotaId, ownerId, ask, refusal } = records.read(JSON.parse(item.given ?? '[]') as string[])
         const { setId, row, line, given } = item
-        Object.assign(item, newItem({ setId, row, line, given, action, quotaId, ownerId: null }))
+        Object.assign(item, newItem({ setId, row, line, given, action, quotaId, ownerId }))
         let problem = refusal
         if (quotaId !== null && seen.has(quotaId))
           problem = validationFailed([{ field: 'id', message: 'stands above already' }])
+        if (quotaId !== null) ids.push(quotaId)
         if (quotaId !== null) seen.add(quotaId)
         if (problem !== undefined) refuse(item, problem, counts)
-        else if (ask?.kind === 'create') item.ownerId = ask.people['ownerId'] ?? null
-        else if (quotaId !== null) ids.push(quotaId)
         item.command = ask === undefined ? null : storedJson(ask)
       }
       const owners =
@@ -143,9 +142,9 @@ export class Preparer<Q extends QuotaRow> {
           ? new Map<number, number>()
           : await work.read((transaction) => ledger.store.ownersOfQuotas(transaction, ids))
       for (const item of items) {
-        if (item.outcome !== 'pending' || item.quotaId === null) continue
+        if (item.quotaId === null) continue
         item.ownerId = owners.get(item.quotaId) ?? null
-        if (item.ownerId === null) refuse(item, quotaNotFound(item.quotaId), counts)
+        if (item.ownerId === null && item.outcome === 'pending') refuse(item, quotaNotFound(item.quotaId), counts)
       }
       await this.desk.wrote(items, counts)
       await this.tools.rest(performance.now() - began)

@@ -98,6 +98,8 @@ export function filterContract(suite: ChangeSetSuite): void {
         [4, 'unchanged', undefined],
       ])
       const [row] = await rows(unit.id)
+      expect([row.before, row.after]).toEqual([{}, {}])
+      expect((await rows(unit.id)).at(-1)).toMatchObject({ before: {}, after: {} })
       expect(row.problem.errors).toEqual([expect.objectContaining({ field: 'cycle_unit' })])
       expect(unit.counts).toMatchObject({ rows: 4, invalid: 3, unchanged: 1 })
       expect([quotas.length, monthly.total]).toEqual([3, 3])

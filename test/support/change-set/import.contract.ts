@@ -162,6 +162,40 @@ export function importContract(suite: ChangeSetSuite): void {
       ])
     })
 
+    it('say whose a record is that is at fault', async () => {
+      const owner = fresh()
+      const { id } = await made(total(owner))
+      const set = await imported(
+        `id,${api.owner},quota_type,total,expire_at`,
+        `${id},,,x,`,
+        `,${owner},1,x,`,
+        `${id},,,5,`,
+        `,x,1,5,`,
+      )
+      expect((await rows(set.id)).map((row: Body) => [row.outcome, row[api.owner]])).toEqual([
+        ['invalid', owner],
+        ['invalid', owner],
+        ['invalid', owner],
+        ['invalid', null],
+      ])
+    })
+
+    it('hand out nothing that a spreadsheet runs', async () => {
+      const owner = fresh()
+      const given = ['=1', "'=1", '-1', '\tx', 'null', "'null", "'plain"]
+      const set = await imported(`${api.owner},quota_type,total,label`, ...given.map((cell) => `${owner},1,x,${cell}`))
+      expect(set.counts.invalid).toBe(given.length)
+      expect((await cellsOf(set.id)).map(({ label }) => label)).toEqual([
+        "'=1",
+        "'=1",
+        "'-1",
+        "'\tx",
+        'null',
+        "'null",
+        "''plain",
+      ])
+    })
+
     it('hold a row to whose its quota is, and of which type', async () => {
       const [owner, other] = [fresh(), fresh()]
       const ids = []
@@ -213,7 +247,9 @@ export function importContract(suite: ChangeSetSuite): void {
       ['text after a quote', 'id,label\n1,"a"b\n', 'line 2: '],
       ['bytes that are no UTF-8', Buffer.from('id,label\n1,a\n2,\xff\n', 'latin1'), 'line 3: '],
       ['half a character', Buffer.from('id,label\n1,\xc3', 'latin1'), 'line 2: '],
-      ['a record over 10 kB', `id,label\n1,a\n2,${'x'.repeat(10_000)}\n`, 'line 3: '],
+      ['a record over 10 kB', `id,label\n1,a\n2,${'x'.repeat(9_999)}\n`, 'line 3: '],
+      ['a record over 10 kB before CRLF', `id,label\r\n2,${'x'.repeat(9_999)}\r\n`, 'line 2: '],
+      ['a last record over 10 kB', `id,label\n2,${'x'.repeat(9_999)}`, 'line 2: '],
     ])('fail as a whole for %s', async (_what, text, beginning) => {
       const set = await ready(await upload(text))
       expect(set).toMatchObject({ state: 'failed', version: 2, counts: { rows: 0 } })
@@ -221,6 +257,11 @@ export function importContract(suite: ChangeSetSuite): void {
       expect(set.problem.detail.slice(0, beginning.length)).toBe(beginning)
       expect(await rows(set.id)).toEqual([])
       expect((await app().delete(at(set.id))).status).toBe(204)
+    })
+
+    it.each(['\n', '\r\n', ''])('take a record of 10 kB that ends with %j', async (end) => {
+      const set = await ready(await upload(`id,label\n1,a\n2,${'x'.repeat(9_998)}${end}`))
+      expect(set).toMatchObject({ state: 'ready', counts: { rows: 2 } })
     })
 
     it('know their columns', async () => {
