@@ -242,7 +242,7 @@ export interface Config extends Settings {
 }
 
 /** The token that Nest injects the configuration by. */
-// eslint-disable-next-line @typescript-eslint/no-extraneous-class -- a name that exists at run time is all that Nest needs
+// eslint-disable-next-line @typescript-eslint/no-extraneous-class -- Nest needs a run-time name
 export const Config = class Config {} as unknown as abstract new () => Config
 
 /** @returns the variable of a setting */
