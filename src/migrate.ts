@@ -3,20 +3,20 @@ import { ArgumentError, command, EXIT, tell } from './command.js'
 import { type DatabaseConfig, loadDatabaseConfig } from './config/config.js'
 import { readEnvironment } from './config/environment.js'
 import { compareVersions, type Instance, instancesHere } from './database/instances.js'
-import { migrate, migrateBack, migrationStates, rehearse } from './database/migrate.js'
+import { migrate, migrateBack, migrationStates } from './database/migrate.js'
 import { ENTITIES } from './entities.js'
 import { configured, databaseName, newerSchema, StartError, using } from './startup.js'
 import { VERSION } from './version/version.js'
 
-const USAGE = `usage: node dist/src/migrate.js [--status | [--dry-run] [--finish] | --back]
+const USAGE = `usage: node dist/src/migrate.js [--status | --finish | --back]
   Brings the schema of DATABASE_URL up to date, as every instance does at its start. --status says what has run and which instances are there,
-  and changes nothing. --dry-run prints the SQL that would run now, and changes nothing.
+  and changes nothing.
   --finish runs also what instances of the version before could not stand: once none of them is left, and none is to come back. It refuses
   while one has been there within the last minute.
   --back takes back the migration that ran last, with the data in what it made, for the version before. It refuses while an instance of this
   version, or of a newer one, has been there within the last minute; each of them brings the schema up to date again at its start.
-  Exit code: 0 the schema is up to date, or would be made so by what --dry-run printed, or was taken back; 1 the database cannot be used, or
-  --finish or --back refused; 2 wrong arguments; 3 --status found what has not run.`
+  Exit code: 0 the schema is up to date, or was taken back; 1 the database cannot be used, or --finish or --back refused; 2 wrong arguments;
+  3 --status found what has not run.`
 
 const FINISH =
   'What is to run later waits until no instance of the version before is left: then run this with --finish, and restart.'
@@ -24,29 +24,18 @@ const FINISH =
 await command(USAGE, async (args) => {
   const options = {
     status: { type: 'boolean' },
-    'dry-run': { type: 'boolean' },
     finish: { type: 'boolean' },
     back: { type: 'boolean' },
   } as const
-  const {
-    status = false,
-    'dry-run': dryRun = false,
-    finish = false,
-    back = false,
-  } = parseArgs({ args, options }).values
-  if (status && (dryRun || finish || back)) throw new ArgumentError('--status goes alone')
-  if (back && (dryRun || finish)) throw new ArgumentError('--back goes alone')
+  const { status = false, finish = false, back = false } = parseArgs({ args, options }).values
+  if ([status, finish, back].filter(Boolean).length > 1) {
+    throw new ArgumentError('--status, --finish and --back exclude each other')
+  }
   const database = configured(() => loadDatabaseConfig(readEnvironment()))
   // Told first: whoever waits, or only reads that all went well, knows for which database.
-  tell(`${dryRun ? '-- ' : ''}Database ${databaseName(database)}`)
+  tell(`Database ${databaseName(database)}`)
   if (status) return tellStatus(database)
   if (back) return takeBack(database)
-  if (dryRun) {
-    const script = await using(database, async () => rehearse(database, ENTITIES, { finish }))
-    tell(...script)
-    if (script.length === 0) tell('-- The schema is up to date: nothing would run.')
-    return EXIT.done
-  }
   if (finish) await ensureNobodyOlder(database)
   const ran = await using(database, async () => migrate(database, ENTITIES, { finish }))
   tell(...ran.map((name) => `ran      ${name}`))

@@ -46,13 +46,6 @@ async function recordedIn(store: Store): Promise<string[]> {
   return rows.map(({ name }) => name)
 }
 
-/** Runs the statements of a script that --dry-run printed. */
-async function runScript(store: Store, script: readonly string[]): Promise<void> {
-  await inside(store, async (dataSource) => {
-    for (const statement of script) await dataSource.query(statement.replace(/;$/, ''))
-  })
-}
-
 let folder: string
 
 beforeEach(async () => {
@@ -116,63 +109,6 @@ onEveryStore('the migrate command', (kind) => {
     const again = await runNode([ENTRY], { env })
     expect(again.code).toBe(0)
     expect(again.stdout).toMatch(/nothing to do/)
-  })
-
-  /** The statements of a script that --dry-run printed, without its remarks. */
-  function statementsOf({ stdout }: Ended): string[] {
-    return stdout.split('\n').filter((line) => line !== '' && !line.startsWith('-- '))
-  }
-
-  it('prints with --dry-run the very statements that make the schema, and sends none', async () => {
-    const env = { DATABASE_URL: store.url }
-    const dry = await runNode([ENTRY, '--dry-run'], { env })
-    expect(dry).toMatchObject({ code: 0, stderr: '' })
-    expect(dry.stdout.split('\n')[0]).toMatch(/^-- Database /)
-    for (const name of NAMES) expect(dry.stdout).toContain(`\n-- ${name}\n`)
-    if (store.config.kind === 'sqlite') expect(existsSync(store.config.path)).toBe(false)
-    else await expect(recordedIn(store)).rejects.toThrow(/schema_migration/)
-
-    await runScript(store, statementsOf(dry))
-    expect(await recordedIn(store)).toEqual(NAMES)
-    const difference = await inside(store, async (dataSource) => {
-      // SQLite generates ids for a column of type INTEGER alone.
-      if (kind.name === 'SQLite')
-        for (const { columns } of dataSource.entityMetadatas)
-          for (const column of columns) if (column.isGenerated) column.type = 'integer'
-      return dataSource.driver.createSchemaBuilder().log()
-    })
-    expect(difference.upQueries.map(({ query }) => query)).toEqual([])
-    const again = await runNode([ENTRY, '--dry-run'], { env })
-    expect(statementsOf(again)).toEqual([])
-    expect(again.stdout).toMatch(/nothing would run/)
-  })
-
-  it('says in --dry-run what it cannot know, and runs the rest as it said', async () => {
-    const env = { DATABASE_URL: store.url }
-    await migrate(store.config, ENTITIES)
-    await inside(store, async (dataSource) => {
-      // As release 0.1.0 has left it.
-      for (const _ of NAMES.slice(1)) await dataSource.undoLastMigration({ transaction: 'none' })
-    })
-    const before = await recordedIn(store)
-    expect(before).toEqual(NAMES.slice(0, 1))
-    const dry = await runNode([ENTRY, '--dry-run'], { env })
-    expect(dry).toMatchObject({ code: 0, stderr: '' })
-    expect(dry.stdout).toMatch(/^-- Not shown: .*SELECT `id` FROM `mail_change`/m)
-    expect(dry.stdout).toMatch(/^ALTER TABLE `sms_act` ADD COLUMN `owner_remaining` bigint NULL;$/m)
-    const made = statementsOf(dry).flatMap(
-      (statement) => /^CREATE TABLE .*?(\w+)[`"] \(/.exec(statement)?.slice(1) ?? [],
-    )
-    expect(made).toEqual(expect.arrayContaining(['mail_refusal', 'sms_ledger_state', 'service_instance']))
-    expect(made).not.toContain('mail_quota')
-    const later = FINISHING.map(({ name }) => name)
-    for (const name of later) expect(dry.stdout).not.toContain(name)
-    const finish = await runNode([ENTRY, '--dry-run', '--finish'], { env })
-    for (const name of later) expect(finish.stdout).toContain(`\n-- ${name}\n`)
-    expect(await recordedIn(store)).toEqual(before)
-    await runScript(store, statementsOf(finish))
-    expect(await recordedIn(store)).toEqual(NAMES)
-    expect((await runNode([ENTRY, '--status'], { env })).code).toBe(0)
   })
 
   it('says of a schema that is newer what that means, and so does the log of an instance', async () => {

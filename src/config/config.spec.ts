@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { rootCertificates } from 'node:tls'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import express from 'express'
-import { ConfigError, loadConfig, loadDatabaseConfig, type ServerConfig } from './config.js'
+import { ConfigError, loadConfig, loadDatabaseConfig, type ServerConfig, SETTINGS, variableOf } from './config.js'
 import { parseTokensFile } from './token-entries.js'
 
 const DIGEST = createHash('sha256').update('one').digest('hex')
@@ -144,11 +144,11 @@ describe('loadConfig', () => {
     const env = { NODE_ENV: 'production', PORT: '65536', DOCS_PUBLIC: 'yes', LOG_LEVEL: 'loud', QUEUE_LIMIT: '1e3' }
     expect(mistakes(env)).toEqual([
       expect.stringMatching(/^PORT /),
-      expect.stringMatching(/^DATABASE_URL is required/),
-      expect.stringMatching(/^AUTH_TOKENS is required/),
       expect.stringMatching(/^DOCS_PUBLIC /),
       expect.stringMatching(/^LOG_LEVEL /),
       expect.stringMatching(/^QUEUE_LIMIT /),
+      expect.stringMatching(/^DATABASE_URL is required/),
+      expect.stringMatching(/^AUTH_TOKENS is required/),
     ])
     expect(() => loadConfig(env)).toThrow(new RegExp(mistakes(env).join('.*\n.*')))
   })
@@ -262,6 +262,33 @@ describe('loadConfig', () => {
     'proxy.example',
   ])('refuses TRUST_PROXY=%s', (text) => {
     expect(mistakes({ TRUST_PROXY: text })).toEqual([expect.stringContaining('TRUST_PROXY')])
+  })
+})
+
+describe('the table of settings', () => {
+  const defaults = new Map<string, unknown>(Object.entries(loadConfig({})))
+  /** Their default depends on another setting. */
+  const derived = ['logFormat', 'metricsHost']
+  const shown = (name: string): string =>
+    derived.includes(name) ? '' : `${(defaults.get(name) ?? '') as string | number | boolean}`
+
+  it.each(Object.entries(SETTINGS))('is what .env.example says of %s', (name, { doc }) => {
+    const paragraphs = readFileSync('.env.example', 'utf8').split('\n\n')
+    const found = paragraphs.filter((text) => text.endsWith(`\n# ${variableOf(name)}=${shown(name)}`))
+    expect(found.map((text) => text.split('\n')[0])).toEqual([`# ${doc}`])
+  })
+
+  it.each(Object.keys(SETTINGS))('is what README.md says of %s', (name) => {
+    const rows = [...readFileSync('README.md', 'utf8').matchAll(/^\| (`[A-Z_`, ]+`) \| (.*?) \|/gm)]
+    const cells = rows.flatMap(([, names = '', values = '']) => {
+      const told = values.split(', ')
+      return names
+        .split(', ')
+        .map((one, index) => [one.slice(1, -1), told[told.length === 1 ? 0 : index] ?? ''] as const)
+    })
+    const [value] = cells.flatMap(([variable, told]) => (variable === variableOf(name) ? [told] : []))
+    expect(value).toBeDefined()
+    if (shown(name) !== '') expect(value?.split('`')[1]).toBe(shown(name))
   })
 })
 

@@ -61,69 +61,6 @@ export interface TracesConfig {
   readonly ratio: number
 }
 
-/** The whole configuration: read once from the environment, checked, frozen. */
-export abstract class Config {
-  /** Is this NODE_ENV=production? Then nothing is made up: tokens and database must be named. */
-  abstract readonly production: boolean
-  /** Address to listen on. */
-  abstract readonly host: string
-  /** Port to listen on, 0 … 65535; 0 lets the system choose. */
-  abstract readonly port: number
-  /** Port that `/metrics` is served on instead, 0 … 65535; undefined where it is on the other one. */
-  abstract readonly metricsPort: number | undefined
-  /** Address to listen on for it. */
-  abstract readonly metricsHost: string
-  abstract readonly database: DatabaseConfig
-  /** The good tokens at start; empty only outside production, where tokens are then made. */
-  abstract readonly tokens: readonly TokenEntry[]
-  /** The file that the tokens stand in, which is read again when it changes; undefined where there is none. */
-  abstract readonly tokensFile: string | undefined
-  /** Where events are sent to, at start. */
-  abstract readonly webhooks: readonly WebhookEndpoint[]
-  /** The file that this stands in, which is read again when it changes; undefined where there is none. */
-  abstract readonly webhooksFile: string | undefined
-  /** The identity provider whose tokens are admitted beside these; undefined: none. */
-  abstract readonly oidc: OidcConfig | undefined
-  /** Origins whose pages may call, exactly as browsers write them. Empty: none. */
-  abstract readonly corsOrigins: readonly string[]
-  /** Are `/docs` and `/openapi.json` open to everybody? */
-  abstract readonly docsPublic: boolean
-  /** Is `/metrics` open to everybody? */
-  abstract readonly metricsPublic: boolean
-  /** Is the console served under `/admin`? */
-  abstract readonly console: boolean
-  /** Minutes without a touch after which the console signs somebody out, 0 … 1440; 0: never. */
-  abstract readonly consoleIdleMinutes: number
-  /** Does this instance look in the background whether counters and ledger agree? */
-  abstract readonly verifyBackground: boolean
-  abstract readonly logLevel: LogLevel
-  abstract readonly logFormat: 'json' | 'text'
-  /** Seconds from SIGTERM to the end at the latest. */
-  abstract readonly shutdownGraceSeconds: number
-  /** Seconds for which a SIGTERMed process still answers 503 before it closes its socket, so that balancers notice. */
-  abstract readonly shutdownDelaySeconds: number
-  /** Writes of a channel that may wait for their turn before further ones are answered 503. */
-  abstract readonly queueLimit: number
-  /** The same of one principal's writes. */
-  abstract readonly principalQueueLimit: number
-  /** Requests of one principal that are worked on at the same time; further ones wait for their turn. */
-  abstract readonly principalRequests: number
-  /** Bytes of bodies of one principal that are worked on at the same time; further ones wait for their turn. */
-  abstract readonly principalBodyBytes: number
-  /** Connections of callers that may be open at a time. */
-  abstract readonly maxConnections: number
-  /** Seconds within which a request must have arrived, body and all; its head within half of them. */
-  abstract readonly requestTimeoutSeconds: number
-  /** Days for which settled operations and acts are kept, 30 … 36500; undefined: for ever. */
-  abstract readonly retentionDays: number | undefined
-  /** Days for which changes of settings are kept, 30 … 36500; undefined: for ever. */
-  abstract readonly changesRetentionDays: number | undefined
-  /** Undefined: requests are not traced. */
-  abstract readonly traces: TracesConfig | undefined
-  /** Undefined: callers' addresses are logged with 401 alone, as those of their connections. */
-  abstract readonly trustProxy: TrustProxy | undefined
-}
-
 /** Everything that is wrong with the environment, one mistake a line. */
 export class ConfigError extends Error {
   constructor(readonly mistakes: readonly string[]) {
@@ -170,14 +107,14 @@ class Reader {
     return fallback
   }
 
-  flag(name: string, fallback = false): boolean {
+  flag(name: string, fallback: boolean): boolean {
     const text = this.text(name)
     if (text === 'true' || text === 'false') return text === 'true'
     if (text !== undefined) this.mistakes.push(`${name} must be true or false`)
     return fallback
   }
 
-  choice<T extends string>(name: string, fallback: T, values: readonly T[]): T {
+  choice<T extends string, F>(name: string, fallback: F, values: readonly T[]): T | F {
     const text = this.text(name)
     if (text === undefined) return fallback
     const found = values.find((value) => value === text)
@@ -205,10 +142,113 @@ class Reader {
   }
 }
 
+/** One row of the table of settings. */
+interface Setting<T> {
+  /** What it means, in one line; `.env.example` repeats it. */
+  readonly doc: string
+  /** Reads it from the variable of that name. */
+  readonly read: (read: Reader, name: string) => T
+}
+
+const setting = <T>(doc: string, read: Setting<T>['read']): Setting<T> => ({ doc, read })
+const integer = (doc: string, fallback: number, min: number, max: number): Setting<number> =>
+  setting(doc, (read, name) => read.integer(name, fallback, min, max))
+const flag = (doc: string, fallback: boolean): Setting<boolean> =>
+  setting(doc, (read, name) => read.flag(name, fallback))
+const days = (doc: string): Setting<number | undefined> => setting(doc, (read, name) => read.days(name))
+
 const MAX_PORT = 65_535
 
-/** Callers on the same machine, until somebody says otherwise. */
-const DEFAULT_HOST = '127.0.0.1'
+/**
+ * The settings of one variable each. The variable is named like the setting: `maxConnections` is `MAX_CONNECTIONS`.
+ * config.spec.ts compares the meanings and defaults with `.env.example` and the defaults with README.md.
+ */
+export const SETTINGS = {
+  host: setting('Address to listen on. The image sets 0.0.0.0.', (read, name) => read.text(name) ?? '127.0.0.1'),
+  port: integer('TCP port to listen on, 0 to 65535; 0 takes a free one.', 3000, 0, MAX_PORT),
+  metricsPort: setting(
+    'TCP port for /metrics alone, which PORT then no longer serves. Not set: /metrics is on PORT.',
+    (read, name) => (read.text(name) === undefined ? undefined : read.integer(name, 0, 0, MAX_PORT)),
+  ),
+  metricsHost: setting('Address to listen on for METRICS_PORT. Default: HOST.', (read, name) => read.text(name)),
+  corsOrigins: setting(
+    'Origins whose pages may call, exactly as browsers write them, comma-separated, like https://office.example. Default: none.',
+    readOrigins,
+  ),
+  docsPublic: flag('true: /docs and /openapi.json without a token.', false),
+  metricsPublic: flag('true: /metrics without a token.', false),
+  console: flag('false: the console in the browser, under /admin, is not served.', true),
+  consoleIdleMinutes: integer(
+    'Minutes of inactivity after which the console signs a person out, 0 to 1440; 0: never.',
+    0,
+    0,
+    1440,
+  ),
+  verifyBackground: flag('false: this instance does not compare counters with the ledger in the background.', true),
+  logLevel: setting('Least severity that is logged: error, warn, info or debug.', (read, name) =>
+    read.choice(name, 'info', LOG_LEVELS),
+  ),
+  logFormat: setting(
+    'json (one object a line) or text. Default: json with NODE_ENV=production, else text.',
+    (read, name) => read.choice(name, undefined, ['json', 'text'] as const),
+  ),
+  shutdownGraceSeconds: integer('Seconds from SIGTERM to the end at the latest, 1 to 3600.', 25, 1, 3600),
+  shutdownDelaySeconds: integer(
+    'Seconds after SIGTERM during which new requests are answered with 503 before the socket closes, 0 to 600. The image sets 12.',
+    1,
+    0,
+    600,
+  ),
+  queueLimit: integer('Writes of a channel that may wait for the database; further ones get 503.', 10_000, 1, 1e6),
+  principalQueueLimit: integer('Writes of one principal that may wait; further ones wait for room.', 4_000, 1, 1e6),
+  principalRequests: integer('Requests of one principal in progress at a time; further ones wait.', 256, 1, 100_000),
+  principalBodyBytes: integer('Bytes of their bodies in progress at a time; further ones wait.', 250_000, 1, 1e8),
+  maxConnections: integer('Connections of callers that may be open at a time.', 2_000, 10, 100_000),
+  requestTimeoutSeconds: integer(
+    'Seconds within which a request must arrive, 1 to 30; its head within half of them.',
+    20,
+    1,
+    30,
+  ),
+  retentionDays: days('Days for which settled operations are kept, 30 to 36500. Not set: for ever.'),
+  changesRetentionDays: days('Days for which changes of quotas are kept, 30 to 36500. Not set: for ever.'),
+  trustProxy: setting(
+    'Proxies whose X-Forwarded-For is believed, and logged: their number (0 to 10), or a list of addresses and networks.',
+    readTrustProxy,
+  ),
+} as const
+
+type Settings = { readonly [Name in keyof typeof SETTINGS]: ReturnType<(typeof SETTINGS)[Name]['read']> }
+
+/** The whole configuration: read once from the environment, checked, frozen. */
+export interface Config extends Settings {
+  /** Is this NODE_ENV=production? Then database and tokens have no defaults. */
+  readonly production: boolean
+  readonly metricsHost: string
+  readonly logFormat: 'json' | 'text'
+  readonly database: DatabaseConfig
+  /** The valid tokens at start; empty only outside production, where tokens are then made. */
+  readonly tokens: readonly TokenEntry[]
+  /** The file that holds the tokens, which is read again when it changes; undefined: none. */
+  readonly tokensFile: string | undefined
+  /** The endpoints that events are sent to, at start. */
+  readonly webhooks: readonly WebhookEndpoint[]
+  /** The file that holds them, which is read again when it changes; undefined: none. */
+  readonly webhooksFile: string | undefined
+  /** The identity provider whose tokens are admitted too; undefined: none. */
+  readonly oidc: OidcConfig | undefined
+  /** Undefined: requests are not traced. */
+  readonly traces: TracesConfig | undefined
+}
+
+/** The token that Nest injects the configuration by. */
+// eslint-disable-next-line @typescript-eslint/no-extraneous-class -- Nest needs a run-time name
+export const Config = class Config {} as unknown as abstract new () => Config
+
+/** @returns the variable of a setting */
+export function variableOf(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()
+}
 
 /** Where the data lies outside production, when nothing is said. */
 export const DEFAULT_DATABASE_URL = 'sqlite:./data/quota.db'
@@ -349,16 +389,16 @@ function readTokensFile(path: string): ReadTokens {
   }
 }
 
-function readOrigins(read: Reader): string[] {
-  const origins = read.list('CORS_ORIGINS')
+function readOrigins(read: Reader, name: string): readonly string[] {
+  const origins = read.list(name)
   for (const origin of origins) {
     if (!isOrigin(origin)) {
       read.mistakes.push(
-        `CORS_ORIGINS: ${JSON.stringify(origin)} is no origin; write scheme, host and port alone, like https://office.example.com`,
+        `${name}: ${JSON.stringify(origin)} is no origin; write scheme, host and port alone, like https://office.example.com`,
       )
     }
   }
-  return origins
+  return Object.freeze(origins)
 }
 
 /** Is this how a browser writes the origin? Anything else would never be matched. */
@@ -407,15 +447,15 @@ const NETWORKS = ['loopback', 'linklocal', 'uniquelocal']
 
 const MAX_HOPS = 10
 
-function readTrustProxy(read: Reader): TrustProxy | undefined {
-  const text = read.text('TRUST_PROXY')
+function readTrustProxy(read: Reader, name: string): TrustProxy | undefined {
+  const text = read.text(name)
   if (text === undefined) return undefined
-  if (/^\d+$/.test(text)) return read.integer('TRUST_PROXY', 0, 0, MAX_HOPS)
-  const entries = read.list('TRUST_PROXY')
+  if (/^\d+$/.test(text)) return read.integer(name, 0, 0, MAX_HOPS)
+  const entries = read.list(name)
   for (const entry of entries) {
     if (!NETWORKS.includes(entry) && !isNetwork(entry)) {
       read.mistakes.push(
-        `TRUST_PROXY: ${JSON.stringify(entry)} is none of a number of proxies from 0 to ${MAX_HOPS}, an address, a network like 10.0.0.0/8, ${NETWORKS.join(', ')}`,
+        `${name}: ${JSON.stringify(entry)} is none of a number of proxies from 0 to ${MAX_HOPS}, an address, a network like 10.0.0.0/8, ${NETWORKS.join(', ')}`,
       )
     }
   }
@@ -441,36 +481,19 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
   if (!production && read.text('NODE_ENV')?.toLowerCase() === 'production') {
     read.mistakes.push('NODE_ENV is written production, in lower case')
   }
+  const settings = Object.fromEntries(
+    Object.entries(SETTINGS).map(([name, row]) => [name, row.read(read, variableOf(name))]),
+  ) as unknown as Settings
   const config: Config = {
+    ...settings,
     production,
-    host: read.text('HOST') ?? DEFAULT_HOST,
-    port: read.integer('PORT', 3000, 0, MAX_PORT),
-    metricsPort: read.text('METRICS_PORT') === undefined ? undefined : read.integer('METRICS_PORT', 0, 0, MAX_PORT),
-    metricsHost: read.text('METRICS_HOST') ?? read.text('HOST') ?? DEFAULT_HOST,
+    metricsHost: settings.metricsHost ?? settings.host,
+    logFormat: settings.logFormat ?? (production ? 'json' : 'text'),
     database: Object.freeze(readDatabase(read, production)),
     ...readTokens(read, production),
     ...readWebhooks(read),
     oidc: readOidc(read),
-    corsOrigins: Object.freeze(readOrigins(read)),
-    docsPublic: read.flag('DOCS_PUBLIC'),
-    metricsPublic: read.flag('METRICS_PUBLIC'),
-    console: read.flag('CONSOLE', true),
-    consoleIdleMinutes: read.integer('CONSOLE_IDLE_MINUTES', 0, 0, 1440),
-    verifyBackground: read.flag('VERIFY_BACKGROUND', true),
-    logLevel: read.choice('LOG_LEVEL', 'info', LOG_LEVELS),
-    logFormat: read.choice('LOG_FORMAT', production ? 'json' : 'text', ['json', 'text']),
-    shutdownGraceSeconds: read.integer('SHUTDOWN_GRACE_SECONDS', 25, 1, 3600),
-    shutdownDelaySeconds: read.integer('SHUTDOWN_DELAY_SECONDS', 1, 0, 600),
-    queueLimit: read.integer('QUEUE_LIMIT', 10_000, 1, 1_000_000),
-    principalQueueLimit: read.integer('PRINCIPAL_QUEUE_LIMIT', 4_000, 1, 1_000_000),
-    principalRequests: read.integer('PRINCIPAL_REQUESTS', 256, 1, 100_000),
-    principalBodyBytes: read.integer('PRINCIPAL_BODY_BYTES', 250_000, 1, 100_000_000),
-    maxConnections: read.integer('MAX_CONNECTIONS', 2_000, 10, 100_000),
-    requestTimeoutSeconds: read.integer('REQUEST_TIMEOUT_SECONDS', 20, 1, 30),
-    retentionDays: read.days('RETENTION_DAYS'),
-    changesRetentionDays: read.days('CHANGES_RETENTION_DAYS'),
     traces: readTraces(read),
-    trustProxy: readTrustProxy(read),
   }
   if (config.shutdownDelaySeconds >= config.shutdownGraceSeconds) {
     read.mistakes.push('SHUTDOWN_DELAY_SECONDS must be less than SHUTDOWN_GRACE_SECONDS')

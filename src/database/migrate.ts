@@ -1,13 +1,10 @@
-import { mkdtempSync, rmSync, statSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { statSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import {
   DataSource,
   type EntityTarget,
-  Migration,
+  type Migration,
   MigrationExecutor,
-  type MigrationInterface,
   type QueryRunner,
   Table,
   type TableColumnOptions,
@@ -15,7 +12,6 @@ import {
 import type { DatabaseConfig } from '../config/config.js'
 import { dataSourceOptions } from './data-source-options.js'
 import { FINISHING, MIGRATIONS } from './migrations/index.js'
-import { Rehearsal } from './rehearsal.js'
 import { ensureWritable } from './sqlite-file.js'
 import { failedForTls, faultOf } from './store-error.js'
 
@@ -65,41 +61,9 @@ export async function migrateBack(
   })
 }
 
-/**
- * What `migrate` would send at this moment, as a script; nothing is changed, no table is made and no file.
- * @returns statements, each with its semicolon, and remarks (`-- …`): before those of each migration its name, and
- *   where what it writes depends on rows that it will find
- * @throws what the last of several tries failed of
- */
-export async function rehearse(
-  config: DatabaseConfig,
-  entities: readonly EntityTarget<unknown>[],
-  { finish = false } = {},
-): Promise<string[]> {
-  const folder = isAbsent(config) ? mkdtempSync(join(tmpdir(), 'quota-rehearsal-')) : undefined
-  try {
-    const target = folder === undefined ? config : ({ kind: 'sqlite', path: join(folder, 'empty.db') } as const)
-    return await connected(target, entities, async (dataSource, runner) => {
-      const rehearsal = new Rehearsal(runner)
-      await runPending(dataSource, runner, finish, (name) => {
-        rehearsal.remark(name)
-      })
-      return rehearsal.script
-    })
-  } finally {
-    if (folder !== undefined) rmSync(folder, { recursive: true, force: true })
-  }
-}
-
-/** Runs what has not run. @param begins is told of each migration before its first statement */
-async function runPending(
-  dataSource: DataSource,
-  runner: QueryRunner,
-  finish: boolean,
-  begins: (name: string) => void = () => undefined,
-): Promise<string[]> {
+async function runPending(dataSource: DataSource, runner: QueryRunner, finish: boolean): Promise<string[]> {
   const empty = (await recorded(dataSource, runner)).length === 0
-  const executor = new Executor(dataSource, runner, finish || empty, begins)
+  const executor = new Executor(dataSource, runner, finish || empty)
   if ((await executor.getPendingMigrations()).length === 0) return []
   await ensureAscii(runner)
   await ensureMetadataTable(runner)
@@ -172,30 +136,12 @@ class Executor extends MigrationExecutor {
     dataSource: DataSource,
     runner: QueryRunner,
     private readonly finish: boolean,
-    private readonly begins: (name: string) => void = () => undefined,
   ) {
     super(dataSource, runner)
   }
 
   protected override getMigrations(): Migration[] {
-    const wanted = super.getMigrations().filter(({ name }) => this.finish || !isFinishing(name))
-    // Instances are shared with other data sources of the process.
-    return wanted.map(
-      ({ id, timestamp, name, instance }) => new Migration(id, timestamp, name, this.told(name, instance)),
-    )
-  }
-
-  private told(name: string, migration?: MigrationInterface): MigrationInterface | undefined {
-    if (migration === undefined) return undefined
-    return {
-      up: async (runner) => {
-        this.begins(name)
-        await migration.up(runner)
-      },
-      down: async (runner) => {
-        await migration.down(runner)
-      },
-    }
+    return super.getMigrations().filter(({ name }) => this.finish || !isFinishing(name))
   }
 }
 
