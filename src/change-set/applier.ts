@@ -170,7 +170,7 @@ export class Applier<Q extends QuotaRow> {
   }
 }
 
-const RESET_STAYS = new ServiceError('change_set_state', 'A reset is never taken back.')
+const RESET_STAYS = new ServiceError('change_set_state', 'A reset cannot be undone.')
 
 function versionIn({ body }: Answer): number {
   return (JSON.parse(body) as { version: number }).version

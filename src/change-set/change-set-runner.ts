@@ -154,6 +154,6 @@ export class ChangeSetRunner<Q extends QuotaRow> implements OnApplicationBootstr
   }
 
   private tell(error: unknown): void {
-    this.logger.warn(`work on a change set failed, trying again later: ${String(error)}`)
+    this.logger.warn(`work on a change set failed, retrying later: ${String(error)}`)
   }
 }

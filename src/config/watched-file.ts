@@ -81,7 +81,7 @@ export class WatchedFile<T> {
   /** Reads the file at each SIGHUP, which would end the process otherwise. */
   obey(host: SignalHost = process): void {
     host.on('SIGHUP', () => {
-      if (this.use.path === undefined) this.logger.log(`SIGHUP: ignored, since ${this.use.setting} is not set`)
+      if (this.use.path === undefined) this.logger.log(`SIGHUP ignored: ${this.use.setting} is not set`)
       else void this.readAgain()
     })
   }

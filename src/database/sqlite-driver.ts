@@ -24,9 +24,9 @@ export class SqliteFile extends Database {
     try {
       const [result] = this.pragma('wal_checkpoint(TRUNCATE)') as { busy: number }[]
       if (result?.busy !== 0)
-        this.logger.warn('another process reads the file: a part of it stays in the -wal file beside it')
+        this.logger.warn('another process reads the file: part of the data stays in the -wal file next to it')
     } catch (error) {
-      this.logger.warn(`a part of the file stays in the -wal file beside it: ${String(error)}`)
+      this.logger.warn(`part of the data stays in the -wal file next to it: ${String(error)}`)
     }
     return super.close()
   }

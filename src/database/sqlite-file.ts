@@ -36,7 +36,7 @@ export function ensureWritable(path: string): void {
 export function copyTo(path: string, copy: string): void {
   // SQLite makes what it opens and does not find, and would copy that.
   if (statSync(path, { throwIfNoEntry: false }) === undefined) throw new Error(`${path} does not exist`)
-  if (statSync(copy, { throwIfNoEntry: false }) !== undefined) throw new Error(`${copy} is there already`)
+  if (statSync(copy, { throwIfNoEntry: false }) !== undefined) throw new Error(`${copy} already exists`)
   const part = `${copy}.part`
   rmSync(part, { force: true })
   const descriptor = openSync(part, 'wx', OWNER_ALONE)

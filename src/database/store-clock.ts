@@ -94,13 +94,13 @@ export class StoreClock extends FollowedClock implements OnApplicationBootstrap,
       case 'agrees':
         return
       case 'returned':
-        if (this.stepTold) this.logger.warn("the database's time is back where it was")
+        if (this.stepTold) this.logger.warn("the database's time has returned to its previous course")
         this.stepTold = false
         return
       case 'adopted':
         this.stepTold = false
         this.logger.error(
-          `the database's time has stayed ${apart(followed.apartMs)} for ${SEEN_TO_STAY_MS / 1000} s and is taken over`,
+          `the database's time has been ${apart(followed.apartMs)} than expected for ${SEEN_TO_STAY_MS / 1000} s; the service adopts it`,
         )
         return
       case 'stepped': {
@@ -110,8 +110,8 @@ export class StoreClock extends FollowedClock implements OnApplicationBootstrap,
         this.toldAt = now
         this.stepTold = true
         this.logger.error(
-          `the database's time has stepped: it is ${apart(followed.apartMs)}. It is taken over once it has stayed for ${SEEN_TO_STAY_MS / 1000} s; until then ` +
-            'time goes on as before, and nothing is swept, added up or removed. Look at the clock of the database server, or of its nodes',
+          `the database's time has stepped: it is ${apart(followed.apartMs)} than expected. The service adopts it after ${SEEN_TO_STAY_MS / 1000} s; until then ` +
+            'it continues with the previous time, and sweeps, adds up and removes nothing. Check the clock of the database server, or of its nodes',
         )
       }
     }
@@ -122,7 +122,7 @@ export class StoreClock extends FollowedClock implements OnApplicationBootstrap,
     const far = Math.abs(offset) > STEP_MS
     if (far && !this.hostTold) {
       this.logger.warn(
-        `this machine's clock is ${apart(offset)} than the database's, which counts. Times of the log are this machine's`,
+        `this machine's clock is ${apart(offset)} than the database's. The service uses the database's time; only log times are this machine's`,
       )
     }
     this.hostTold = far

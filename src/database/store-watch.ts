@@ -132,7 +132,7 @@ export class StoreWatch {
     const now = performance.now()
     if (now - (this.reported.get(name) ?? -Infinity) < TOLD_AGAIN_MS) return
     this.reported.set(name, now)
-    this.logger.warn(`the database does not let us in, or has no room for us: ${reasonOf(error)}`)
+    this.logger.warn(`the database rejected the connection or is out of resources: ${reasonOf(error)}`)
   }
 
   /** Ends the probing, and lets go of whoever waits for it. */
@@ -177,10 +177,12 @@ export class StoreWatch {
     this.found = found
     this.refusal = new StoreUnavailable('away', found.cause)
     if (found.reach === 'all') {
-      this.logger.warn(`the database is back after ${((now - this.since) / 1000).toFixed(1)} s`)
+      this.logger.warn(`the database is available again after ${((now - this.since) / 1000).toFixed(1)} s`)
     } else {
-      const what = found.reach === 'none' ? 'is away' : 'takes no writes'
-      this.logger.error(`the database ${what}; requests are refused until it is back: ${reasonOf(found.cause)}`)
+      const what = found.reach === 'none' ? 'is unavailable' : 'accepts no writes'
+      this.logger.error(
+        `the database ${what}; requests are refused until it is available again: ${reasonOf(found.cause)}`,
+      )
     }
   }
 }

@@ -303,7 +303,7 @@ export class UnitOfWork implements OnApplicationShutdown {
         (late) => late.release(),
         () => undefined,
       )
-      throw new StoreUnavailable('busy', new Error('every connection was in use all the time'))
+      throw new StoreUnavailable('busy', new Error('no connection became free in time'))
     }
     observer?.waited(use, (performance.now() - since) / 1000)
     return new ServerSession(connection, afterLockTimeout, watchers)

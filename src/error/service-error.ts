@@ -81,22 +81,23 @@ const AGAIN = 'A retry with the same Idempotency-Key is safe.'
 const UNAVAILABLE: Readonly<Record<UnavailableReason, string>> = {
   draining: 'The service is shutting down; another instance, or this one later, will answer.',
   requests_ahead: 'Too many requests were sent without waiting for their answers.',
-  principal_requests: `Too many requests of this caller are in hand. ${AGAIN}`,
+  principal_requests: `Too many requests of this caller are in progress. ${AGAIN}`,
   principal_queue: `Too many requests of this caller are waiting. ${AGAIN}`,
   queue_full: `Too many requests are waiting. ${AGAIN}`,
-  caller_gone: 'The request was broken off.',
+  caller_gone: 'The caller closed the connection.',
   owner_locked: `Another transaction keeps this owner locked. ${AGAIN}`,
-  upgrading: 'Caps can be made once the upgrade of the service is finished: its operator runs `migrate -- --finish`.',
-  totals_behind: 'The totals of usage are being made from the ledger. Try again later.',
-  database_turn: `The request has waited too long for the database, behind others of this caller. ${AGAIN}`,
-  provider_away: 'The identity provider cannot be reached, and the token names a key that is not known here.',
-  webhook_elsewhere: 'The instance that answers does not know this webhook; others do.',
-  webhook_replays: 'Too many replays of this webhook wait already.',
+  upgrading:
+    'Caps can be created after the upgrade of the service is finished: its operator runs `migrate -- --finish`.',
+  totals_behind: 'The totals of usage are being built from the ledger. Try again later.',
+  database_turn: `The request waited too long for the database, behind others of this caller. ${AGAIN}`,
+  provider_away: 'The identity provider cannot be reached, and the token names an unknown key.',
+  webhook_elsewhere: 'This instance does not know the webhook; other instances do.',
+  webhook_replays: 'Too many replays of this webhook are already waiting.',
   database_away: `The database cannot be reached at the moment. ${AGAIN}`,
   database_read_only: `The database is read-only at the moment: nothing can be written. ${AGAIN}`,
-  database_full: `The database has no room on its disk: nothing can be written. ${AGAIN}`,
+  database_full: `The disk of the database is full: nothing can be written. ${AGAIN}`,
   database_busy: `The database is too busy at the moment. ${AGAIN}`,
-  database_conflict: `The database is too busy at the moment: others keep what is to be written locked. ${AGAIN}`,
+  database_conflict: `The database is too busy at the moment: other transactions keep the rows locked. ${AGAIN}`,
 }
 
 /** Every reason. */

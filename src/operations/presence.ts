@@ -49,7 +49,7 @@ export class Presence implements OnApplicationBootstrap, OnModuleDestroy {
       await this.work.write(async (transaction) => sayHere(transaction, this.id, this.name, VERSION))
       this.told = true
     } catch (error) {
-      if (this.told) this.logger.warn(`could not be written down in service_instance, trying again: ${String(error)}`)
+      if (this.told) this.logger.warn(`cannot record this instance in service_instance, retrying: ${String(error)}`)
       this.told = false
     }
   }

@@ -49,7 +49,7 @@ export class ServiceLogger implements LoggerService, RequestLog {
       this.json ? out : { write: (line) => out.write(readable(line)) },
     )
     out.onRecovered = (dropped) =>
-      this.warn(`${dropped} lines of the log were dropped: nobody read it for a while`, 'Log')
+      this.warn(`${dropped} log lines were dropped because the log's reader had stopped`, 'Log')
   }
 
   log(message: unknown, ...rest: unknown[]): void {
@@ -83,7 +83,7 @@ export class ServiceLogger implements LoggerService, RequestLog {
     const level = this.pino.level === 'debug' ? this.level : 'debug'
     this.pino.level = level
     // Seen at every level: whoever reads the log later must know why it tells more.
-    this.pino.error({ context: 'Log' }, `the log tells what is ${level} or more severe from here on`)
+    this.pino.error({ context: 'Log' }, `log level changed to ${level}`)
   }
 
   /** One line for a request; faults of the service are told at a level that LOG_LEVEL=warn still shows. */

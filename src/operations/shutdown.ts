@@ -75,7 +75,7 @@ export class Shutdown {
       }
       this.signalled = true
       const delaySeconds = signal === 'SIGTERM' ? config.shutdownDelaySeconds : 0
-      this.logger.log(`${signal}: shutting down, ${this.connections.busy} requests in hand`)
+      this.logger.log(`${signal}: shutting down, ${this.connections.busy} requests in progress`)
       const grace = setTimeout(() => {
         this.logger.error(
           `not done after ${config.shutdownGraceSeconds} s, exiting with ${this.connections.busy} requests unanswered`,

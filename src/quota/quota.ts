@@ -26,7 +26,7 @@ export type Status = (typeof STATUSES)[number]
  */
 export const MAX_AMOUNT = 1_000_000_000_000
 
-/** An owner holds at most this many live quotas, neither deleted nor expired (contract, §2). */
+/** An owner may have at most this many live quotas, neither deleted nor expired (contract, §2). */
 export const MAX_LIVE_QUOTAS = 200
 
 /**

@@ -62,7 +62,7 @@ export class Webhooks implements OnApplicationBootstrap, BeforeApplicationShutdo
       logName: 'Webhooks',
       setting: WEBHOOKS_FILE,
       path: config.webhooksFile,
-      kept: 'the endpoints from before stay in force',
+      kept: 'the previous endpoints stay in force',
       parse: parseWebhooksFile,
       take: (endpoints) => {
         const differs = this.roster.replace(endpoints)
@@ -151,7 +151,7 @@ export class Webhooks implements OnApplicationBootstrap, BeforeApplicationShutdo
   }
 
   private tell(error: unknown): void {
-    if (this.told) this.logger.warn(`webhooks wait, trying again: ${String(error)}`)
+    if (this.told) this.logger.warn(`cannot update webhooks, retrying: ${String(error)}`)
     this.told = false
   }
 }

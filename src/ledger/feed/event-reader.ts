@@ -196,6 +196,6 @@ export class EventReader<Q extends QuotaRow> {
 function cursorExpired(): ServiceError {
   return new ServiceError(
     'cursor_expired',
-    'Events that come after this cursor are removed; they are kept for 31 days. Begin again without after, or with after=latest.',
+    'Events after this cursor have been removed; events are kept for 31 days. Begin again without after, or with after=latest.',
   )
 }

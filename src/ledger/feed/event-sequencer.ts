@@ -84,7 +84,7 @@ export class EventSequencer<Q extends QuotaRow> implements OnApplicationBootstra
     // Known, told once and watched by others.
     if (this.stopped || this.work.reach !== 'all') return
     this.number().catch((error: unknown) => {
-      this.logger.warn(`events could not be given positions, trying again: ${String(error)}`)
+      this.logger.warn(`cannot assign positions to events, retrying: ${String(error)}`)
     })
   }
 

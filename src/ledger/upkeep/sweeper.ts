@@ -47,7 +47,7 @@ export class Sweeper<Q extends QuotaRow> implements OnApplicationBootstrap, OnMo
       if (this.work.reach !== 'all') return
       this.running ??= this.sweep()
         .catch((error: unknown) => {
-          this.logger.warn(`sweep failed, trying again later: ${String(error)}`)
+          this.logger.warn(`sweep failed, retrying later: ${String(error)}`)
         })
         .finally(() => {
           this.running = undefined

@@ -249,6 +249,6 @@ export class Upkeep<Q extends QuotaRow> implements OnApplicationBootstrap, OnMod
   }
 
   private tell(error: unknown): void {
-    this.logger.warn(`upkeep failed, trying again later: ${String(error)}`)
+    this.logger.warn(`upkeep failed, retrying later: ${String(error)}`)
   }
 }

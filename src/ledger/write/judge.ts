@@ -445,10 +445,10 @@ function observedIn({ kind, answer }: Act): { observed?: true } {
 }
 
 function alreadySettled(state: string): ServiceError {
-  const why = state === 'consumed' ? 'A consume has no hold to settle.' : `The hold is ${state} already.`
+  const why = state === 'consumed' ? 'A consume has no hold to settle.' : `The hold is already ${state}.`
   return new ServiceError('operation_already_settled', why, { extra: { state } })
 }
 
 function tooMany(most: string): ServiceError {
-  return new ServiceError('too_many_quotas', `An owner holds at most ${most} that are neither deleted nor expired.`)
+  return new ServiceError('too_many_quotas', `An owner may have at most ${most} that are neither deleted nor expired.`)
 }

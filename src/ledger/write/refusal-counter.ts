@@ -101,7 +101,7 @@ export class RefusalCounter<Q extends QuotaRow> {
         const strangers = await this.work.write(async (transaction) => this.write(transaction, step))
         if (strangers > 0) this.observer?.unknownOwner(strangers)
       } catch (error) {
-        this.logger.warn(`counts of refusals were not written, trying again later: ${String(error)}`)
+        this.logger.warn(`cannot write counts of refusals, retrying later: ${String(error)}`)
         for (const row of rows.slice(start)) this.add(row)
         return
       }
