@@ -322,7 +322,7 @@ onOwnServer('the database away', () => {
           'ready again after ms': Math.round(returned),
         })
         for (const { status, text } of [first.answer, further.answer, ready]) {
-          expect([status, text]).toEqual([503, expect.stringContaining('no room on its disk')])
+          expect([status, text]).toEqual([503, expect.stringContaining('disk of the database is full')])
         }
         expect(first.took).toBeLessThan(inTime(AT_ONCE_MS))
         expect(tally(reads.map(({ status }) => status))).toEqual({ 200: 10 })
