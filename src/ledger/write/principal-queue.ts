@@ -1,8 +1,8 @@
 import { Unavailable } from '../../error/service-error.js'
 
-/** How long requests wait for room, in milliseconds; as long as for being let in (Admission). */
+/** How long requests wait for room, in milliseconds; the same as for admission (Admission). */
 const PATIENCE_MS = 10_000
-/** So many times what a caller may have in hand may wait for room; more is refused at once. */
+/** Requests that may wait for room, as a multiple of the caller's limit; further ones are refused at once. */
 const MAX_WAITING = 4
 
 /** Requests that wait for room. */
@@ -19,30 +19,30 @@ interface Room {
 }
 
 /**
- * Bounds how many requests of each caller the engine has in hand. What is beyond waits: a caller who sends no more than
- * is done in time is not refused for having sent it at once. What by itself is more than a caller may have goes alone.
+ * Limits the number of each caller's requests in the engine. Excess requests wait, so a short burst is not rejected. A
+ * batch larger than the limit runs alone.
  */
 export class PrincipalQueue {
   private readonly rooms = new Map<string, Room>()
 
   /**
-   * @param limit requests of one caller that are in hand
-   * @param patienceMs how long others wait for room
+   * @param limit requests of one caller in the engine
+   * @param patienceMs how long further requests wait for room
    */
   constructor(
     private readonly limit: number,
     private readonly patienceMs: number = PATIENCE_MS,
   ) {}
 
-  /** Requests in hand by caller, for those who have any. */
+  /** Requests in the engine, for callers that have any. */
   taken(): ReadonlyMap<string, number> {
     return new Map([...this.rooms].map(([caller, { taken }]) => [caller, taken]))
   }
 
   /**
-   * Takes room for so many requests of a caller, to be given back.
-   * @returns undefined where there is room, else a promise of it
-   * @throws Unavailable at once or by the promise, where too many wait already or the room does not come in time
+   * Takes room for a number of requests of a caller. Return it with `giveBack`.
+   * @returns undefined if there is room at once, otherwise a promise
+   * @throws Unavailable, at once or from the promise, if too many requests wait or no room becomes free in time
    */
   take(caller: string, count: number): Promise<void> | undefined {
     let room = this.rooms.get(caller)
@@ -58,7 +58,7 @@ export class PrincipalQueue {
     return this.wait(room, count)
   }
 
-  /** Gives room back that was taken. */
+  /** Returns room that `take` took. */
   giveBack(caller: string, count: number): void {
     const room = this.rooms.get(caller)
     if (room === undefined) return
