@@ -476,7 +476,7 @@ export class Engine<Q extends QuotaRow> {
       .map(({ quotaId }) => workingSet.quota(quotaId)?.ownerId)
       .filter((ownerId) => ownerId !== undefined)
     // On a cluster, another node may change rows that were only read here, since locks are local: every write must
-    // touch a row that both write.
+    // touch a row that the other one also writes.
     const touched = transaction.clustered && workingSet.changed ? lockedIds : [...new Set(edited)]
     if (touched.length > 0) await this.store.touchOwners(transaction, touched)
     return decisions
