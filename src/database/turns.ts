@@ -1,20 +1,20 @@
 import { Unavailable } from '../error/service-error.js'
 import { FairQueue } from './fair-queue.js'
 
-/** Work of one party that may wait; more is refused at once. */
+/** The maximum waiting work of one party; more is refused at once. */
 const MAX_WAITING_OF_ONE = 1_000
 
 /** Work that waits for its turn. */
 interface Waiter {
   readonly begin: () => void
-  /** Has it waited for too long, so that its turn is the next one's? */
+  /** Has it waited for too long, so that the next one gets its turn? */
   gone: boolean
 }
 
 /**
- * Bounds how much of one kind of work is under way at a time, and lets parties take turns where more is wanted: however
- * much one of them wants, another one waits for the end of one piece of work and not for all that came before. Of
- * several places one party never has all, so that another one finds the last one free as a rule.
+ * Limits how much work of one kind runs at a time, and serves parties in turn: however much one party requests, another
+ * one waits for the end of one piece of work and not for all earlier ones. One party never occupies all places, so that
+ * another party usually finds the last one free.
  */
 export class Turns {
   private readonly waiting = new FairQueue<Waiter>()
@@ -22,20 +22,20 @@ export class Turns {
   private readonly mostOfOne: number
   private running = 0
 
-  /** @param places pieces of work that may be under way at a time */
+  /** @param places maximum number of pieces of work that run at a time */
   constructor(private readonly places: number) {
     this.mostOfOne = Math.max(1, places - 1)
   }
 
-  /** Pieces of work that wait. */
+  /** The number of waiting pieces of work. */
   get size(): number {
     return this.waiting.size
   }
 
   /**
-   * Does a piece of work once it is its party's turn.
-   * @param deadline by `performance.now()`; a turn that has not come by then comes no more
-   * @throws ServiceError unavailable, where too much of the party waits, or its turn does not come in time
+   * Runs a piece of work when it is its party's turn.
+   * @param deadline by `performance.now()`, after which the turn is given up
+   * @throws ServiceError unavailable, if too much of the party's work waits, or its turn does not come in time
    */
   async run<T>(party: string, deadline: number, work: () => Promise<T>): Promise<T> {
     if (this.mayBegin(party)) this.begin(party)
@@ -76,7 +76,7 @@ export class Turns {
   }
 
   private end(party: string): void {
-    // Work on a file has the event loop to itself: between two pieces of it is everybody else's turn.
+    // Work on a file blocks the event loop: other tasks run between two pieces of work.
     if (this.places === 1 && this.waiting.size > 0) setImmediate(() => this.give(party))
     else this.give(party)
   }
