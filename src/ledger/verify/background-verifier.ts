@@ -75,7 +75,8 @@ export class BackgroundVerifier implements OnApplicationBootstrap, OnModuleDestr
       if (finding.note === true) continue
       this.foundSoFar += 1
       if (this.foundSoFar <= MAX_TOLD) this.logger.error(findingLine(this.channel, finding))
-      else if (this.foundSoFar === MAX_TOLD + 1) this.logger.error('there are more contradictions: npm run verify lists all of them')
+      else if (this.foundSoFar === MAX_TOLD + 1)
+        this.logger.error('there are more contradictions: npm run verify lists all of them')
     }
     return false
   }
