@@ -167,6 +167,9 @@ async function checkManifests() {
     const fixed = ['NODE_ENV', 'HOST', 'PORT', 'DATABASE_URL_FILE'].includes(name)
     if (!fixed && !(name in service.environment)) wrong(`compose.yaml does not hand ${name} to the service`)
     if (!read('.env.example').includes(`${name}=`)) wrong(`.env.example does not name ${name}`)
+    // README names one variable of the provider and one of traces; the rest is in the pages that it links to.
+    const detail = /^(?:OIDC|OTEL)_/.test(name)
+    if (!detail && !read('README.md').includes(`\`${name}\``)) wrong(`README.md does not name ${name}`)
   }
   const ofImage = accepted(loadConfig, 'Dockerfile', {
     ...imageEnvironment(),

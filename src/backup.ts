@@ -11,7 +11,7 @@ const USAGE = `usage: node dist/src/backup.js FILE
 
 await command(USAGE, (args) => {
   const [file, ...more] = parseArgs({ args, allowPositionals: true }).positionals
-  if (file === undefined || more.length > 0) throw new ArgumentError('one FILE is required: where the copy goes')
+  if (file === undefined || more.length > 0) throw new ArgumentError('one FILE is required: the path of the copy')
   const database = configured(() => loadDatabaseConfig(readEnvironment()))
   if (database.kind !== 'sqlite') {
     throw new StartError(

@@ -33,7 +33,7 @@ async function start(): Promise<void> {
   logger.log(`quota-service ${buildName(readBuild())} on Node ${process.versions.node}`, 'Main')
   process.on('SIGUSR2', () => logger.toggleDebug())
   const ran = await using(config.database, async () => migrate(config.database, ENTITIES))
-  if (ran.length > 0) logger.log(`the schema is up to date, these ran: ${ran.join(', ')}`, 'Main')
+  if (ran.length > 0) logger.log(`the schema is up to date; migrations run: ${ran.join(', ')}`, 'Main')
   const app = await createApp(config, { logger })
   app.get(LogMetrics).watch(stdout)
   app.get(TokensFile).obey()
@@ -44,7 +44,7 @@ async function start(): Promise<void> {
   const later = await using(config.database, async () => unfinished(app.get(DataSource)))
   if (later.length > 0)
     logger.log(
-      `waiting for npm run migrate -- --finish, once no instance of the version before is left: ${later.join(', ')}`,
+      `Pending migrations: ${later.join(', ')}. When no instance of the previous version runs, run \`npm run migrate -- --finish\`.`,
       'Main',
     )
   const server = app.getHttpServer()
@@ -75,7 +75,7 @@ async function start(): Promise<void> {
     // The last lines tell how it ended.
     exit: (code) => void stdout.end().finally(() => process.exit(code)),
   })
-  if (apart !== undefined) logger.log(`/metrics alone on ${nameOf(apart)}`, 'Main')
+  if (apart !== undefined) logger.log(`/metrics listens on ${nameOf(apart)}`, 'Main')
   const { address, family, port } = server.address() as AddressInfo
   logger.log(`listening on ${nameOf({ address, family, port })}`, 'Main')
   const consolePath = servedConsole(config) === undefined ? undefined : CONSOLE_PATH

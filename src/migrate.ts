@@ -63,7 +63,7 @@ async function takeBack(database: DatabaseConfig): Promise<number> {
 
 function refusal(option: string, which: string, instances: readonly Instance[]): string {
   const lines = instances.map((instance) => `  ${inWords(instance)}`)
-  return [`${option} changes nothing: instances ${which} have been there within the last minute.`, ...lines]
+  return [`${option} changes nothing: instances ${which} were running within the last minute.`, ...lines]
     .concat('Stop them, wait for a minute, and run this again.')
     .join('\n')
 }

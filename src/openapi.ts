@@ -276,7 +276,7 @@ function example(code: ErrorCode): ServiceError {
     case 'no_active_quota':
       return new ServiceError(code, 'Account 7 has no active quota.')
     case 'too_many_quotas':
-      return new ServiceError(code, 'An owner holds at most 200 quotas that are neither deleted nor expired.')
+      return new ServiceError(code, 'An owner may have at most 200 quotas that are neither deleted nor expired.')
     case 'version_mismatch':
       return new ServiceError(
         code,
@@ -296,7 +296,7 @@ function example(code: ErrorCode): ServiceError {
     case 'webhook_disabled':
       return new ServiceError(code, 'The webhook ops is disabled.')
     case 'cursor_expired':
-      return new ServiceError(code, 'Events that come after this cursor are removed; they are kept for 31 days.')
+      return new ServiceError(code, 'Events after this cursor have been removed; events are kept for 31 days.')
     case 'change_set_state':
       return new ServiceError(code, 'A change set that is applied cannot be applied.')
     case 'change_set_differs':
@@ -311,7 +311,7 @@ function example(code: ErrorCode): ServiceError {
         'This Idempotency-Key was used for another request; the first one stands. A new request needs a new key.',
       )
     case 'internal_error':
-      return new ServiceError(code, 'this should not have happened; the log of the service has it under the request_id')
+      return new ServiceError(code, 'the service met an unexpected error; its log has the details under the request_id')
     case 'unavailable':
       return new Unavailable('database_away')
   }

@@ -36,8 +36,8 @@ export function reasonOf(error: unknown): string {
 /** What it means that the database has migrations which this version does not know. */
 export function newerSchema(names: readonly string[]): string {
   return (
-    `The schema is newer than this version, which does not know ${names.join(', ')}. It serves beside a newer version ` +
-    "for as long as nobody has run the newer one's migrate --finish; after that, do not start this version"
+    `The schema is newer than this version, which does not know ${names.join(', ')}. This version may run next to a newer ` +
+    "one until the newer one's migrate --finish has run; after that, do not start this version"
   )
 }
 

@@ -27,7 +27,7 @@ await command(USAGE, (args) => {
       'not-after': { type: 'string' },
     },
   }).values
-  if (name === undefined) throw new ArgumentError('--name is required: who will use the token')
+  if (name === undefined) throw new ArgumentError('--name is required: the caller that uses the token')
   const mistake = tokenNameMistake(name)
   if (mistake !== undefined) throw new ArgumentError(`--name: ${mistake}`)
   const role = ROLES.find((one) => one === roleText)

@@ -480,7 +480,7 @@ describe('abuse of HTTP', () => {
       }
       await sleep(500)
       expect(await ending.terminate()).toBe(0)
-      expect(ending.log).toContain('SIGTERM: shutting down, 0 requests in hand')
+      expect(ending.log).toContain('SIGTERM: shutting down, 0 requests in progress')
       // The last line of the log was not lost with the process that gathered it.
       while (!ending.log.includes('"message":"shut down"')) await sleep(10)
     })

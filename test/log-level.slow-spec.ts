@@ -24,9 +24,9 @@ it('SIGUSR2 lets a running process tell everything, and again what LOG_LEVEL say
   }
   try {
     await ask('asked-one')
-    await signal('the log tells what is debug or more severe from here on')
+    await signal('log level changed to debug')
     await ask('asked-two')
-    await signal('the log tells what is error or more severe from here on')
+    await signal('log level changed to error')
     await ask('asked-three')
     expect((await instance.get('/health/ready')).status).toBe(200)
     expect(await instance.terminate()).toBe(0)

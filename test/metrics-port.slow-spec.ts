@@ -140,7 +140,7 @@ describe('a process with METRICS_PORT', () => {
     const scrape = async () => client.send(watched, 'GET', '/metrics', { token: ADMIN })
     expect((await scrape()).status).toBe(200)
     expect((await instance.get('/metrics')).status).toBe(404)
-    while (!instance.log.includes(`/metrics alone on 127.0.0.1:${port}`)) await sleep(20)
+    while (!instance.log.includes(`/metrics listens on 127.0.0.1:${port}`)) await sleep(20)
     const ended = instance.terminate()
     while ((await instance.get('/health/ready')).status === 200) await sleep(20)
     expect((await scrape()).status).toBe(200)

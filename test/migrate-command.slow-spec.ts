@@ -259,7 +259,7 @@ onEveryStore('the migrate command', (kind) => {
       const refused = await command('--back')
       expect(refused.code).toBe(1)
       expect(refused.stderr).toMatch(
-        /^--back changes nothing: instances of .* or newer have been there within the last minute\.\n {2}\S+ {2}new-1, \d+ s ago\n/,
+        /^--back changes nothing: instances of .* or newer were running within the last minute\.\n {2}\S+ {2}new-1, \d+ s ago\n/,
       )
       await inside(store, async (dataSource) => dataSource.query('DELETE FROM service_instance'))
       // On a server all of them are taken back below, by an account that has no right but those that are named.

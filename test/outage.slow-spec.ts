@@ -139,7 +139,7 @@ onOwnServer('the database away', () => {
       expect(Math.max(...flood.map(({ took }) => took))).toBeLessThan(inTime(2 * AT_ONCE_MS))
       expect(returned).toBeLessThan(inTime(2 * AT_ONCE_MS))
       expect([await available('read'), await available('write')]).toEqual(['1', '1'])
-      expect(instance.log.match(/the database is away/g)).toHaveLength(1)
+      expect(instance.log.match(/the database is unavailable/g)).toHaveLength(1)
     },
     PATIENCE_MS,
   )
@@ -263,7 +263,7 @@ onOwnServer('the database away', () => {
     const read = (): Promise<Answer> => limited.get(`${MAIL.quotas}/${quotaId}`)
 
     it(
-      'a server that takes no writes is away for writes, and reads go on',
+      'a server that accepts no writes is away for writes, and reads go on',
       async () => {
         await database.execute('SET GLOBAL read_only = 1')
         const first = await timed(spend)
@@ -311,7 +311,7 @@ onOwnServer('the database away', () => {
         await sleep(1_100)
         const ready = await limited.get('/health/ready')
         await database.execute('DROP TRIGGER disk_full')
-        expect(limited.log).toMatch(/takes no writes[^\n]*1114/)
+        expect(limited.log).toMatch(/accepts no writes[^\n]*1114/)
         const began = performance.now()
         while ((await limited.get('/health/ready')).status !== 200) await sleep(500)
         const returned = performance.now() - began
@@ -322,7 +322,7 @@ onOwnServer('the database away', () => {
           'ready again after ms': Math.round(returned),
         })
         for (const { status, text } of [first.answer, further.answer, ready]) {
-          expect([status, text]).toEqual([503, expect.stringContaining('no room on its disk')])
+          expect([status, text]).toEqual([503, expect.stringContaining('disk of the database is full')])
         }
         expect(first.took).toBeLessThan(inTime(AT_ONCE_MS))
         expect(tally(reads.map(({ status }) => status))).toEqual({ 200: 10 })
@@ -387,7 +387,7 @@ onOwnServer('the database away', () => {
 
 onOwnServer('the disk of the binary log is full', () => {
   it(
-    'COMMIT does not come back: the server takes no writes, and reads go on, until there is room',
+    'COMMIT does not come back: the server accepts no writes, and reads go on, until there is room',
     async () => {
       const log = mkdtempSync(join(tmpdir(), 'quota-binlog-'))
       try {
@@ -410,7 +410,7 @@ onOwnServer('the disk of the binary log is full', () => {
         expect(() => writeFileSync(ballast, Buffer.alloc(4_000_000))).toThrow(/ENOSPC/)
         const first: number[] = []
         const began = performance.now()
-        while (!instance.log.includes('takes no writes') && performance.now() - began < 60_000) {
+        while (!instance.log.includes('accepts no writes') && performance.now() - began < 60_000) {
           first.push(Math.round((await timed(spend)).took))
         }
         const noticed = performance.now() - began
@@ -430,7 +430,7 @@ onOwnServer('the disk of the binary log is full', () => {
           'reads answered 200': reads.filter(({ status }) => status === 200).length,
           'done again after ms': Math.round(returned),
         })
-        expect(instance.log).toContain('takes no writes')
+        expect(instance.log).toContain('accepts no writes')
         expect([further.answer.status, ready.status]).toEqual([503, 503])
         expect(further.took).toBeLessThan(inTime(AT_ONCE_MS))
         expect(tally(reads.map(({ status }) => status))).toEqual({ 200: 10 })

@@ -91,7 +91,7 @@ onEveryStore('traces', (kind) => {
       const lines = await logOf({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url })
       collector.status = 200
       expect(lines.filter(({ context }) => context === 'Traces')).toMatchObject([
-        { level: 'warn', message: expect.stringMatching(/^spans are lost, the collector does not take them: /) },
+        { level: 'warn', message: expect.stringMatching(/^spans are lost: the collector does not accept them: /) },
       ])
     })
 

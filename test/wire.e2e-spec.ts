@@ -136,7 +136,7 @@ onEveryStore('the wire', (kind) => {
     },
     change_set_differs: {
       status: 409,
-      title: 'The change set holds another number of rows',
+      title: 'The change set has a different number of rows',
       ask: async () => app.post(`${QUOTAS}/change-sets/${await changeSet()}/apply`, { version: 2, rows: 2 }),
     },
     route_not_found: { status: 404, title: 'There is no such route', ask: async () => app.get('/nowhere') },
@@ -201,12 +201,12 @@ onEveryStore('the wire', (kind) => {
     },
     commit_exceeds_hold: {
       status: 409,
-      title: 'The hold is smaller',
+      title: 'The amount exceeds the hold',
       ask: async () => app.post(`${await operation('reserve', 1)}/commit`, { amount: 2 }),
     },
     refund_exceeds_charge: {
       status: 409,
-      title: 'The charge is smaller',
+      title: 'The amount exceeds the remaining charge',
       ask: async () => app.post(`${await operation('consume', 1)}/refund`, { amount: 2 }, { key: 'refund' }),
     },
     payload_too_large: {
@@ -216,7 +216,7 @@ onEveryStore('the wire', (kind) => {
     },
     unsupported_media_type: {
       status: 415,
-      title: 'The body is in a form that is not supported',
+      title: 'The media type of the body is not supported',
       ask: async () => raw(QUOTAS, '{}', { 'Content-Type': 'text/plain' }),
     },
     idempotency_key_reused: {

@@ -1372,7 +1372,7 @@ export interface components {
             /** @description Why it has failed; absent else. */
             problem?: components["schemas"]["RowProblem"];
         };
-        /** @description The change set holds another number of rows. */
+        /** @description The change set has a different number of rows. */
         ChangeSetDiffersProblem: {
             /**
              * Format: uri
@@ -1580,7 +1580,7 @@ export interface components {
              */
             amount?: number;
         };
-        /** @description The hold is smaller. */
+        /** @description The amount exceeds the hold. */
         CommitExceedsHoldProblem: {
             /**
              * Format: uri
@@ -3344,7 +3344,7 @@ export interface components {
              */
             amount?: number;
         };
-        /** @description The charge is smaller. */
+        /** @description The amount exceeds the remaining charge. */
         RefundExceedsChargeProblem: {
             /**
              * Format: uri
@@ -4570,7 +4570,7 @@ export interface components {
             /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
             request_id: string;
         };
-        /** @description The body is in a form that is not supported. */
+        /** @description The media type of the body is not supported. */
         UnsupportedMediaTypeProblem: {
             /**
              * Format: uri

@@ -158,6 +158,6 @@ describe('the file of tokens', () => {
     const config = loadConfig({})
     new TokensFile(config, new Tokens(config, new SystemClock())).obey(host)
     signals[1]?.()
-    expect(said).toEqual([['log', 'SIGHUP: ignored, since AUTH_TOKENS_FILE is not set']])
+    expect(said).toEqual([['log', 'SIGHUP ignored: AUTH_TOKENS_FILE is not set']])
   })
 })

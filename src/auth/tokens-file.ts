@@ -15,7 +15,7 @@ export class TokensFile
       logName: 'Tokens',
       setting: TOKENS_FILE,
       path: config.tokensFile,
-      kept: 'the tokens from before stay good',
+      kept: 'the previous tokens stay valid',
       parse: (text) => {
         const { tokens: value, mistakes } = parseTokensFile(text)
         return { value, mistakes }

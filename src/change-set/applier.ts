@@ -11,17 +11,17 @@ import type { Counts, Outcome } from './change-set.entity.js'
 import { rowProblem } from './change-set.view.js'
 import { outcomeOf, type Tools } from './preparer.js'
 
-/** Rows that are in hand at the same time. */
+/** The number of rows that are processed at the same time. */
 const STEP = 200
 
-/** What is not worth waiting for within a step: the row is left as it is, and tried again. */
+/** A temporary failure: the row does not change, and is tried again. */
 function isPassing(error: unknown): boolean {
   return error instanceof ServiceError && error.code === 'unavailable'
 }
 
 /**
- * Does the rows of a change set, or takes them back. Each row has a key of its own, so that whoever goes on where
- * another instance was killed finds what it did.
+ * Applies the rows of a change set, or reverts them. Each row has its own key, so that an instance that continues after
+ * a crash finds the effects of the previous one.
  */
 export class Applier<Q extends QuotaRow> {
   private readonly actor: Pick<Caller, 'name' | 'id' | 'requestId'>
@@ -34,19 +34,19 @@ export class Applier<Q extends QuotaRow> {
     this.actor = { name: actingName ?? '', id: actingId ?? '', requestId: actingRequestId ?? '' }
   }
 
-  /** Does what is planned, in order. */
+  /** Applies planned rows, in order. */
   async apply(): Promise<void> {
     await this.walk('planned', false, async (items) => this.applied(items))
     await this.desk.become('applied', { appliedAt: this.tools.clock.now() })
   }
 
-  /** Takes back what was applied, the last row first, so that what one row made room for is free again. */
+  /** Reverts applied rows, the last row first, so that the room that one row used is free again. */
   async revert(): Promise<void> {
     await this.walk('applied', true, async (items) => this.reverted(items))
     await this.desk.become('reverted', { revertedAt: this.tools.clock.now() })
   }
 
-  /** @param step sets what became of rows, and leaves those as they are that are to be tried again */
+  /** @param step sets the outcomes of rows, and does not change those that must be tried again */
   private async walk(
     outcome: Outcome,
     newestFirst: boolean,
@@ -87,7 +87,7 @@ export class Applier<Q extends QuotaRow> {
     await this.asRecorded(items, quotaIds)
   }
 
-  /** Shows of each row what was written down of it: a cycle may have ended since the preview. */
+  /** Shows the recorded change of each row: a cycle may have ended since the preview. */
   private async asRecorded(items: readonly ChangeSetItemRow[], quotaIds: readonly number[]): Promise<void> {
     const { ledger, work } = this.tools
     const changes = await work.read((transaction) => ledger.store.changesOfSet(transaction, this.desk.set.id, quotaIds))
@@ -121,7 +121,7 @@ export class Applier<Q extends QuotaRow> {
     }
   }
 
-  /** The command that takes a row back, on the version that it left, or that sets left which were reverted since. */
+  /** The command that reverts a row, on the version that the row left, or that sets left which were reverted since. */
   private undoing(item: ChangeSetItemRow, undone: ReadonlyMap<number, ReadonlyMap<number, number>>): Command {
     const quotaId = item.quotaId ?? 0
     let version = item.appliedVersion ?? 0
@@ -140,8 +140,8 @@ export class Applier<Q extends QuotaRow> {
   }
 
   /**
-   * Has rows done, in order. Those that met a passing trouble are left out.
-   * @throws ServiceError unavailable where all did
+   * Submits rows, in order, and omits those that met a temporary failure.
+   * @throws ServiceError unavailable if all did
    */
   private async submit(
     step: 'apply' | 'revert',
@@ -170,7 +170,7 @@ export class Applier<Q extends QuotaRow> {
   }
 }
 
-const RESET_STAYS = new ServiceError('change_set_state', 'A reset is never taken back.')
+const RESET_STAYS = new ServiceError('change_set_state', 'A reset cannot be undone.')
 
 function versionIn({ body }: Answer): number {
   return (JSON.parse(body) as { version: number }).version

@@ -5,18 +5,18 @@ import type { ChangeSetStore } from './change-set-store.js'
 import type { ChangeSetRow, ChangeSetState, Counts } from './change-set.entity.js'
 import { OUTCOMES } from './change-set.entity.js'
 
-/** An instance that says nothing for so long works on a change set no more. */
+/** An instance that does not renew its lease for this time stops working on a change set. */
 export const LEASE_MS = 10_000
 
 /** Another instance works on the change set, or it was dropped. */
 export class LeaseLost extends Error {}
 
 /**
- * One change set while this instance works on it. Each write asks under the set's lock whether it still does, and keeps
- * the lease for as long again: an instance that was stopped in the middle writes nothing over what another one did.
+ * One change set while this instance works on it. Each write checks under the set's lock that the instance still has
+ * the lease, and renews it: an instance that was suspended overwrites nothing that another one wrote.
  */
 export class ChangeSetDesk {
-  /** @param set as it was found when the lease was taken; kept current */
+  /** @param set as read when the lease was taken; kept current */
   constructor(
     private readonly store: ChangeSetStore,
     private readonly work: UnitOfWork,
@@ -30,14 +30,14 @@ export class ChangeSetDesk {
   }
 
   /**
-   * Writes a step down: rows, and how many there are of each outcome.
+   * Records a step: rows, and the number of each outcome.
    * @throws LeaseLost
    */
   async wrote(items: readonly ChangeSetItemRow[], counts: Counts): Promise<void> {
     await this.write(counts, async (transaction) => this.store.writeItems(transaction, items))
   }
 
-  /** The same for rows that were not there. */
+  /** The same for new rows. */
   async added(items: readonly ChangeSetItemRow[]): Promise<void> {
     await this.write({}, async (transaction) => this.store.insertItems(transaction, items))
   }
@@ -47,24 +47,24 @@ export class ChangeSetDesk {
     while (await this.write({}, async (transaction) => this.store.removeItems(transaction, this.set.id)));
   }
 
-  /** Keeps the lease. */
+  /** Renews the lease. */
   async keep(): Promise<void> {
     await this.write({}, async () => undefined)
   }
 
-  /** Moves on to a state, where nothing or something else is left to be done. */
+  /** Enters a state in which no work, or other work, remains. */
   async become(state: ChangeSetState, values: Partial<ChangeSetRow>): Promise<void> {
     const { version } = this.set
     const done = { work: null, holder: null, heldUntil: null }
     await this.write({ state, version: version + 1, ...done, ...values }, async () => undefined)
   }
 
-  /** Leaves the rest to another instance, which need not wait until the lease is over. */
+  /** Releases the lease, so that another instance need not wait for its expiry. */
   async giveUp(): Promise<void> {
     await this.write({ holder: null, heldUntil: null }, async () => undefined)
   }
 
-  /** Ends what was to be done. */
+  /** Ends the work. */
   async finish(): Promise<void> {
     await this.write({ work: null, holder: null, heldUntil: null }, async () => undefined)
   }

@@ -10,23 +10,23 @@ import type { ChangeSetRow } from './change-set.entity.js'
 import { Preparer, type Tools } from './preparer.js'
 
 const EVERY_MS = 1_000
-/** After a step while others use the engine: so many times what the step took. */
+/** The pause after a step while others use the engine, as a multiple of the step's duration. */
 const REST = 9
 const MAX_REST_MS = 2_000
-/** Change sets are kept for so long. */
+/** The retention of change sets. */
 const KEPT_MS = 90 * 86_400_000
-/** A file that has not arrived by then will not. */
+/** The time after which a file that has not arrived completely is given up. */
 const ARRIVES_MS = 3_600_000
 
-/** The process is about to end. */
+/** The process is shutting down. */
 class Stopped extends Error {}
 
 /**
- * Prepares, applies and reverts the change sets of one channel in the background. A change set is worked on by one
- * instance at a time, which has a lease on it by the store's clock; another goes on once that is over.
+ * Prepares, applies and reverts the change sets of one channel in the background. One instance at a time works on a
+ * change set, with a lease by the store's clock; when the lease expires, another instance continues.
  */
 export class ChangeSetRunner<Q extends QuotaRow> implements OnApplicationBootstrap, OnModuleDestroy {
-  /** This instance's name where a lease is written down. */
+  /** This instance's id in leases. */
   readonly id = randomUUID()
   private readonly logger: Logger
   private readonly stop = new AbortController()
@@ -40,12 +40,12 @@ export class ChangeSetRunner<Q extends QuotaRow> implements OnApplicationBootstr
     this.logger = new Logger(`${tools.kind.channel.name} change sets`)
   }
 
-  /** Change sets of which something is left to be done, as it was seen last. */
+  /** The number of unfinished change sets, as seen last. */
   get waitingCount(): number {
     return this.waiting.length
   }
 
-  /** For how long nothing of it has moved on here or elsewhere, in milliseconds; 0 where there is nothing. */
+  /** How long no instance has made progress on them, in milliseconds; 0 if there are none. */
   get lagMs(): number {
     const [first] = this.waiting
     if (first === undefined) return 0
@@ -64,10 +64,10 @@ export class ChangeSetRunner<Q extends QuotaRow> implements OnApplicationBootstr
     await this.running
   }
 
-  /** Looks at once whether there is something to do. */
+  /** Checks at once whether there is work. */
   kick(): void {
     this.again = true
-    // Known, told once and watched by others.
+    // Another part has logged the outage and watches it.
     if (this.stop.signal.aborted || this.tools.work.reach !== 'all') return
     this.running ??= this.rounds()
       .catch((error: unknown) => this.tell(error))
@@ -76,7 +76,7 @@ export class ChangeSetRunner<Q extends QuotaRow> implements OnApplicationBootstr
       })
   }
 
-  /** Removes a little of what is older than it need be kept. @returns may there be more? */
+  /** Removes a step of old change sets. @returns may there be more? */
   async removeOld(): Promise<boolean> {
     const { store, work, clock } = this.tools
     const now = clock.now()
@@ -101,7 +101,7 @@ export class ChangeSetRunner<Q extends QuotaRow> implements OnApplicationBootstr
       for (const { id } of this.waiting) {
         const desk = await this.take(id)
         if (desk === undefined) continue
-        // What was asked for meanwhile may be seen now.
+        // Requests that arrived meanwhile may be visible now.
         this.again = true
         await this.perform(desk)
         break
@@ -154,6 +154,6 @@ export class ChangeSetRunner<Q extends QuotaRow> implements OnApplicationBootstr
   }
 
   private tell(error: unknown): void {
-    this.logger.warn(`work on a change set failed, trying again later: ${String(error)}`)
+    this.logger.warn(`work on a change set failed, retrying later: ${String(error)}`)
   }
 }

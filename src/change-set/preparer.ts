@@ -19,13 +19,13 @@ import { askOf } from './change-set.dto.js'
 import { type Counts, OUTCOMES, type Outcome } from './change-set.entity.js'
 import { rowProblem, type RowProblem } from './change-set.view.js'
 
-/** A change set has at most so many rows. */
+/** The maximum number of rows of a change set. */
 export const MAX_ROWS = 100_000
 
-/** Quotas that one read of a walk takes. */
+/** The number of quotas that one read takes. */
 const STEP = 1_000
 
-/** What a change set is worked on with. */
+/** The dependencies of work on a change set. */
 export interface Tools<Q extends QuotaRow> {
   readonly kind: ChangeSetChannel<Q>
   readonly ledger: Ledger<Q>
@@ -33,28 +33,29 @@ export interface Tools<Q extends QuotaRow> {
   readonly store: ChangeSetStore
   readonly work: UnitOfWork
   readonly clock: Clock
-  /** Between two steps: rests where others use the engine. @throws Stopped */
+  /** Between two steps: pauses if others use the engine. @throws Stopped */
   readonly rest: (tookMs: number) => Promise<void>
 }
 
-/** What of a row's refusal becomes of the row. */
+/** Maps a row's refusal to its outcome. */
 export function outcomeOf({ code }: ServiceError): Extract<Outcome, 'conflict' | 'invalid'> {
   return code === 'version_mismatch' || code === 'quota_not_found' ? 'conflict' : 'invalid'
 }
 
-/** Of each outcome none. */
+/** Zero for each outcome. */
 export function noCounts(): Counts {
   return Object.fromEntries(OUTCOMES.map((outcome) => [outcome, 0])) as Counts
 }
 
-/** The problem of a set that would have too many rows. */
+/** The problem of a set with too many rows. */
 export const TOO_MANY_ROWS: RowProblem = {
   code: 'too_many_rows',
   detail: `A change set has at most ${MAX_ROWS} rows.`,
 }
 
 /**
- * Pins the rows of a change set and decides each of them, without doing anything. Begins anew where it was broken off.
+ * Stores the rows of a change set and decides each of them, without any change to quotas. After an interruption it
+ * starts again.
  */
 export class Preparer<Q extends QuotaRow> {
   constructor(
@@ -76,7 +77,7 @@ export class Preparer<Q extends QuotaRow> {
     await this.desk.become('ready', counts)
   }
 
-  /** Writes the quotas that the filter finds down as rows. @returns are they not too many? */
+  /** Stores the quotas that match the filter as rows. @returns is their number within the limit? */
   private async pin(): Promise<boolean> {
     const { set } = this.desk
     await this.desk.clear()
@@ -97,7 +98,7 @@ export class Preparer<Q extends QuotaRow> {
     return true
   }
 
-  /** Every quota that the filter finds with its owner, newest first; one more than there may be at most. */
+  /** Every quota that matches the filter, with its owner, newest first; at most one more than the limit. */
   private async walk(): Promise<[quotaId: number, ownerId: number][]> {
     const { kind, reader } = this.tools
     const filter = filterOfSet(kind, JSON.parse(this.desk.set.filter ?? '{}') as FilterSent)
@@ -112,7 +113,7 @@ export class Preparer<Q extends QuotaRow> {
     }
   }
 
-  /** Reads the records of a file: what each asks for, and of whose quota. Those at fault are decided by that. */
+  /** Reads the records of a file: the request and the quota's owner of each. Invalid records are decided here. */
   private async resolve(counts: Counts): Promise<void> {
     const { store, work, ledger } = this.tools
     const records = new RecordReader(this.tools.kind, JSON.parse(this.desk.set.columns ?? '[]') as string[])
@@ -151,7 +152,7 @@ export class Preparer<Q extends QuotaRow> {
     }
   }
 
-  /** Decides the rows owner by owner: what earlier ones of an owner do counts for its later ones alone. */
+  /** Decides the rows owner by owner: earlier rows of an owner affect only its later ones. */
   private async decide(counts: Counts): Promise<void> {
     const { store, work, kind, ledger, clock } = this.tools
     const preview = new Preview(kind.channel, ledger.store, work, clock)
@@ -186,16 +187,16 @@ export class Preparer<Q extends QuotaRow> {
   }
 }
 
-/** A filter as it is sent, checked already. */
+/** A filter as sent, already validated. */
 export type FilterSent = Readonly<Record<string, unknown>>
 
-/** The same as the list's. */
+/** The conditions of the list. */
 export function filterOfSet<Q extends QuotaRow>({ channel }: ChangeSetChannel<Q>, filter: FilterSent): QuotaFilter<Q> {
   const { deleted: _live, ...wanted } = filterOf<Q>(filter as unknown as QuotaListFields, wantedPeople(channel, filter))
   return wanted
 }
 
-/** Rows up to the last owner of whom there may be more than these; all where they are of one. */
+/** Rows up to the last owner that may have more rows than these; all if they have one owner. */
 function wholeOwners(page: readonly ChangeSetItemRow[]): readonly ChangeSetItemRow[] {
   if (page.length < ITEMS_AT_ONCE) return page
   const last = page.at(-1)?.ownerId
@@ -224,7 +225,7 @@ function settle(item: ChangeSetItemRow, previewed: Previewed, counts: Counts): v
   counts[item.outcome] += 1
 }
 
-/** A row of which nothing is decided. */
+/** An undecided row. */
 export function newItem(
   known: Pick<ChangeSetItemRow, 'setId' | 'row' | 'line' | 'quotaId' | 'ownerId' | 'action' | 'given'>,
 ): ChangeSetItemRow {

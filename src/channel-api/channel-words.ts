@@ -1,28 +1,28 @@
 import type { AccessRule } from '../auth/access-rule.js'
 import type { AnyChannel } from '../ledger/rows/channel.js'
 
-/** How a channel is spoken of on the wire and in the API document, beside what its `Channel` says. */
+/** The words of a channel in the API and its document, in addition to its `Channel`. */
 export interface ChannelWords {
   readonly channel: Pick<AnyChannel, 'people'>
-  /** What the names of its schemas begin with: `Mail`. */
+  /** The prefix of its schema names: `Mail`. */
   readonly schema: string
-  /** Where its quotas are made and, followed by an id, reached: `/api/v1/quotas`. */
+  /** The path at which its quotas are created and, followed by an id, found: `/api/v1/quotas`. */
   readonly path: string
-  /** The rule of its quotas' routes, which also says who may look for keys of others. */
+  /** The rule of its quotas' routes, which also determines who may look up others' keys. */
   readonly quotasRule: AccessRule
   readonly owner: {
-    /** Whom its quotas limit: `account`. */
+    /** The noun for its owners: `account`. */
     readonly noun: string
     /** The same, with its article: `an account`. */
     readonly one: string
     /** Describes the field in a quota: `The mail account that the quota limits.` */
     readonly limited: string
   }
-  /** Describes the fields of the others whom a quota may name, by field. */
+  /** Describes the fields of other people that a quota may name, by field. */
   readonly others: Readonly<Record<string, OtherPerson>>
 }
 
-/** What is said of somebody whom a quota may name beside its owner. */
+/** The descriptions of a person that a quota may name in addition to its owner. */
 export interface OtherPerson {
   readonly example: number
   /** In a create. */

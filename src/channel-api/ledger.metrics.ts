@@ -9,7 +9,7 @@ import type { Ledger } from '../ledger/write/ledger.js'
 const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 const REQUESTS = [1, 2, 5, 10, 20, 50, 100, 200, 500]
 
-/** Finds a metric that the other channel has registered already, or makes it. */
+/** Returns a metric that the other channel has registered already, or creates it. */
 export function metric<M>(registry: Registry, name: string, make: () => M): M {
   return (registry.getSingleMetric(name) as M | undefined) ?? make()
 }
@@ -103,7 +103,7 @@ export function measureLedger<Q extends QuotaRow>(registry: Registry, ledger: Le
   ledger.engine.observer = observer
 }
 
-/** Shows what one channel's watch over its rows has found. */
+/** Exports the findings of one channel's background verification. */
 export function measureDrift(registry: Registry, watch: BackgroundVerifier): void {
   const gauge = (name: string, help: string): ChannelGauge =>
     metric(registry, name, () => new ChannelGauge(name, help, [registry]))
@@ -119,7 +119,7 @@ export function measureDrift(registry: Registry, watch: BackgroundVerifier): voi
 
 const QUEUE_BY_PRINCIPAL = 'quota_principal_queue_depth'
 
-/** Whose writes wait. Names are those of the configured tokens, a closed set. */
+/** Exports waiting writes by principal. Names are those of the configured tokens, a closed set. */
 class PrincipalGauge extends Gauge<'channel' | 'principal'> {
   private readonly sources: Map<string, () => ReadonlyMap<string, number>>
 
@@ -147,7 +147,7 @@ class PrincipalGauge extends Gauge<'channel' | 'principal'> {
 
 type Told = number | undefined
 
-/** A gauge that asks each channel when it is scraped; undefined shows nothing. */
+/** A gauge that reads each channel's value when it is scraped; undefined exports nothing. */
 export class ChannelGauge extends Gauge<'channel'> {
   private readonly sources: Map<string, () => Told | Promise<Told>>
 
@@ -165,7 +165,7 @@ export class ChannelGauge extends Gauge<'channel'> {
             if (value === undefined) this.remove(channel)
             else this.set({ channel }, value)
           } catch {
-            // The database is away: a missing value says so better than an old one.
+            // The database is unavailable: a missing value is better than an old one.
             this.remove(channel)
           }
         }

@@ -33,12 +33,12 @@ import type { QuotaService } from './quota.service.js'
 import { measureUpkeep } from './upkeep.metrics.js'
 import { UsageService } from './usage.service.js'
 
-/** Batches at the database at once, where one does not keep up; on SQLite there is one write lock. */
+/** The maximum number of concurrent batches, if one lane does not keep up; on SQLite there is one write lock. */
 const LANES = 2
 
 /**
- * One channel's ledger, its readers, its sweeper and its watch over drift, and the services of its routes. A feature
- * imports it for its own channel, and injects the services by their classes.
+ * One channel's ledger, its readers, its sweeper and its background verification, and the services of its routes. A
+ * feature imports it for its own channel, and injects the services by their classes.
  */
 @Module({})
 export class LedgerModule {
@@ -57,7 +57,7 @@ export class LedgerModule {
   }
 }
 
-/** The parts of a channel that are told apart by its name: `app.get(partOf(MAIL, Ledger))`. */
+/** The parts of a channel, identified by its name: `app.get(partOf(MAIL, Ledger))`. */
 export function partOf(channel: { readonly name: string }, part: { readonly name: string }): string {
   return `${channel.name} ${part.name}`
 }

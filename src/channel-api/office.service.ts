@@ -22,7 +22,7 @@ import {
 import { optionalOwnerOf, ownerOf } from './people.js'
 import { periodOf } from './period.js'
 
-/** What looks at one channel's quotas as a whole. */
+/** The readers of all quotas of one channel. */
 export interface OfficeReaders<Q extends QuotaRow> {
   readonly changes: ChangeReader<Q>
   readonly owners: OwnerReader<Q>
@@ -32,8 +32,7 @@ export interface OfficeReaders<Q extends QuotaRow> {
 }
 
 /**
- * What people who look after quotas ask about all of them: requests in, the domain's terms out. Every error is a
- * ServiceError.
+ * The back office's queries over all quotas: takes DTOs, returns domain values. Every error is a ServiceError.
  */
 export class OfficeService<Q extends QuotaRow> {
   constructor(
@@ -42,7 +41,7 @@ export class OfficeService<Q extends QuotaRow> {
     private readonly clock: Clock,
   ) {}
 
-  /** A page of everybody who ever had a quota. */
+  /** A page of every owner that ever had a quota. */
   async owners(
     { id: asking }: Caller,
     { after, page_size: size = DEFAULT_PAGE_SIZE }: OwnersQuery,
@@ -58,7 +57,7 @@ export class OfficeService<Q extends QuotaRow> {
     return this.readers.changes.page(asking, filter, before, query.page_size ?? DEFAULT_PAGE_SIZE)
   }
 
-  /** Who was refused most. */
+  /** The owners refused most. */
   async topRefusals({ id: asking }: Caller, query: TopRefusalsQuery): Promise<{ items: TopRefusalView[] }> {
     return this.readers.refusals.top(asking, hoursOf(query), query.page_size ?? DEFAULT_PAGE_SIZE)
   }
@@ -79,7 +78,7 @@ export class OfficeService<Q extends QuotaRow> {
     return this.readers.events.page(asking, filter, cursor, query.page_size ?? DEFAULT_PAGE_SIZE)
   }
 
-  /** A page of the quotas that end soon. */
+  /** A page of the quotas that expire soon. */
   async expiring({ id: asking }: Caller, query: ExpiringQuery): Promise<ExpiringPage> {
     const cursor = query.cursor === undefined ? undefined : parseCursor(query.cursor)
     return this.readers.expiring.page(asking, daysOf(query), cursor, query.page_size ?? DEFAULT_PAGE_SIZE)

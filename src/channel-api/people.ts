@@ -1,24 +1,24 @@
 import type { Channel } from '../ledger/rows/channel.js'
 import type { QuotaRow } from '../ledger/rows/quota.entity.js'
 
-/** The owner whom a valid request names in the channel's own field. */
+/** The owner that a valid request names in the channel's field. */
 export function ownerOf<Q extends QuotaRow>(channel: Channel<Q>, request: object): number {
   const ownerId = optionalOwnerOf(channel, request)
   if (ownerId === undefined) throw new Error(`${request.constructor.name} names no ${channel.people[0].field}`)
   return ownerId
 }
 
-/** The same where a request need not name one. */
+/** The same for requests in which the owner is optional. */
 export function optionalOwnerOf<Q extends QuotaRow>(channel: Channel<Q>, request: object): number | undefined {
   return idIn(request, channel.people[0].field) ?? undefined
 }
 
-/** Whom a new quota names, by property, the owner first; null where the request names nobody. */
+/** The people that a new quota names, by property, the owner first; null if the request names nobody. */
 export function peopleOf<Q extends QuotaRow>(channel: Channel<Q>, request: object): Record<string, number | null> {
   return Object.fromEntries(channel.people.map(({ field, property }) => [property, idIn(request, field) ?? null]))
 }
 
-/** Those of a channel's people whom a list is narrowed to, by property. */
+/** The people by which a list is filtered, by property. */
 export function wantedPeople<Q extends QuotaRow>(
   channel: Channel<Q>,
   query: object,

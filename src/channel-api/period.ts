@@ -2,18 +2,18 @@ import type { FieldError } from '../error/service-error.js'
 import type { Period } from '../ledger/rows/period.js'
 import { parseInstant } from '../time/instant.js'
 
-/** The two ends of a period as a query sends them. */
+/** The ends of a period in a query. */
 interface SentPeriod {
   readonly from?: string | undefined
   readonly to?: string | undefined
 }
 
-/** Reads a period; an end that is absent, or no time, is open. */
+/** Parses a period; an absent or invalid end is open. */
 export function periodOf({ from, to }: SentPeriod): Period {
   return { from: instantOf(from), to: instantOf(to) }
 }
 
-/** What is wrong between the two ends: an empty period is fine, one that runs backwards is a mistake. */
+/** Checks the order of the ends: an empty period is valid, a reversed one is not. */
 export function periodViolations(sent: SentPeriod): FieldError[] {
   const { from, to } = periodOf(sent)
   return from !== undefined && to !== undefined && from > to ? [{ field: 'from', message: 'may not lie after to' }] : []

@@ -12,7 +12,7 @@ import { filterOf, type QuotaListFields } from './quota.dto.js'
 import { type NewSettingsFields, patchOf, type SettingsPatchFields, settingsOf } from './settings.dto.js'
 
 /**
- * What administrators do with one channel's quotas: requests in, the domain's terms out. Every error is a ServiceError.
+ * Administrators' operations on one channel's quotas: takes DTOs, returns domain values. Every error is a ServiceError.
  */
 export class QuotaService<Q extends QuotaRow> {
   constructor(
@@ -22,16 +22,16 @@ export class QuotaService<Q extends QuotaRow> {
   ) {}
 
   /**
-   * Makes a quota.
-   * @param dto names whom it is for, beside the settings
-   * @param key makes a retry answer what the first try answered
+   * Creates a quota.
+   * @param dto names its people, in addition to the settings
+   * @param key makes a retry return the first answer
    */
   async create(caller: Caller, dto: NewSettingsFields, key: string | undefined): Promise<Outcome> {
     const [ownerId, people] = [ownerOf(this.channel, dto), peopleOf(this.channel, dto)]
     return this.ledger.create(caller, ownerId, people, settingsOf(dto), key ?? null)
   }
 
-  /** A page of live quotas, newest first, as the JSON that all who ask for it at once share. */
+  /** A page of live quotas, newest first, as the JSON that concurrent requests for it share. */
   async list({ id: asking }: Caller, query: QuotaListFields): Promise<string> {
     return this.reader.listAsJson(asking, filterOf(query, wantedPeople(this.channel, query)), pagingOf(query))
   }
@@ -46,7 +46,7 @@ export class QuotaService<Q extends QuotaRow> {
     return this.reader.get(id)
   }
 
-  /** Changes settings. What is wrong with the body and what only the record tells is told together. */
+  /** Changes settings. Errors of the body and errors that depend on the record are reported together. */
   async update(caller: Caller, id: number, patch: SettingsPatchFields): Promise<Outcome> {
     if (patch.errors !== undefined) {
       const known = new Set(patch.errors.map(({ field }) => field))
@@ -61,7 +61,7 @@ export class QuotaService<Q extends QuotaRow> {
     await this.ledger.remove(caller, id, version)
   }
 
-  /** Takes a soft delete back. */
+  /** Reverts a soft delete. */
   async restore(caller: Caller, id: number): Promise<Outcome> {
     return this.ledger.restore(caller, id)
   }
@@ -71,7 +71,7 @@ export class QuotaService<Q extends QuotaRow> {
     return this.ledger.reset(caller, id, version, key ?? null)
   }
 
-  /** A page of what was changed in a quota's settings, newest first. */
+  /** A page of the changes of a quota's settings, newest first. */
   async changes({ id: asking }: Caller, id: number, query: PageQuery): Promise<Page<ChangeView>> {
     return this.reader.changes(asking, id, pagingOf(query))
   }

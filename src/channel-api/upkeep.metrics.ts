@@ -3,7 +3,7 @@ import type { QuotaRow } from '../ledger/rows/quota.entity.js'
 import type { Upkeep } from '../ledger/upkeep/upkeep.js'
 import { ChannelGauge, metric } from './ledger.metrics.js'
 
-/** Measures how one channel's house is kept. What is not known has no value. */
+/** Measures one channel's upkeep. Unknown values are absent. */
 export function measureUpkeep<Q extends QuotaRow>(registry: Registry, channel: string, upkeep: Upkeep<Q>): void {
   const registers = [registry]
   const gauge = (name: string, help: string, milliseconds: () => number | undefined): void => {

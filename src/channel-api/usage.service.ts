@@ -30,16 +30,16 @@ import {
   type ReserveFields,
 } from './usage.dto.js'
 
-/** What tells of one channel's usage. */
+/** The readers of one channel's usage. */
 export interface UsageReaders<Q extends QuotaRow> {
   readonly quotas: QuotaReader<Q>
   readonly usage: UsageReader<Q>
   readonly series: SeriesReader<Q>
-  /** Knows from when on the ledger is whole. */
+  /** Knows the time from which the ledger is complete. */
   readonly upkeep: Upkeep<Q>
 }
 
-/** What services do with one channel's quotas: requests in, the domain's terms out. Every error is a ServiceError. */
+/** Senders' operations on one channel's quotas: takes DTOs, returns domain values. Every error is a ServiceError. */
 export class UsageService<Q extends QuotaRow> {
   private readonly logger = new Logger('Usage')
 
@@ -62,7 +62,7 @@ export class UsageService<Q extends QuotaRow> {
     return this.ledger.reserve(caller, ownerOf(this.channel, dto), dto.amount, ttlSeconds, key)
   }
 
-  /** Spends what a hold keeps, or a part of it. */
+  /** Spends a hold, or a part of it. */
   async commit(caller: Caller, operationId: string, { amount }: CommitDto): Promise<Outcome> {
     return this.ledger.commit(caller, operationId, amount)
   }
@@ -72,12 +72,12 @@ export class UsageService<Q extends QuotaRow> {
     return this.ledger.release(caller, operationId)
   }
 
-  /** Returns what was charged, or a part of it. */
+  /** Refunds a charge, or a part of it. */
   async refund(caller: Caller, operationId: string, { amount }: RefundDto, key: string): Promise<Outcome> {
     return this.ledger.refund(caller, operationId, amount, key)
   }
 
-  /** Would the amount fit now? Takes nothing. */
+  /** Would the amount fit now? It charges nothing. */
   async check(query: CheckFields): Promise<CheckView> {
     return this.readers.quotas.check(ownerOf(this.channel, query), query.amount)
   }
@@ -101,13 +101,13 @@ export class UsageService<Q extends QuotaRow> {
     return upkeep.beginsAt === null ? page : { ...page, begins_at: formatInstant(upkeep.beginsAt) }
   }
 
-  /** Whose keys are meant: those of whoever asks, of a name, or of everybody. */
+  /** The callers whose keys are searched: the caller itself, a named one, or all. */
   private async callersOf(asking: Caller, name: string | undefined): Promise<readonly string[]> {
     if (name === undefined || name === asking.name) return [asking.id]
     return name === EVERY_CALLER ? this.ledger.callers.recent() : this.ledger.callers.named(name)
   }
 
-  /** What was used, hour by hour or day by day, oldest first. */
+  /** Usage by hour or by day, oldest first. */
   async series({ id: asking }: Caller, query: SeriesFields): Promise<SeriesView> {
     const now = this.clock.now()
     const violations = query.violationsAt(now)
@@ -118,15 +118,14 @@ export class UsageService<Q extends QuotaRow> {
     return this.readers.series.series(asking, of, step, from, to)
   }
 
-  /** What was done with an operation, oldest first. */
+  /** The acts on an operation, oldest first. */
   async acts(caller: Caller, operationId: string): Promise<{ items: ActView[] }> {
     return { items: await this.readers.usage.acts(caller, operationId) }
   }
 
   /**
-   * Consumes item by item, each with its own key and its own answer, in order. They are one request only on the wire:
-   * what one item meets is no other item's concern. A database that is away for all of them is told once, for the
-   * whole.
+   * Consumes item by item, each with its own key and its own answer, in order. The items are independent: the failure
+   * of one does not affect another. If the database is unavailable for all of them, the whole request is refused.
    * @param itemType the DTO of an item
    * @returns the body
    */
@@ -154,8 +153,8 @@ export class UsageService<Q extends QuotaRow> {
       if (errors !== undefined) answer = Promise.reject(validationFailed(errors))
       else {
         const [key, ownerId] = [item.idempotency_key, ownerOf(this.channel, item)]
-        // The ledger keeps the order of one owner's requests. Where a key names another owner than before, what came
-        // before is settled first.
+        // The ledger keeps the order of one owner's requests. If a key names another owner than before, the earlier
+        // items are settled first.
         if ((ownerOfKey.get(key) ?? ownerId) !== ownerId) {
           await Promise.allSettled(open)
           open = []
@@ -163,7 +162,7 @@ export class UsageService<Q extends QuotaRow> {
         ownerOfKey.set(key, ownerId)
         answer = this.ledger.consume(caller, ownerId, item.amount, key, true)
       }
-      // Looked at below, once all are under way.
+      // Awaited below, after all have started.
       answer.catch(() => undefined)
       answers.push(answer)
       open.push(answer)
@@ -177,7 +176,7 @@ export class UsageService<Q extends QuotaRow> {
     for (const result of results) {
       if (slice.spent) await slice.next()
       if (result.status === 'fulfilled') {
-        // The operation's bytes are those of its first answer, so they are set in as they are.
+        // The bytes of the operation are those of its first answer, so they are inserted unchanged.
         parts.push(`{"status":200,"replayed":${result.value.replayed},"operation":${result.value.body}}`)
       } else {
         const problem = problemOf(this.reported(result.reason, caller.requestId), caller.requestId)
@@ -187,7 +186,7 @@ export class UsageService<Q extends QuotaRow> {
     return `{"results":[${parts.join(',')}]}`
   }
 
-  /** What an item's caller is told of its failure; what broke inside stays in the log. */
+  /** The problem that an item's caller gets; internal details stay in the log. */
   private reported(reason: unknown, requestId: string): ServiceError {
     if (reason instanceof ServiceError) return reason
     this.logger.error(new Error(`an item of a batch failed, request ${requestId}`, { cause: reason }))

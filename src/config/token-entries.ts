@@ -2,40 +2,40 @@ import { type Role, ROLES } from '../role/role.js'
 import { readScopes, type Scope } from '../role/scope.js'
 import { type Instant, parseInstant } from '../time/instant.js'
 
-/** One good token, known by its hash alone. */
+/** A valid token, of which only the hash is known. */
 export interface TokenEntry {
   readonly name: string
   readonly role: Role
-  /** What narrows the role, in the order of SCOPES; undefined where nothing does. */
+  /** The scopes, in the order of SCOPES; undefined if there are none. */
   readonly scopes: readonly Scope[] | undefined
   /** SHA-256 of the token, 32 bytes. */
   readonly hash: Buffer
-  /** The last instant at which the token is good; undefined where it has no end. */
+  /** The last instant at which the token is valid; undefined if it does not expire. */
   readonly notAfter: Instant | undefined
 }
 
-/** Entries that were read, and what is wrong with them, one mistake a line and none with a secret in it. */
+/** The parsed entries and their mistakes, one per line and without secrets. */
 export interface ReadTokens {
   readonly tokens: readonly TokenEntry[]
   readonly mistakes: readonly string[]
 }
 
-/** The setting that names the file, and what its mistakes are told under. */
+/** The configuration variable that names the file; also the prefix of its mistakes. */
 export const TOKENS_FILE = 'AUTH_TOKENS_FILE'
 
-/** Characters that a file of entries has at most. */
+/** The maximum number of characters in a file of entries. */
 const MAX_FILE_LENGTH = 1_000_000
 
 const TOKEN_NAME = /^[A-Za-z0-9._-]{1,64}$/
 
 const FORM = 'must be name:role:sha256hex, or name:role:sha256hex:not_after with a time like 2027-01-01T00:00:00Z'
 
-/** Why a token's name is refused, or undefined. */
+/** The reason why a token's name is refused, or undefined. */
 export function tokenNameMistake(name: string): string | undefined {
   return TOKEN_NAME.test(name) ? undefined : 'a name must be 1 to 64 characters of A-Z a-z 0-9 . _ -'
 }
 
-/** Reads the entries of a file: separated by commas or ends of lines; from `#` to the end of its line is a comment. */
+/** Parses the entries of a file: separated by commas or line ends; `#` begins a comment. */
 export function parseTokensFile(text: string): ReadTokens {
   if (text.length > MAX_FILE_LENGTH) {
     return { tokens: [], mistakes: [`${TOKENS_FILE} is longer than ${MAX_FILE_LENGTH} characters`] }
@@ -50,8 +50,8 @@ export function parseTokensFile(text: string): ReadTokens {
 }
 
 /**
- * Reads entries. They are told by their place: a digest pasted into the wrong field must not end up in a log.
- * @param source where they stand, for the mistakes
+ * Parses entries. Mistakes name them by position: a digest pasted into the wrong field must not appear in a log.
+ * @param source where the entries come from, for the mistakes
  */
 export function parseTokens(entries: readonly string[], source: string): ReadTokens {
   const tokens: TokenEntry[] = []
@@ -59,10 +59,10 @@ export function parseTokens(entries: readonly string[], source: string): ReadTok
   /** By name: tokens of one name are one caller. */
   const rights = new Map<string, { readonly role: Role; readonly scopes: string }>()
   const hashes = new Set<string>()
-  /** The name as it was first written, by what people take for the same. */
+  /** The first spelling of each name, by the form that people take for the same. */
   const written = new Map<string, string>()
   for (const [index, entry] of entries.entries()) {
-    // The time has colons of its own.
+    // The time contains colons.
     const [name = '', roleText = '', hash = '', ...time] = entry.split(':')
     const [roleName, ...words] = roleText.split('+')
     const role = ROLES.find((one) => one === roleName)

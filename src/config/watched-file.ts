@@ -1,54 +1,53 @@
 import { readFile } from 'node:fs/promises'
 import { Logger } from '@nestjs/common'
 
-/** Between two looks at a file, in milliseconds. */
+/** The interval between reads of a file, in milliseconds. */
 const LOOK_EVERY_MS = 2_000
 
-/** What a look has found: the file's text, or why there is none. */
+/** The result of a read: the file's text, or the failure. */
 type Sight = { readonly text: string } | { readonly failure: string }
 
-/** What of the process hears signals. */
+/** The part of the process that receives signals. */
 export interface SignalHost {
   on(signal: 'SIGHUP', listener: () => void): unknown
 }
 
-/** What is read out of a file, and what is wrong with it, one mistake a line and none with a secret in it. */
+/** The parsed content of a file, and its mistakes, one per line and without secrets. */
 export interface ParsedFile<T> {
   readonly value: T
   readonly mistakes: readonly string[]
 }
 
-/** What a file is for. */
+/** The use of a file. */
 export interface WatchedFileUse<T> {
-  /** Names what is configured, for the log. */
+  /** The name of the content, for the log. */
   readonly logName: string
-  /** The setting that names the file. */
+  /** The configuration variable that names the file. */
   readonly setting: string
-  /** Undefined where the setting is not set: then nothing is read. */
+  /** Undefined if the variable is not set: then nothing is read. */
   readonly path: string | undefined
-  /** What stays in force where the file cannot be used, for the log. */
+  /** What stays in force if the file is unusable, for the log. */
   readonly kept: string
   parse(text: string): ParsedFile<T>
   /**
-   * Puts what was read in force.
-   * @returns whether it differs from what was in force, and what it is, for the log
+   * Applies the content.
+   * @returns whether it differs from the previous one, and its description for the log
    */
   take(value: T): { readonly differs: boolean; readonly told: string }
 }
 
 /**
- * Reads a file of the configuration again when it changes, or at SIGHUP.
+ * Reads a configuration file again when it changes, or on SIGHUP.
  *
- * The file is read every other second: a mounted secret changes by a symbolic link that is put in another's place, of
- * which those who watch the file hear nothing. What differs counts once it was seen twice, so that a file that is being
- * written is not taken for one that lacks its end. What cannot be read or has mistakes changes nothing: what was read
- * before stays in force.
+ * The file is read every other second: a mounted secret changes when a symbolic link is replaced, of which file
+ * watchers are not notified. The service applies a change after two consecutive reads return the same content, so that
+ * a partly written file is not applied. A file that cannot be read or has mistakes changes nothing.
  */
 export class WatchedFile<T> {
   private readonly logger: Logger
   private timer: NodeJS.Timeout | undefined
   private turn: Promise<void> = Promise.resolve()
-  /** What the last look has seen, and what was last acted upon. */
+  /** The result of the last read, and of the one that was last applied. */
   private seen: string | undefined
   private decided: string | undefined
   private isStale = false
@@ -58,12 +57,12 @@ export class WatchedFile<T> {
     this.logger = new Logger(use.logName)
   }
 
-  /** Does the file say what cannot be used, so that what was read before is in force? */
+  /** Is the file unusable, so that its previous content is in force? */
   get stale(): boolean {
     return this.isStale
   }
 
-  /** Changes of the file since the start, by what became of them. */
+  /** Changes of the file since the start, by result. */
   get changes(): { readonly taken: number; readonly refused: number } {
     return this.counts
   }
@@ -78,15 +77,15 @@ export class WatchedFile<T> {
     await this.turn
   }
 
-  /** Reads the file at each SIGHUP, which would end the process otherwise. */
+  /** Reads the file on each SIGHUP, which would otherwise end the process. */
   obey(host: SignalHost = process): void {
     host.on('SIGHUP', () => {
-      if (this.use.path === undefined) this.logger.log(`SIGHUP: ignored, since ${this.use.setting} is not set`)
+      if (this.use.path === undefined) this.logger.log(`SIGHUP ignored: ${this.use.setting} is not set`)
       else void this.readAgain()
     })
   }
 
-  /** Looks whether the file has changed, and takes what it has said at the look before, too. */
+  /** Checks whether the file has changed, and applies the content that the previous read already returned. */
   async look(): Promise<void> {
     return this.inTurn(async (path) => {
       const sight = await read(path)
@@ -97,7 +96,7 @@ export class WatchedFile<T> {
     })
   }
 
-  /** Reads the file at once: whoever asks for it has written it. */
+  /** Reads the file at once: the requester has finished writing it. */
   async readAgain(): Promise<void> {
     return this.inTurn(async (path) => this.decide(await read(path), true))
   }
@@ -108,7 +107,7 @@ export class WatchedFile<T> {
     return this.turn
   }
 
-  /** @param asked tell also where nothing is different */
+  /** @param asked log also if nothing differs */
   private decide(sight: Sight, asked: boolean): void {
     const { setting, kept } = this.use
     const wasStale = this.isStale

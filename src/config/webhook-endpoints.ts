@@ -3,11 +3,11 @@ import { CHANNEL_SCOPES, type ChannelScope } from '../role/scope.js'
 import { isSecureUrl } from './oidc.js'
 import type { ParsedFile } from './watched-file.js'
 
-/** Where events are sent to (contract, §10). */
+/** An endpoint for events (contract, §10). */
 export interface WebhookEndpoint {
   /** 1 … 64 characters of `A-Z a-z 0-9 . _ -`. */
   readonly name: string
-  /** https, or http to loopback. It may hold a user and a password. */
+  /** https, or http to loopback. It may contain a user and a password. */
   readonly url: string
   /** One or two: each signs. */
   readonly secrets: readonly Buffer[]
@@ -15,7 +15,7 @@ export interface WebhookEndpoint {
   readonly channels: readonly ChannelScope[]
 }
 
-/** The setting that names the file, and what its mistakes are told under. */
+/** The configuration variable that names the file; also the prefix of its mistakes. */
 export const WEBHOOKS_FILE = 'WEBHOOKS_FILE'
 
 const MAX_FILE_LENGTH = 1_000_000
@@ -23,12 +23,12 @@ const MAX_ENDPOINTS = 100
 const MAX_URL_LENGTH = 2_000
 const NAME = /^[A-Za-z0-9._-]{1,64}$/
 const MEMBERS = ['name', 'url', 'secrets', 'types', 'channels']
-/** Secrets of the Standard Webhooks specification: 24 … 64 bytes, in base64 behind a prefix. */
+/** Secrets of the Standard Webhooks specification: 24 … 64 bytes, in base64 after a prefix. */
 const SECRET = /^whsec_([A-Za-z0-9+/]+={0,2})$/
 const MIN_SECRET_BYTES = 24
 const MAX_SECRET_BYTES = 64
 
-/** Reads the endpoints of a file. Mistakes name an endpoint by its place; no url and no secret is in them. */
+/** Parses the endpoints of a file. Mistakes name an endpoint by its position, without its URL and secrets. */
 export function parseWebhooksFile(text: string): ParsedFile<readonly WebhookEndpoint[]> {
   const broken = (mistake: string): ParsedFile<readonly WebhookEndpoint[]> => ({ value: [], mistakes: [mistake] })
   if (text.length > MAX_FILE_LENGTH) return broken(`${WEBHOOKS_FILE} is longer than ${MAX_FILE_LENGTH} characters`)
@@ -89,7 +89,7 @@ function readSecret(secret: unknown): Buffer | undefined {
   return key.length >= MIN_SECRET_BYTES && key.length <= MAX_SECRET_BYTES ? key : undefined
 }
 
-/** A list of known words; all of them where the member is absent. */
+/** A list of known words; all of them if the member is absent. */
 function someOf<T extends string>(
   given: Readonly<Record<string, unknown>>,
   member: string,

@@ -3,15 +3,14 @@ import { formatWindow, parseWindow, type RollingWindow } from '../quota/rolling-
 import type { Instant } from '../time/instant.js'
 
 /**
- * Reads a time as both drivers hand it over: the text `2026-12-01 00:00:00.000`, in UTC. All years from 0000 to 9999
- * come back as they went in; mysql2's own reading makes years of two digits out of those before 100, and is switched
- * off (`dateStrings`).
+ * Reads a time in the form that both drivers return: the text `2026-12-01 00:00:00.000`, in UTC. All years from 0000 to
+ * 9999 are read back unchanged; mysql2's own conversion changes years before 100, and is switched off (`dateStrings`).
  */
 export function instantFromStore(text: string): Instant {
   return Date.parse(`${text.replace(' ', 'T')}Z`)
 }
 
-/** Writes a time as both stores compare it: `2026-12-01 00:00:00.000`, in UTC. */
+/** Writes a time in the form that both stores compare: `2026-12-01 00:00:00.000`, in UTC. */
 export function instantToStore(instant: Instant): string {
   return new Date(instant).toISOString().slice(0, 23).replace('T', ' ')
 }
@@ -20,22 +19,22 @@ function refuseTime(): never {
   throw new Error('Times are read and written by RowCodec: TypeORM takes their text for local time.')
 }
 
-// Rows go through RowCodec. A repository would work for all but the times, and those would be wrong without a word.
+// RowCodec converts rows. A repository would work for everything except times, which would be wrong silently.
 const instant: ValueTransformer = {
   from: (value: unknown) => (value === null ? null : refuseTime()),
   to: (value: unknown) => (value == null ? value : refuseTime()),
 }
 
-// TypeORM hands BIGINT out as text, because it may exceed 2^53; ours never do (contract, §2).
+// TypeORM returns BIGINT as text, because it may exceed 2^53; the service's values never do (contract, §2).
 const integer: ValueTransformer = {
   from: (value: string | number | null) => (value === null ? null : Number(value)),
   to: (value: number | null | undefined) => value,
 }
 
-/** A time in UTC with milliseconds; `Instant` in the entity. Read and written by `RowCodec` alone. */
+/** A time in UTC with milliseconds; `Instant` in the entity. Only `RowCodec` reads and writes it. */
 export const INSTANT = { type: 'datetime', precision: 3, transformer: instant } as const satisfies ColumnOptions
 
-/** What a rolling cap counts, as text; a `RollingWindow` in the entity. */
+/** The window of a rolling cap, as text; a `RollingWindow` in the entity. */
 export const WINDOW = {
   from: (text: string | null): RollingWindow | null => (text === null ? null : parseWindow(text)),
   to: (window: RollingWindow | null | undefined): string | null => (window == null ? null : formatWindow(window)),
@@ -44,12 +43,12 @@ export const WINDOW = {
 /** An integer within ±(2^53-1); `number` in the entity. */
 export const INTEGER = { type: 'bigint', transformer: integer } as const satisfies ColumnOptions
 
-/** Text of any language and bounded length, in code points, compared code point by code point. */
+/** Text of any language with a maximum length, in code points, compared code point by code point. */
 export function unicode(length: number): { type: 'varchar'; length: number; charset: string; collation: string } {
   return { type: 'varchar', length, charset: 'utf8mb4', collation: 'utf8mb4_bin' }
 }
 
-/** ASCII text of bounded length. */
+/** ASCII text with a maximum length. */
 export function ascii(length: number): { type: 'varchar'; length: number } {
   return { type: 'varchar', length }
 }

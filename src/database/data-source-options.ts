@@ -8,16 +8,16 @@ import { StatementLog } from './statement-log.js'
 
 const CONNECT_TIMEOUT_MS = 3_000
 /**
- * No statement of the service, and no packet of several, runs longer in health; one that does has lost its server or
- * its locks. In milliseconds.
+ * The time limit of a statement of the service, or of a packet of several; a longer one has lost its server or its
+ * locks. In milliseconds.
  */
 export const STATEMENT_TIMEOUT_MS = 5_000
 const MAX_WAITING_FOR_A_CONNECTION = 2_000
 
-/** How every connection to a server is made, and how its values are read. */
+/** The options of every connection to a server, and of the conversion of its values. */
 export const CONNECTING = {
   timezone: 'Z',
-  // mysql2 would make 2040 of the year 40; see `instantFromStore`.
+  // mysql2 would convert the year 40 to 2040; see `instantFromStore`.
   dateStrings: true,
   supportBigNumbers: true,
   bigNumberStrings: false,
@@ -29,13 +29,12 @@ export const CONNECTING = {
 } as const
 
 /**
- * How long libsql waits for a lock that another process has. It waits within the call, and the event loop with it: so
- * hardly at all while requests are served, since the unit of work tries again, and as long as it takes where nobody
- * else is there.
+ * The time for which libsql waits for another process's lock. It waits within the call and blocks the event loop: so it
+ * is short while requests are served, since the unit of work retries, and long if nothing else runs.
  */
 const BUSY_MS: Readonly<Record<Purpose, number>> = { service: 10, migration: 5_000 }
 
-/** The one place that says how TypeORM reaches each kind of store. The schema comes from migrations alone. */
+/** The only place that configures TypeORM for each kind of store. The schema comes only from migrations. */
 export function dataSourceOptions(
   config: DatabaseConfig,
   entities: MixedList<EntityTarget<unknown>>,
@@ -58,13 +57,14 @@ export function dataSourceOptions(
       database: config.path,
       enableWAL: true,
       timeout: BUSY_MS[purpose],
-      // What was answered must survive a power cut, not only the end of the process.
+      // Acknowledged writes must survive a power failure, not only the end of the process.
       prepareDatabase: (database: { pragma(text: string): unknown }) => {
         database.pragma('synchronous = FULL')
       },
     }
   }
-  // Units of work have as many of their own: see `Pools`. Of those for reads one is kept for looks at the store.
+  // Units of work have their own pool of the same size: see `Pools`. One connection for reads is reserved for
+  // availability checks.
   const connections = purpose === 'service' ? Math.max(2, Math.floor(config.poolSize / 2)) : 2
   const server = serverOptions(config)
   const { connectTimeout, timezone, dateStrings, supportBigNumbers, bigNumberStrings, ...pooling } = CONNECTING
@@ -80,7 +80,7 @@ export function dataSourceOptions(
     connectTimeout,
     poolSize: connections,
     ...(purpose === 'service' ? { enableQueryTimeout: true, maxQueryExecutionTime: STATEMENT_TIMEOUT_MS } : {}),
-    // As mysql2 takes them, past TypeORM's own names for the same.
+    // In mysql2's names, which bypass TypeORM's own.
     extra: { ...pooling, ...(purpose === 'service' ? { maxIdle: connections - 1 } : {}), ...server },
   }
 }

@@ -8,7 +8,7 @@ import { Readiness } from './readiness.js'
 import { StoreClock } from './store-clock.js'
 import { UnitOfWork } from './unit-of-work.js'
 
-/** The connection to the store, whose schema `migrate` has brought up to date, the one way to use it, and its time. */
+/** The connection to the store, whose schema `migrate` has updated, its only accessor, and its time. */
 @Global()
 @Module({
   providers: [
@@ -28,7 +28,7 @@ export class DatabaseModule {
           inject: [Config],
           useFactory: (config: Config) => ({
             ...dataSourceOptions(config.database, [...entities], 'service'),
-            // Migrating comes before and tries often enough; what fails after it is to be heard at once.
+            // `migrate` runs before and retries often enough; later failures are reported at once.
             retryAttempts: 0,
           }),
           dataSourceFactory: async (options) => {

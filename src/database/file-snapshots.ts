@@ -2,12 +2,12 @@ import Database from 'libsql'
 import type { RawRow, Scalar } from './row-codec.js'
 import type { Statement, Transaction, WriteResult } from './session.js'
 
-/** How long to wait within the call for a lock that another process has; the unit of work tries again. */
+/** The time to wait within the call for another process's lock; the unit of work retries. */
 const BUSY_MS = 10
 
 /**
- * Snapshots of a SQLite file: transactions that only read, on a connection of their own. In WAL mode they neither wait
- * for the one writer nor keep it waiting. One at a time.
+ * Snapshots of a SQLite file: read-only transactions on a separate connection. In WAL mode they neither wait for the
+ * writer nor delay it. One runs at a time.
  */
 export class FileSnapshots {
   private database: Database.Database | undefined
@@ -15,14 +15,14 @@ export class FileSnapshots {
 
   constructor(private readonly path: string) {}
 
-  /** Runs a unit on what is committed when its first statement starts. */
+  /** Runs a unit on the data that is committed when its first statement starts. */
   async take<T>(unit: (transaction: Transaction) => Promise<T>): Promise<T> {
     const mine = this.turn.then(async () => this.once(unit))
     this.turn = mine.catch(() => undefined)
     return mine
   }
 
-  /** Closes the connection, once the last unit is done. */
+  /** Closes the connection after the last unit. */
   async close(): Promise<void> {
     await this.turn
     this.database?.close()
@@ -49,7 +49,7 @@ class FileSnapshot implements Transaction {
   constructor(private readonly database: Database.Database) {}
 
   async rows(sql: string, values: readonly Scalar[] = []): Promise<RawRow[]> {
-    // A statement has the event loop to itself: between two of them it is the requests' turn.
+    // A statement blocks the event loop: requests run between two statements.
     await new Promise(setImmediate)
     return this.database.prepare(sql).all([...values]) as RawRow[]
   }

@@ -5,14 +5,14 @@ import { connected, isAbsent } from './migrate.js'
 import type { Dialect } from './row-codec.js'
 import type { Transaction } from './unit-of-work.js'
 
-/** Who said so within this time is there. Four times the pause between two words of an instance. */
+/** An instance that was seen within this time counts as running. Four times the interval of the heartbeats. */
 const PRESENT_SECONDS = 60
-/** Rows of those who have not been there for so long are removed. */
+/** Rows of instances that have been gone for this time are removed. */
 const FORGOTTEN_SECONDS = 600
-/** The tables in which release 0.1.0, which says nothing of itself, records what it does. */
+/** The tables of acts; release 0.1.0, which writes no heartbeats, is recognized by them. */
 const FIRST_RELEASE = { version: '0.1.0', tables: ['mail_act', 'sms_act'] } as const
 
-/** An instance that is there. */
+/** A running instance. */
 export interface Instance {
   readonly name: string
   readonly version: string
@@ -20,14 +20,14 @@ export interface Instance {
   readonly secondsAgo: number
 }
 
-/** The store's clock, so that those of the hosts do not matter; `back` seconds ago. */
+/** The store's clock, so that the clocks of hosts do not matter; `back` seconds ago. */
 function now(dialect: Dialect, back = 0): string {
   return dialect === 'mysql'
     ? `(UTC_TIMESTAMP(3) - INTERVAL ${back} SECOND)`
     : `strftime('%Y-%m-%d %H:%M:%f', 'now', '-${back} seconds')`
 }
 
-/** Writes down that an instance is there, and forgets those that have long been gone. */
+/** Records a heartbeat, and removes old rows. */
 export async function sayHere(transaction: Transaction, id: string, name: string, version: string): Promise<void> {
   const { dialect } = transaction
   await transaction.execute(`DELETE FROM ${INSTANCES} WHERE seen_at < ${now(dialect, FORGOTTEN_SECONDS)}`)
@@ -37,14 +37,14 @@ export async function sayHere(transaction: Transaction, id: string, name: string
   )
 }
 
-/** Writes down that an instance is there no more. */
+/** Records that an instance has stopped. */
 export async function sayGone(transaction: Transaction, id: string): Promise<void> {
   await transaction.execute(`DELETE FROM ${INSTANCES} WHERE id = ?`, [id])
 }
 
 /**
- * The instances that have been there within the last minute, the oldest version first; among them any of release
- * 0.1.0, which is known by what it wrote. One of those that has consumed and reserved nothing for a minute is not seen.
+ * The instances that were running within the last minute, the oldest version first, including those of release 0.1.0,
+ * which is recognized by its acts. One of those without a consume or reserve for a minute is not found.
  */
 export async function instancesHere(
   config: DatabaseConfig,
@@ -57,7 +57,7 @@ export async function instancesHere(
   })
 }
 
-/** Negative where the first version is the older one, 0 where both are the same release. */
+/** Negative if the first version is the older one, 0 if both are the same release. */
 export function compareVersions(first: string, second: string): number {
   const [a, b] = [first, second].map((version) => version.split(/\D+/).map(Number)) as [number[], number[]]
   for (const part of [0, 1, 2]) {
@@ -89,8 +89,8 @@ async function named(dataSource: DataSource, runner: QueryRunner): Promise<Insta
 }
 
 /**
- * What 0.1.0 alone writes: a `default_amount` for a consume or a reserve, whose amount is never absent. Acts are found
- * by their ids, which begin with their time.
+ * Finds acts that only 0.1.0 writes: a `default_amount` for a consume or a reserve, whose amount is never absent. Acts
+ * are found by their ids, which begin with their time.
  */
 async function ofFirstRelease(dataSource: DataSource, runner: QueryRunner): Promise<Instance[]> {
   const dialect = dialectOf(dataSource)
@@ -112,7 +112,7 @@ async function ofFirstRelease(dataSource: DataSource, runner: QueryRunner): Prom
   return [...found.values()]
 }
 
-/** Before every UUIDv7 of this time. */
+/** Less than every UUIDv7 of this time. */
 function idOf(milliseconds: number): string {
   const digits = Math.max(0, milliseconds).toString(16).padStart(12, '0')
   return `${digits.slice(0, 8)}-${digits.slice(8)}`

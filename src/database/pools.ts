@@ -4,15 +4,15 @@ import { CONNECTING } from './data-source-options.js'
 import { serverOf } from './server.js'
 import { sessionDriver } from './session-settings.js'
 
-/** How connections to the database are used at this moment. */
+/** The present use of connections to the database. */
 export interface ConnectionCounts {
   readonly busy: number
   readonly idle: number
-  /** Requests for one that wait. */
+  /** Requests that wait for one. */
   readonly waiting: number
 }
 
-/** What mysql2's pool keeps of its connections. */
+/** The internal state of mysql2's pool. */
 interface Inside {
   readonly _allConnections: { readonly length: number }
   readonly _freeConnections: { readonly length: number; get(place: number): PoolConnection | undefined }
@@ -20,15 +20,15 @@ interface Inside {
 }
 
 /**
- * The connections to a server, used past TypeORM, whose runner costs as much for each statement as the statement
- * itself.
+ * The connections to a server. They bypass TypeORM, whose query runner costs as much for each statement as the
+ * statement itself.
  *
- * Reads go over TypeORM's own pool. Units of work have another one, whose connections alone take several statements in
- * one packet: what is sent over them is written in src/ledger and src/database, with bound values, and holds nothing
- * else of a caller's.
+ * Reads use TypeORM's own pool. Units of work have another one; only its connections accept several statements in one
+ * packet. All statements sent over them are written in src/ledger and src/database, with bound values, and contain
+ * nothing else from a caller.
  */
 export class Pools {
-  /** Connections for reads; two at least. */
+  /** Connections for reads; at least two. */
   readonly readers: number
   private readonly write: Pool
   private readonly reads: Pool
@@ -41,13 +41,13 @@ export class Pools {
       ...serverOf(dataSource),
       ...CONNECTING,
       connectionLimit: poolSize,
-      // Idle ones are given up only where this is less than all.
+      // mysql2 closes idle ones only if this is less than all.
       maxIdle: poolSize - 1,
       multipleStatements: true,
     })
   }
 
-  /** A connection for one unit of work, or for reads; to be released or destroyed. */
+  /** A connection for one unit of work, or for reads; it must be released or destroyed. */
   async take(use: 'read' | 'write'): Promise<PoolConnection> {
     return new Promise((resolve, reject) => {
       const pool = use === 'write' ? this.write : this.reads
@@ -58,7 +58,10 @@ export class Pools {
     })
   }
 
-  /** Where one connection has died, its like may have, and none must be handed out to find that out by waiting. */
+  /**
+   * If one connection has died, others may have, too: none of them is handed out, since its next user would have to
+   * wait.
+   */
   dropIdle(): void {
     for (const { _freeConnections: free } of this.inside()) {
       const idle = Array.from({ length: free.length }, (_, place) => free.get(place))
@@ -76,7 +79,7 @@ export class Pools {
     return counts
   }
 
-  /** Ends the connections for units of work; TypeORM ends its own. */
+  /** Closes the connections for units of work; TypeORM closes its own. */
   async end(): Promise<void> {
     await new Promise<void>((resolve) => {
       this.write.end(() => resolve())

@@ -11,16 +11,16 @@ export class Readiness {
     private readonly work: UnitOfWork,
   ) {}
 
-  /** What the store is known to be good for, without asking it. */
+  /** The known availability of the store, without a request to it. */
   get reach(): Reach {
     return this.work.reach
   }
 
   /**
    * Reads a row of a real table: a node outside its cluster's primary component still answers `SELECT 1`. A store that
-   * is known to take no writes, as one whose disk is full, is not good enough, though reads are still answered. It
-   * waits for nobody's reads.
-   * @throws where the database does not answer, or is known to be away
+   * is known to accept no writes, for example because its disk is full, is not ready, although it still answers reads.
+   * It waits for no other reads.
+   * @throws if the database does not answer, or is known to be unavailable
    */
   async check(): Promise<void> {
     this.work.requireAll()

@@ -2,23 +2,23 @@ import type { DataSource, EntityMetadata, EntityTarget, ObjectLiteral } from 'ty
 import type { RollingWindow } from '../quota/rolling-window.js'
 import { INSTANT, instantFromStore, instantToStore, WINDOW } from './column.js'
 
-/** Which kind of SQL a store speaks. */
+/** The SQL dialect of a store. */
 export type Dialect = 'mysql' | 'sqlite'
 
-/** A value that both drivers bind. */
+/** A value that both drivers can bind. */
 export type Scalar = string | number | null
 
-/** A row as the driver hands it over, by column name. */
+/** A row from the driver, by column name. */
 export type RawRow = Record<string, unknown>
 
 interface Field {
   readonly property: string
-  /** The column's name as rows have it. */
+  /** The column's name in rows. */
   readonly name: string
   /** The same, quoted. */
   readonly column: string
   readonly kind: 'instant' | 'integer' | 'text' | 'window'
-  /** Is it part of a row that is read? Some columns serve conditions alone. */
+  /** Is it read with a row? Some columns are only for conditions. */
   readonly read: boolean
 }
 
@@ -32,22 +32,22 @@ export interface Condition {
 export interface Part<T> {
   /** Quoted and comma-separated, for a SELECT. */
   readonly columns: string
-  /** A row of just these as a plain object with the entity's properties. */
+  /** A row of these columns as a plain object with the entity's properties. */
   decode(row: RawRow): T
 }
 
 /**
- * Turns rows into entities and back for statements that the engine writes itself. Table and column names come from the
- * entity's metadata, so the entity stays the one place that names them.
+ * Converts rows to entities and back for the engine's own statements. Table and column names come from the entity's
+ * metadata, so that only the entity names them.
  */
 export class RowCodec<T extends ObjectLiteral> {
   /** The table's name, quoted. */
   readonly table: string
   /** Every column, quoted and comma-separated, for a SELECT. */
   readonly columns: string
-  /** Every property that an INSERT writes: all but what the store makes by itself. */
+  /** Every property that an INSERT writes: all except those that the store generates. */
   readonly inserted: readonly (keyof T & string)[]
-  /** Those of them that may change afterwards: all but the key and what the entity marks with `update: false`. */
+  /** Those that may change afterwards: all except the key and those with `update: false`. */
   readonly updated: readonly (keyof T & string)[]
   private readonly fields: readonly Field[]
   private readonly readFields: readonly Field[]
@@ -89,12 +89,12 @@ export class RowCodec<T extends ObjectLiteral> {
     )
   }
 
-  /** The codec of an entity that the data source knows. */
+  /** The codec of an entity of the data source. */
   static of<T extends ObjectLiteral>(dataSource: DataSource, entity: EntityTarget<T>): RowCodec<T> {
     return new RowCodec<T>(dataSource.getMetadata(entity))
   }
 
-  /** The quoted name of the column that holds a property. */
+  /** The quoted name of a property's column. */
   column(property: keyof T & string): string {
     const field = this.byProperty.get(property)
     if (field === undefined) throw new Error(`no column for ${property} in ${this.table}`)
@@ -102,10 +102,10 @@ export class RowCodec<T extends ObjectLiteral> {
   }
 
   /**
-   * The table, to be read by the index over just these columns, in this order. For the reads that must stay fast
-   * whatever the table holds: a planner knows averages alone, and takes a walk through the whole table for a rare value
-   * or a long list of keys.
-   * @param alias names the table in the statement
+   * The table, with a hint to use the index over exactly these columns, in this order. It is for reads whose cost must
+   * not depend on the size of the table: a planner knows only averages, and chooses a scan of the whole table for a
+   * rare value or a long list of keys.
+   * @param alias the table's name in the statement
    */
   readBy(dialect: Dialect, properties: readonly (keyof T & string)[], alias = ''): string {
     const index = this.indexes.get(properties.join())
@@ -113,20 +113,20 @@ export class RowCodec<T extends ObjectLiteral> {
     return `${this.table} ${alias} ${dialect === 'mysql' ? `FORCE INDEX (${index})` : `INDEXED BY ${index}`}`
   }
 
-  /** The table, to be read by its primary key, in the same way. SQLite takes it by itself. */
+  /** The table, with a hint to use its primary key. SQLite uses it without a hint. */
   readByKey(dialect: Dialect, alias = ''): string {
     return `${this.table} ${alias} ${dialect === 'mysql' ? 'FORCE INDEX (PRIMARY)' : ''}`
   }
 
-  /** Every column with the table's alias before it. */
+  /** Every column with the table's alias. */
   columnsOf(alias: string): string {
     return this.readFields.map((field) => `${alias}.${field.column}`).join(', ')
   }
 
   /**
-   * The condition that a column holds just this number or this ASCII text, which compares by its bytes on every store.
-   * On a server the column's character set and collation, which the database had as its defaults, may take `Boss` for
-   * `boss`, drop a blank at the end, or know no way to compare with a text that they cannot hold.
+   * The condition that a column equals this number or this ASCII text, compared by bytes on every store. On a server,
+   * the column's character set and collation come from the database's defaults: they may consider `Boss` and `boss`
+   * equal, ignore a trailing blank, or reject a comparison with a text that they cannot represent.
    * @param alias of the table in the statement
    */
   equals(dialect: Dialect, alias: string, property: keyof T & string, value: string | number): Condition {
@@ -138,7 +138,7 @@ export class RowCodec<T extends ObjectLiteral> {
     return { sql: `${column} = ? AND ${bytes} = CAST(? AS BINARY)`, values: [value, value] }
   }
 
-  /** A property's value as it is bound to a placeholder. */
+  /** A property's value, converted for a placeholder. */
   bind(property: keyof T & string, value: unknown): Scalar {
     return bound(this.byProperty.get(property)?.kind ?? 'text', value)
   }
@@ -149,8 +149,8 @@ export class RowCodec<T extends ObjectLiteral> {
   }
 
   /**
-   * Some of the columns, where the others would be read for nothing.
-   * @param alias of the table in the statement, where it has one
+   * A selection of columns, if the others are not needed.
+   * @param alias of the table in the statement, if it has one
    */
   part<K extends keyof T & string>(properties: readonly K[], alias?: string): Part<Pick<T, K>> {
     const fields = this.fields.filter(({ property }) => properties.includes(property as K))
@@ -162,8 +162,8 @@ export class RowCodec<T extends ObjectLiteral> {
   }
 
   /**
-   * INSERT statements for any number of rows, cut so that none passes the number of placeholders the stores take.
-   * Each writes every column that is not the store's own; what a row lacks is null.
+   * INSERT statements for any number of rows, split so that none exceeds the stores' limit of placeholders. Each writes
+   * every column that the store does not generate; missing values are null.
    */
   inserts(rows: readonly Partial<T>[]): { sql: string; values: Scalar[] }[] {
     const most = Math.floor(MAX_PLACEHOLDERS / this.insertedFields.length)
@@ -206,13 +206,13 @@ function bound(kind: Field['kind'], value: unknown): Scalar {
   return kind === 'instant' && typeof value === 'number' ? instantToStore(value) : ((value ?? null) as Scalar)
 }
 
-/** All that is stored in columns without a character set of their own. */
+/** All text in columns without their own character set. */
 const ASCII = /^[\0-\x7f]*$/
 
-/** SQLite takes 32,766 placeholders in a statement, MySQL any number in a text query. */
+/** SQLite accepts 32,766 placeholders in a statement, MySQL any number in a text query. */
 const MAX_PLACEHOLDERS = 32_000
 
-// Back-ticks are MySQL's quotes, and SQLite takes them too.
+// Back-ticks are MySQL's quotes, and SQLite accepts them, too.
 function quote(name: string): string {
   return `\`${name}\``
 }

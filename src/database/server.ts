@@ -6,14 +6,14 @@ import type { ServerConfig } from '../config/config.js'
 const KEEP_ALIVE_AFTER_MS = 10_000
 const PORT = 3306
 
-/** Where a server is, who we are there and how the connection is encrypted, as mysql2 takes it. */
+/** The address of a server, the account and the encryption of the connection, in mysql2's format. */
 export type ServerOptions = Required<Pick<ConnectionOptions, 'host' | 'port' | 'user' | 'password' | 'database'>> &
   Pick<ConnectionOptions, 'ssl' | 'stream'>
 
 /**
- * The one place that reads DATABASE_URL: TypeORM and mysql2 would each read it in their own way, one of them not an
- * IPv6 address, nor a database's name that is percent-encoded.
- * @returns an object of the caller's own; sessions of TLS are resumed among those who share its `ssl`
+ * The only parser of DATABASE_URL: TypeORM and mysql2 parse it differently, and one of them supports neither IPv6
+ * addresses nor percent-encoded database names.
+ * @returns a new object; connections that share its `ssl` resume TLS sessions
  */
 export function serverOptions({ url, tls }: Pick<ServerConfig, 'url' | 'tls'>): ServerOptions {
   const { username, password, hostname, port, pathname } = new URL(url)
@@ -31,7 +31,7 @@ export function serverOptions({ url, tls }: Pick<ServerConfig, 'url' | 'tls'>): 
   return isIP(host) === 0 ? { ...server, ssl } : { ...server, ssl, ...named(host, server.port) }
 }
 
-/** The server that a data source is connected to, for whoever connects past TypeORM. */
+/** The server of a data source, for connections that bypass TypeORM. */
 export function serverOf({ options }: DataSource): ServerOptions {
   const { host, port, user, password, database, ...more } = (options as { extra: ServerOptions }).extra
   const server = { host, port, user, password, database }
@@ -43,15 +43,15 @@ export function serverOf({ options }: DataSource): ServerOptions {
 }
 
 /**
- * mysql2 hands names of servers to TLS, but not addresses: the certificate would be compared with "localhost", whatever
- * it is of. A name that ends in a dot is the name without it to whoever compares certificates; so the address is handed
- * on as such a name, and connected to by us. If this ever changes, no certificate fits.
+ * mysql2 passes names of servers to TLS, but not addresses: the certificate would always be compared with "localhost".
+ * For certificates, a name with a trailing dot equals the name without it; so the address is passed as such a name, and
+ * the connection is made here. If this ever changes in mysql2, every certificate is rejected.
  */
 function named(address: string, port: number): Pick<ConnectionOptions, 'host' | 'stream'> {
   return { host: `${address}.`, stream: () => connectTo(address, port) }
 }
 
-/** A socket as mysql2 makes it. */
+/** A socket in the form that mysql2 creates. */
 function connectTo(host: string, port: number): Socket {
   return connect({ host, port, keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE_AFTER_MS, noDelay: true })
 }

@@ -1,49 +1,49 @@
 import mysql, { type Pool, type PoolConnection, type PoolOptions, type QueryError } from 'mysql2'
 
-/** What a session is for: `service` bounds everything in time, `migration` must not. */
+/** The purpose of a session: `service` has a time limit for everything, `migration` must have none. */
 export type Purpose = 'service' | 'migration'
 
-/** What is known of the server at the other end of a connection. */
+/** The known properties of the server at the other end of a connection. */
 export interface ServerFacts {
-  /** Is it a node of a cluster whose other nodes may be written to as well? */
+  /** Is it a node of a cluster with other writable nodes? */
   readonly clustered: boolean
-  /** How far apart the generated ids of one INSERT are: `auto_increment_increment`. */
+  /** The distance between the generated ids of one INSERT: `auto_increment_increment`. */
   readonly idStep: number
 }
 
 /**
- * The server ends a session of the service that has said nothing for this long, also within a transaction. It is what
- * bounds the time for which a process that was stopped, or cut off, keeps its locks from the others; MariaDB and MySQL
- * both have it. With one wait for a lock before it (LOCK_WAIT_SECONDS) that is less than ten seconds.
+ * The server ends a session of the service that has been silent for this long, also within a transaction. This limits
+ * the time for which a process that was suspended or disconnected keeps its locks; MariaDB and MySQL both support it.
+ * Together with one lock wait before it (LOCK_WAIT_SECONDS) it is less than ten seconds.
  */
 const SESSION_IDLE_SECONDS = 5
 /**
- * The pool gives a connection up earlier by as much as a busy process may be late, so that no statement meets a session
+ * The pool closes a connection earlier, by as much as a busy process may be late, so that no statement uses a session
  * that has just ended.
  */
 export const POOL_IDLE_MS = 2_500
 const LOCK_WAIT_SECONDS = 1
-/** Less than a statement may take: nothing must wait on at the server for somebody who has given up. */
+/** Less than the limit of a statement: nothing must wait at the server for a caller that has given up. */
 const TABLE_LOCK_WAIT_SECONDS = 3
-/** A migration may pause between statements for as long as the server's own default, whatever it was set to. */
+/** A migration may pause between statements for the server's original default, whatever it was set to. */
 const MIGRATION_IDLE_SECONDS = 28_800
-/** A new connection that does not take its settings within this time is no good. */
+/** A new connection that does not accept its settings within this time is unusable. */
 const SETTING_TIMEOUT_MS = 5_000
 
-/** The server's word for none; DEFAULT would be what somebody has set for all. */
+/** The server's value for none; DEFAULT would be the value that an administrator has set globally. */
 const NO_LIMIT_ON_ROWS = '18446744073709551615'
 
 const FACTS = new WeakMap<object, ServerFacts>()
 
-/** What is known of the server that a pooled connection leads to. */
+/** The known properties of a pooled connection's server. */
 export function factsOf(connection: object): ServerFacts {
   return FACTS.get(connection) ?? { clustered: false, idStep: 1 }
 }
 
 /**
- * mysql2 for TypeORM, with pools that hand out a connection only after its session was told everything that matters
- * here: whatever the server's own defaults are, each statement means the same. It is the one way to the server, for the
- * service, for migrations and for TypeORM's command line alike.
+ * mysql2 for TypeORM, with pools that hand out a connection only after they have set every variable that matters: so
+ * each statement has the same meaning with any defaults of the server. The service, migrations and TypeORM's command
+ * line all connect through it.
  */
 export function sessionDriver(purpose: Purpose): { createPool(options: PoolOptions): Pool } {
   return {
@@ -56,7 +56,7 @@ export function sessionDriver(purpose: Purpose): { createPool(options: PoolOptio
             callback(error, connection)
             return
           }
-          // A connection may report its end more than once, and nobody listens any more after the first time.
+          // A connection may report its end more than once, and after the first time there is no listener.
           connection.on('error', () => undefined)
           tell(connection, purpose).then(
             () => {
@@ -79,16 +79,15 @@ async function tell(connection: PoolConnection, purpose: Purpose): Promise<void>
   await say(connection, 'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE')
   const cluster = await clusterOf(connection)
   const clustered = cluster !== 'none'
-  // A read waits until this node has applied what was committed elsewhere before it.
+  // A read waits until this node has applied the commits of other nodes.
   if (clustered && purpose === 'service') await say(connection, WAITS_FOR_OTHERS[cluster])
   const [row] = (await say(connection, 'SELECT @@auto_increment_increment AS step')) as { step: unknown }[]
   FACTS.set(connection, { clustered, idStep: Number(row?.step ?? 1) })
 }
 
 /**
- * What a statement means, whatever the server has made the default: UTF-8, each statement by itself outside a
- * transaction, UTC, strict mode and no other, unique keys that are looked at, no limit on rows, no veto on statements
- * without a key, tables that know transactions.
+ * The settings that define the meaning of a statement, whatever the server's defaults are: UTF-8, autocommit, UTC, only
+ * strict mode, checked unique keys, no limit on rows, no veto on statements without a key, transactional tables.
  */
 const EVERY_SESSION = [
   'NAMES utf8mb4',
@@ -104,12 +103,12 @@ const EVERY_SESSION = [
 ]
 
 /**
- * The service ends its statements by itself, and nobody else may end a COMMIT half-way. Each server has its own name
- * for it, and skips the other's.
+ * The service limits its statements itself, and nothing else may interrupt a COMMIT. Each server has its own name for
+ * this, and skips the other's.
  */
 const NO_LIMIT_ON_TIME = '/*M!100101 , max_statement_time = 0 */ /*!80000 , max_execution_time = 0 */'
 
-/** How long a session waits for its client, between statements and within one, and for locks. */
+/** The time limits of a session: for its client, between statements and within one, and for locks. */
 const OF_PURPOSE: Readonly<Record<Purpose, readonly string[]>> = {
   service: [
     `wait_timeout = ${SESSION_IDLE_SECONDS}`,
@@ -121,7 +120,7 @@ const OF_PURPOSE: Readonly<Record<Purpose, readonly string[]>> = {
   migration: [`wait_timeout = ${MIGRATION_IDLE_SECONDS}`],
 }
 
-/** The kind of cluster, where more than one of its nodes may be written to. */
+/** The kind of cluster, if more than one of its nodes is writable. */
 type Cluster = 'galera' | 'group-replication' | 'none'
 
 const WAITS_FOR_OTHERS: Readonly<Record<Exclude<Cluster, 'none'>, string>> = {
@@ -130,8 +129,8 @@ const WAITS_FOR_OTHERS: Readonly<Record<Exclude<Cluster, 'none'>, string>> = {
 }
 
 /**
- * MariaDB knows the one variable, MySQL the other where the plug-in is loaded; both may be read by everybody. With one
- * primary Group Replication is a server with a fail-over: the others are read-only.
+ * MariaDB has one of the variables; MySQL has the other one if the plug-in is loaded. Every account may read both. With
+ * one primary, Group Replication is a server with a fail-over: the others are read-only.
  */
 async function clusterOf(connection: PoolConnection): Promise<Cluster> {
   const galera = await variable(connection, '@@wsrep_on')
@@ -139,7 +138,7 @@ async function clusterOf(connection: PoolConnection): Promise<Cluster> {
   return (await variable(connection, '@@group_replication_single_primary_mode')) === 0 ? 'group-replication' : 'none'
 }
 
-/** A variable that is 0 or 1; undefined where the server does not know it. */
+/** A variable that is 0 or 1; undefined if the server does not know it. */
 async function variable(connection: PoolConnection, name: string): Promise<number | undefined> {
   try {
     const [row] = (await say(connection, `SELECT ${name} AS value`)) as { value: unknown }[]

@@ -12,75 +12,74 @@ export interface Statement {
   readonly values?: readonly Scalar[]
 }
 
-/** What a writing statement did. */
+/** The result of a writing statement. */
 export interface WriteResult {
-  /** Rows matched by an UPDATE or DELETE, rows made by an INSERT. */
+  /** Rows matched by an UPDATE or DELETE, rows inserted by an INSERT. */
   affected: number
-  /** The generated id of the (first) row that an INSERT made. */
+  /** The generated id of the (first) inserted row. */
   insertId: number
 }
 
 /** The statements of one unit of work, all on one connection. */
 export interface Transaction {
   /**
-   * Which kind of SQL the store speaks. On SQLite a transaction holds the one write lock, so that nothing else has to
-   * be locked.
+   * The SQL dialect of the store. On SQLite, a transaction holds the only write lock, so that nothing else needs a
+   * lock.
    */
   readonly dialect: Dialect
   /**
-   * Is the server a node of a cluster whose other nodes may be written to as well? Row locks are then no protection
-   * from writers elsewhere.
+   * Is the server a node of a cluster with other writable nodes? Then row locks do not protect from writers on other
+   * nodes.
    */
   readonly clustered: boolean
-  /** How far apart the generated ids of one INSERT are. */
+  /** The distance between the generated ids of one INSERT. */
   readonly idStep: number
   /**
-   * Did the try before this one end because somebody else kept a row locked? Waiting for that lock again would take as
+   * Did the previous attempt end because another session kept a row locked? Waiting for that lock again would take as
    * long again.
    */
   readonly afterLockTimeout: boolean
   /** Rows of a SELECT. */
   rows(sql: string, values?: readonly Scalar[]): Promise<RawRow[]>
-  /** Rows of several SELECTs, which go to the store together and run one after the other. */
+  /** Rows of several SELECTs, which are sent together and run one after the other. */
   all(statements: readonly Statement[]): Promise<RawRow[][]>
-  /** Runs a statement that writes. */
+  /** Runs a writing statement. */
   execute(sql: string, values?: readonly Scalar[]): Promise<WriteResult>
   /**
-   * Runs a statement that writes together with the next one that is waited for, or with COMMIT; it fails where that
-   * fails.
+   * Sends a writing statement together with the next one that needs an answer, or with COMMIT; it fails with that one.
    */
   later(sql: string, values?: readonly Scalar[]): Promise<void>
 }
 
-/** One connection for one try at a unit of work. */
+/** One connection for one attempt at a unit of work. */
 export interface Session extends Transaction {
-  /** Everything from here on takes effect together, or nothing of it. */
+  /** Begins a transaction: all later statements take effect together, or none does. */
   begin(): Promise<void>
   commit(): Promise<void>
   rollback(): Promise<void>
-  /** Gives the connection back. */
+  /** Returns the connection to the pool. */
   release(): Promise<void>
-  /** Ends the connection instead of giving it back: what was open on it is rolled back by the server. */
+  /** Closes the connection instead of returning it: the server rolls back its open transaction. */
   destroy(): void
 }
 
-/** Told how long the store took to answer, in seconds; a packet of several statements is one. */
+/** Observes the store's answer time, in seconds; a packet of several statements is one. */
 export type OnAnswer = (seconds: number) => void
 
-/** Told how statements ended: without an error, or with which. */
+/** Called when statements end, with the error if there is one. */
 export type EndOfStatements = (error?: unknown) => void
 
-/** Follows statements for whoever traces requests. */
+/** Traces statements. */
 export interface StatementTracer {
   /**
    * Statements are about to be sent.
-   * @param sql with placeholders; the several of a packet are parted by `;` and the end of a line
-   * @returns is told how they ended; undefined where nobody follows them
+   * @param sql with placeholders; the statements of a packet are separated by `;` and the end of a line
+   * @returns is called with their result; undefined if they are not traced
    */
   sending(sql: string): EndOfStatements | undefined
 }
 
-/** Who watches statements. */
+/** The observers of statements. */
 export interface StatementWatchers {
   readonly onAnswer?: OnAnswer | undefined
   readonly tracer?: StatementTracer | undefined
@@ -89,16 +88,16 @@ export interface StatementWatchers {
 const log = new StatementLog()
 
 /**
- * A session on a server. What need not be waited for is sent with what must be: the beginning of a transaction with its
- * first statement, writes with COMMIT. The server runs the statements of a packet in order and stops at the first that
- * fails, so a failure leaves a transaction to be rolled back, and a connection that is lost in the packet that holds
- * COMMIT leaves its outcome unknown.
+ * A session on a server. Statements that need no answer are sent with the next one that does: the beginning of a
+ * transaction with its first statement, writes with COMMIT. The server runs the statements of a packet in order and
+ * stops at the first failure. So after a failure the transaction must be rolled back, and if the connection is lost
+ * during the packet with COMMIT, its outcome is unknown.
  */
 export class ServerSession implements Session {
   readonly dialect = 'mysql'
   readonly clustered: boolean
   readonly idStep: number
-  /** To be sent with the next statement. */
+  /** Statements to send with the next one. */
   private waiting: Statement[] = []
 
   constructor(
@@ -150,10 +149,10 @@ export class ServerSession implements Session {
   }
 
   /**
-   * Sends what waits and these, in one packet. A node of a cluster gets them one by one: where another node's write
-   * threw a transaction out in the middle of a packet, on Galera, the rest of it was seen to take effect outside any
-   * transaction, and COMMIT to be answered as done.
-   * @returns the results of these
+   * Sends the pending statements and these, in one packet. A node of a cluster gets them one by one: on Galera, after
+   * another node's write had rolled back a transaction in the middle of a packet, the rest of the packet took effect
+   * outside any transaction, and COMMIT succeeded.
+   * @returns the results of these statements
    */
   private async send(statements: readonly Statement[]): Promise<unknown[]> {
     const all = this.waiting.length === 0 ? statements : [...this.waiting, ...statements]
@@ -194,7 +193,7 @@ export class ServerSession implements Session {
   }
 }
 
-/** A session on the one connection to a SQLite file. */
+/** A session on the only connection to a SQLite file. */
 export class FileSession implements Session {
   readonly dialect = 'sqlite'
   readonly clustered = false
@@ -224,7 +223,7 @@ export class FileSession implements Session {
     const result = await this.watched(sql, async () => this.runner.query(sql, values as Scalar[], true))
     const { affected = 0 } = result
     const raw: unknown = result.raw
-    // The driver gives the id of the last row of an INSERT.
+    // The driver returns the id of the last row of an INSERT.
     const insertId = typeof raw === 'number' ? raw - Math.max(0, affected - 1) : 0
     return { affected, insertId }
   }
@@ -246,12 +245,12 @@ export class FileSession implements Session {
   }
 
   destroy(): void {
-    // It is the only one, and stays.
+    // It is the only connection and stays open.
   }
 
   /**
-   * Prepared, run and put away: a BEGIN that met another's lock would stay open as a statement, and keep every later
-   * read at its snapshot.
+   * Prepares, runs and closes the statement: a BEGIN that met another's lock would stay open as a statement, and keep
+   * every later read at its snapshot.
    */
   async command(sql: string): Promise<void> {
     const database = (await this.runner.connect()) as Database.Database

@@ -7,10 +7,10 @@ const OWNER_ALONE = 0o600
 const BUSY_TIMEOUT_MS = 5_000
 
 /**
- * Makes the folder of a SQLite file where it is missing, and looks whether this process may write what SQLite writes:
- * the file, and beside it its `-wal` and `-shm`. SQLite itself opens a file that it may only read, and would fail at
- * the first write instead of at the start.
- * @throws Error which says what is in the way, for whom, and what to do
+ * Creates a missing folder of a SQLite file, and checks whether this process may write the files of SQLite: the file,
+ * and its `-wal` and `-shm`. SQLite itself opens a read-only file, and would fail at the first write instead of at
+ * start.
+ * @throws Error with the obstacle, the user and the remedy
  */
 export function ensureWritable(path: string): void {
   const file = resolve(path)
@@ -27,16 +27,16 @@ export function ensureWritable(path: string): void {
 }
 
 /**
- * Copies a SQLite file as it is at one moment, while others may go on writing it. The copy is there as a whole or not
- * at all, and needs no `-wal`.
+ * Copies a SQLite file as of one moment, while others may write it. The copy is created as a whole or not at all, and
+ * needs no `-wal`.
  * @param path the file
  * @param copy the new file; its folder must exist
- * @throws Error where there is no such file, or where the copy cannot be made or is there already
+ * @throws Error if the file does not exist, or the copy exists already or cannot be created
  */
 export function copyTo(path: string, copy: string): void {
-  // SQLite makes what it opens and does not find, and would copy that.
+  // SQLite would create a missing file, and copy that.
   if (statSync(path, { throwIfNoEntry: false }) === undefined) throw new Error(`${path} does not exist`)
-  if (statSync(copy, { throwIfNoEntry: false }) !== undefined) throw new Error(`${copy} is there already`)
+  if (statSync(copy, { throwIfNoEntry: false }) !== undefined) throw new Error(`${copy} already exists`)
   const part = `${copy}.part`
   rmSync(part, { force: true })
   const descriptor = openSync(part, 'wx', OWNER_ALONE)
@@ -55,7 +55,7 @@ export function copyTo(path: string, copy: string): void {
   }
 }
 
-/** What is not there yet is made by SQLite. */
+/** SQLite creates missing files. */
 function mustBeOpen(path: string, mode: number, folder: string): void {
   try {
     accessSync(path, mode)
@@ -79,7 +79,7 @@ function refusal(error: unknown, folder: string, act: string, first: string, pat
   )
 }
 
-/** Whose it is, where that can be told. */
+/** The owner of a file, if it can be determined. */
 function ownerOf(path: string): string {
   try {
     const { uid, gid, mode } = statSync(path)

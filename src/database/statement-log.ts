@@ -1,13 +1,13 @@
 import { Logger } from '@nestjs/common'
 import type { Logger as TypeOrmLogger } from 'typeorm'
 
-/** So much of a statement is told; the rest is lists of columns and placeholders. */
+/** The maximum logged length of a statement; the rest consists of lists of columns and placeholders. */
 const MAX_STATEMENT_LENGTH = 200
 
 /**
- * What TypeORM has to tell, on the service's own log. Its own logger writes to the terminal past that, and writes
- * parameters: idempotency keys, names of callers and answers are among them. Statements have placeholders alone, so
- * they may be told; their errors are told by whoever gets them.
+ * Writes TypeORM's messages to the service's own log. TypeORM's logger writes directly to the terminal, including
+ * parameters, among them idempotency keys, names of callers and answers. Statements contain only placeholders, so they
+ * may be logged; their callers log their errors.
  */
 export class StatementLog implements TypeOrmLogger {
   private readonly logger = new Logger('Database')
@@ -22,15 +22,15 @@ export class StatementLog implements TypeOrmLogger {
   }
 
   logQuery(): void {
-    // Every statement: too many to be of use.
+    // Every statement: too many to be useful.
   }
 
   logQueryError(): void {
-    // Thrown to the unit of work, which knows what it means.
+    // Thrown to the unit of work, which handles it.
   }
 
   logMigration(): void {
-    // Whoever migrates says so.
+    // The migrating code logs this.
   }
 
   logSchemaBuild(): void {

@@ -5,14 +5,14 @@ import type { Instant } from '../time/instant.js'
 import { instantFromStore } from './column.js'
 import type { Transaction, UnitOfWork } from './unit-of-work.js'
 
-/** Between two samples, in milliseconds: each is one statement that reads no row. */
+/** The interval between samples, in milliseconds: each is one statement that reads no row. */
 const EVERY_MS = 2_000
-/** Samples at the start, of which the one with the shortest way decides. */
+/** The number of samples at start; the one with the shortest round trip decides. */
 const FIRST_SAMPLES = 3
-/** The log tells of steps at most so often. */
+/** The minimum interval between log lines about steps. */
 const TOLD_AGAIN_MS = 60_000
 
-/** The present as the store itself says: the server's clock, or with SQLite the host's. */
+/** The present time of the store: the server's clock, or with SQLite the host's. */
 export async function presentOf(transaction: Transaction): Promise<Instant> {
   const [row] = await transaction.rows(
     transaction.dialect === 'mysql'
@@ -23,8 +23,8 @@ export async function presentOf(transaction: Transaction): Promise<Instant> {
 }
 
 /**
- * The one clock: that of the database's server, which all instances share. It is asked in the background; requests
- * never wait for it. With SQLite it is the host's.
+ * The service's only clock: that of the database server, which all instances share. It is read in the background;
+ * requests never wait for it. With SQLite it is the host's.
  */
 export class StoreClock extends FollowedClock implements OnApplicationBootstrap, OnModuleDestroy {
   private readonly logger = new Logger('Clock')
@@ -33,7 +33,7 @@ export class StoreClock extends FollowedClock implements OnApplicationBootstrap,
   private toldAt = -Infinity
   private stepTold = false
   private hostTold = false
-  /** Told when the store's time is found to have stepped; at most one. */
+  /** Called when the store's time has stepped; at most one listener. */
   onStep: (() => void) | undefined
 
   private constructor(
@@ -43,7 +43,7 @@ export class StoreClock extends FollowedClock implements OnApplicationBootstrap,
     super()
   }
 
-  /** A clock that knows the store's time already. @throws where the store cannot be asked */
+  /** Creates a clock that has already read the store's time. @throws if the store cannot be read */
   static async of(work: UnitOfWork, host: Clock = new SystemClock()): Promise<StoreClock> {
     const clock = new StoreClock(work, host)
     for (let n = 0; n < FIRST_SAMPLES; n += 1) clock.follow(await clock.sample())
@@ -59,7 +59,7 @@ export class StoreClock extends FollowedClock implements OnApplicationBootstrap,
     this.compareHost()
     this.timer = setInterval(() => {
       this.running ??= this.ask()
-        // A store that is away is told of by whoever uses it; the clock goes on by itself, and is not steady.
+        // The user of an unavailable store logs that; the clock extrapolates, and is not steady.
         .catch(() => undefined)
         .finally(() => {
           this.running = undefined
@@ -81,7 +81,7 @@ export class StoreClock extends FollowedClock implements OnApplicationBootstrap,
   }
 
   private async sample(): Promise<TimeSample> {
-    // The wait for a connection is no part of it.
+    // The wait for a connection does not count.
     return this.work.read(async (transaction) => {
       const sent = performance.now()
       const at = await presentOf(transaction)
@@ -94,24 +94,24 @@ export class StoreClock extends FollowedClock implements OnApplicationBootstrap,
       case 'agrees':
         return
       case 'returned':
-        if (this.stepTold) this.logger.warn("the database's time is back where it was")
+        if (this.stepTold) this.logger.warn("the database's time has returned to its previous course")
         this.stepTold = false
         return
       case 'adopted':
         this.stepTold = false
         this.logger.error(
-          `the database's time has stayed ${apart(followed.apartMs)} for ${SEEN_TO_STAY_MS / 1000} s and is taken over`,
+          `the database's time has been ${apart(followed.apartMs)} than expected for ${SEEN_TO_STAY_MS / 1000} s; the service adopts it`,
         )
         return
       case 'stepped': {
         const now = performance.now()
-        // Two nodes of a cluster, asked in turn, would tell every time.
+        // Two nodes of a cluster, read alternately, would be logged every time.
         if (now - this.toldAt < TOLD_AGAIN_MS) return
         this.toldAt = now
         this.stepTold = true
         this.logger.error(
-          `the database's time has stepped: it is ${apart(followed.apartMs)}. It is taken over once it has stayed for ${SEEN_TO_STAY_MS / 1000} s; until then ` +
-            'time goes on as before, and nothing is swept, added up or removed. Look at the clock of the database server, or of its nodes',
+          `the database's time has stepped: it is ${apart(followed.apartMs)} than expected. The service adopts it after ${SEEN_TO_STAY_MS / 1000} s; until then ` +
+            'it continues with the previous time, and sweeps, adds up and removes nothing. Check the clock of the database server, or of its nodes',
         )
       }
     }
@@ -122,7 +122,7 @@ export class StoreClock extends FollowedClock implements OnApplicationBootstrap,
     const far = Math.abs(offset) > STEP_MS
     if (far && !this.hostTold) {
       this.logger.warn(
-        `this machine's clock is ${apart(offset)} than the database's, which counts. Times of the log are this machine's`,
+        `this machine's clock is ${apart(offset)} than the database's. The service uses the database's time; only log times are this machine's`,
       )
     }
     this.hostTold = far

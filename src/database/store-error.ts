@@ -1,31 +1,30 @@
 import { Unavailable, type UnavailableReason } from '../error/service-error.js'
 
-/** What a fault of the database means for the unit of work that met it. */
+/** The meaning of a database fault for the unit of work that met it. */
 export type Fault =
-  /** Rolled back by the server (or to be rolled back) and worth another try on the same footing. */
+  /** Rolled back by the server (or must be rolled back); a retry may succeed. */
   | 'conflict'
-  /** Another transaction committed the same unique key first: a rerun will find it. */
+  /** Another transaction committed the same unique key first: a rerun finds it. */
   | 'duplicate'
   /**
-   * The database is there and has no room for this now, or will not let us in: too many connections, no memory, no
-   * disk. It may later.
+   * The database is available but has no room for this now, or rejects the connection: too many connections, no memory,
+   * no disk. A later attempt may succeed.
    */
   | 'busy'
   /**
-   * The connection, the server or its cluster is away, or takes no writes; a fresh connection may find it again.
-   * Everybody's trouble, perhaps.
+   * The connection, the server or its cluster is unavailable, or accepts no writes; a new connection may succeed. It
+   * may affect all requests.
    */
   | 'away'
-  /** The statement itself is at fault; the same again would fail again. */
+  /** The statement itself is faulty; a retry would fail again. */
   | 'broken'
 
 /**
- * A unit did not get through within its deadline; nothing of it took effect, or it is unknown whether its COMMIT did.
+ * A unit did not succeed within its deadline; it had no effect, or the outcome of its COMMIT is unknown.
  */
 export class StoreUnavailable extends Unavailable {
   /**
-   * @param fault why the last try failed: `away` is everybody's trouble, `conflict` that of the rows which the unit
-   *   locks
+   * @param fault why the last attempt failed: `away` affects all requests, `conflict` only the rows that the unit locks
    */
   constructor(
     readonly fault: Fault,
@@ -36,7 +35,7 @@ export class StoreUnavailable extends Unavailable {
   }
 }
 
-/** What is known of a fault, in the words of whoever is on call. */
+/** Maps a fault to the reason that operators see. */
 function reasonOf(fault: Fault, cause: unknown): UnavailableReason {
   if (isReadOnly(cause)) return 'database_read_only'
   if (isDiskFull(cause)) return 'database_full'
@@ -65,12 +64,12 @@ interface DriverError {
 const LOCK_WAIT_TIMEOUT = 1205
 const COMMIT_FAILED = 1180
 const ACCESS_DENIED = 1045
-/** `require_secure_transport`, and we come without. */
+/** `require_secure_transport` is on, and the connection is not encrypted. */
 const ONLY_ENCRYPTED = 3159
 
 // Numbers and not names, which differ between MySQL and MariaDB (shared error numbers: mysqld_error.h). Above 1900 each
-// has some of its own; where both use one, the meaning counts that a statement of this service can meet. 8001 to 9011
-// are TiDB's.
+// server has its own; if both use one, the list contains the meaning that a statement of this service can meet. 8001 to
+// 9011 are TiDB's.
 const SERVER_FAULTS: Readonly<Record<Exclude<Fault, 'broken'>, readonly number[]>> = {
   duplicate: [
     1062, // duplicate entry
@@ -103,7 +102,7 @@ const SERVER_FAULTS: Readonly<Record<Exclude<Fault, 'broken'>, readonly number[]
     1135, // no thread for it
     1203, // too many of this account
     1226, // the account has used up what it may per hour, or its connections
-    // Who we are, as while an account is being set up or its password changed; what is connected already goes on
+    // The account, for example while it is being set up or its password changes; existing connections continue
     1044,
     ACCESS_DENIED,
     1049, // access or database refused
@@ -127,7 +126,7 @@ const SERVER_FAULTS: Readonly<Record<Exclude<Fault, 'broken'>, readonly number[]
     3170, // a limit on memory
     3950,
     3985, // no room for more metadata locks
-    // Disk and files; mysys' own errors come through with their own small numbers
+    // Disk and files; mysys' own errors have their own small numbers
     1, // cannot create or write
     3, // error writing
     20, // disk full
@@ -139,7 +138,7 @@ const SERVER_FAULTS: Readonly<Record<Exclude<Fault, 'broken'>, readonly number[]
     1878, // temporary file
     3019, // undo log full
     3675, // disk full
-    // Other bounds
+    // Other limits
     1223, // somebody holds a read lock on everything
     1296,
     1297, // an engine's temporary error
@@ -194,18 +193,18 @@ const SERVER_FAULTS: Readonly<Record<Exclude<Fault, 'broken'>, readonly number[]
   ],
 }
 
-/** Of those above: whoever writes is refused, by a setting or by the cluster. */
+/** A subset of the above: writes are refused, by a setting or by the cluster. */
 const READ_ONLY: ReadonlySet<number> = new Set([1290, 1792, 1836, 1874, 3989])
-/** Of those above: what is written finds no room. */
+/** A subset of the above: the disk is full. */
 const DISK_FULL: ReadonlySet<number> = new Set([20, 1021, 1114, 3675])
 
 const FAULT_OF_NUMBER: ReadonlyMap<number, Fault> = new Map(
   Object.entries(SERVER_FAULTS).flatMap(([fault, numbers]) => numbers.map((number) => [number, fault as Fault])),
 )
 
-// Names of the system, of its resolver and of mysql2.
+// Error codes of the system, of its resolver and of mysql2.
 const CODE_FAULTS: Readonly<Record<'busy' | 'away', readonly string[]>> = {
-  // This process or this machine has no room for another connection: those that it has go on.
+  // This process or this machine has no room for another connection; existing ones continue.
   busy: ['EADDRNOTAVAIL', 'EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM'],
   away: [
     'ECONNREFUSED',
@@ -240,10 +239,10 @@ const FAULT_OF_CODE: ReadonlyMap<string, Fault> = new Map(
 )
 
 const SQLITE_READONLY = 8
-/** SQLite's result code where the disk is full. */
+/** SQLite's result code for a full disk. */
 export const SQLITE_FULL = 13
 
-// The low byte of SQLite's result code (sqlite.org/rescode.html); the rest of it says where.
+// The low byte of SQLite's result code (sqlite.org/rescode.html); the other bytes specify it.
 const SQLITE_FAULTS: ReadonlyMap<number, Fault> = new Map([
   [5, 'conflict'], // BUSY: another process has the lock
   [6, 'conflict'], // LOCKED
@@ -264,7 +263,10 @@ function rootOf(error: unknown): DriverError {
   return root
 }
 
-/** Reads the driver's number or code, never its wording; the exceptions are mysql2's messages that have neither. */
+/**
+ * Classifies by the driver's number or code, never by its wording; the exceptions are mysql2's messages that have
+ * neither.
+ */
 export function faultOf(error: unknown): Fault {
   const { errno, code = '', rawCode, message = '', fatal } = rootOf(error)
   if (rawCode !== undefined) {
@@ -275,22 +277,22 @@ export function faultOf(error: unknown): Fault {
   if (known !== undefined) return known
   if (message === 'Queue limit reached.') return 'busy'
   if (message === 'Pool is closed.' || message.includes('closed state')) return 'away'
-  // A number is the server's: it has answered. What breaks a connection without one is a breach of the protocol.
+  // A number comes from the server, which has answered. Without a number, a fatal error is a protocol violation.
   return fatal === true && !(errno !== undefined && errno > 0) ? 'away' : 'broken'
 }
 
-/** Did the wait for a row that somebody else keeps locked take too long? */
+/** Did the wait for a row lock of another session time out? */
 export function isLockTimeout(error: unknown): boolean {
   return rootOf(error).errno === LOCK_WAIT_TIMEOUT
 }
 
-/** Does the database refuse writes because it is set so, be it by its administrator or by its cluster? */
+/** Does the database refuse writes because its administrator or its cluster made it read-only? */
 export function isReadOnly(error: unknown): boolean {
   const { errno = 0, rawCode } = rootOf(error)
   return rawCode === undefined ? READ_ONLY.has(errno) : (rawCode & 0xff) === SQLITE_READONLY
 }
 
-/** Has the database no room left on its disk? */
+/** Is the database's disk full? */
 export function isDiskFull(error: unknown): boolean {
   const { errno = 0, rawCode } = rootOf(error)
   return rawCode === undefined ? DISK_FULL.has(errno) : (rawCode & 0xff) === SQLITE_FULL
@@ -302,26 +304,26 @@ export function faultName(error: unknown): string {
   return String(errno !== undefined && errno > 0 ? errno : (code ?? 'unknown'))
 }
 
-/** What went wrong, in one line, and what can be done about it where we know. */
+/** The reason, in one line, with advice if there is any. */
 export function withAdvice(reason: string, error: unknown): string {
   const advice = adviceOnTls(error)
   return advice === undefined ? reason : `${reason.replace(/\.$/, '')}. ${advice}`
 }
 
-/** Did a connection fail for TLS? That is not mended by waiting. */
+/** Did a connection fail because of TLS? Waiting does not help then. */
 export function failedForTls(error: unknown): boolean {
   const { errno, code, message = '' } = rootOf(error)
   if (errno === ONLY_ENCRYPTED || code === 'HANDSHAKE_NO_SSL_SUPPORT') return true
-  // mysql2 gives this code to all that fails here, to a server that was just stopped as well.
+  // mysql2 uses this code for all failures here, also for a server that has just stopped.
   return code === 'HANDSHAKE_SSL_ERROR' && !message.includes('disconnected before secure TLS')
 }
 
 /**
- * What whoever runs the service can do about a connection that failed for TLS, in words; undefined where it did not.
+ * Advice for the operator about a connection that failed because of TLS; undefined for other failures.
  */
 export function adviceOnTls(error: unknown): string | undefined {
   const { errno, code, ...more } = rootOf(error)
-  // What MariaDB says to one who comes without, and both to one whose account must not.
+  // MariaDB's message to an unencrypted client, and both servers' message to one whose account requires TLS.
   if (errno === ACCESS_DENIED) {
     return 'Where user and password are right, and DATABASE_TLS is off, the server may take encrypted connections alone'
   }
@@ -345,7 +347,7 @@ export function adviceOnTls(error: unknown): string | undefined {
 }
 
 /**
- * Is the connection that reported this unfit for another statement? A timed-out one still has the old answer in its
+ * Is the connection that reported this unusable for another statement? After a timeout, the old answer is still in its
  * pipe.
  */
 export function leavesUnusable(error: unknown): boolean {
@@ -353,5 +355,5 @@ export function leavesUnusable(error: unknown): boolean {
   return fatal === true || errno === COMMIT_FAILED || errno === PACKET_TOO_LARGE || faultOf(error) === 'away'
 }
 
-/** The statement is at fault, but the server hangs up all the same. */
+/** The statement is faulty, but the server also closes the connection. */
 const PACKET_TOO_LARGE = 1153

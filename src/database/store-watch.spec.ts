@@ -71,11 +71,11 @@ describe('StoreWatch', () => {
     for (let n = 0; n < 100; n += 1) watch.suspect()
     expect([refused('read'), refused('write')]).toEqual([true, true])
     await until(() => probes > 5)
-    expect(lines).toEqual([expect.stringMatching(/is away.*ECONNREFUSED/)])
+    expect(lines).toEqual([expect.stringMatching(/is unavailable.*ECONNREFUSED/)])
     findings = [HERE]
     await until(() => watch.reach === 'all')
     expect([refused('read'), refused('write')]).toEqual([false, false])
-    expect(lines).toEqual([expect.anything(), expect.stringMatching(/is back after \d+\.\d s/)])
+    expect(lines).toEqual([expect.anything(), expect.stringMatching(/is available again after \d+\.\d s/)])
     const count = probes
     for (let n = 0; n < 20; n += 1) await turn()
     expect(probes).toBe(count)
@@ -85,7 +85,7 @@ describe('StoreWatch', () => {
     findings = [READ_ONLY]
     await watch.probed('read', soon())
     expect([watch.reach, refused('read'), refused('write')]).toEqual(['reads', false, true])
-    expect(lines).toEqual([expect.stringMatching(/takes no writes.*1290/)])
+    expect(lines).toEqual([expect.stringMatching(/accepts no writes.*1290/)])
   })
 
   it('takes a full disk for what it is, which no probe can find, until no unit has met it for 10 s', async () => {
@@ -108,11 +108,11 @@ describe('StoreWatch', () => {
     expect(watch.full(full)).toMatchObject({ fault: 'away', reason: 'database_full' })
     await probed()
     expect([watch.reach, refused('read'), refused('write')]).toEqual(['reads', false, true])
-    expect(() => watch.requireAll()).toThrow(/no room on its disk/)
+    expect(() => watch.requireAll()).toThrow(/disk of the database is full/)
     // Now and then a few units try. Whoever balances is not told that they may come.
     now = 1_020
     expect(refused('write')).toBe(false)
-    expect(() => watch.requireAll()).toThrow(/no room on its disk/)
+    expect(() => watch.requireAll()).toThrow(/disk of the database is full/)
     watch.full(full)
     expect(refused('write')).toBe(true)
     now = 10_500
@@ -122,8 +122,8 @@ describe('StoreWatch', () => {
     await until(() => watch.reach === 'all')
     expect(refused('write')).toBe(false)
     expect(lines).toEqual([
-      expect.stringMatching(/takes no writes.*1114.*is full/),
-      expect.stringMatching(/is back after/),
+      expect.stringMatching(/accepts no writes.*1114.*is full/),
+      expect.stringMatching(/is available again after/),
     ])
   })
 

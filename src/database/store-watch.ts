@@ -1,32 +1,32 @@
 import { Logger } from '@nestjs/common'
 import { faultName, faultOf, StoreUnavailable, withAdvice } from './store-error.js'
 
-/** What the store can be used for: everything, reads alone (a full disk, a read-only server), or nothing. */
+/** The uses that the store admits: everything, only reads (a full disk, a read-only server), or nothing. */
 export type Reach = 'all' | 'reads' | 'none'
 
-/** What a unit of work wants of the store. */
+/** The use of the store by a unit of work. */
 export type Use = 'read' | 'write'
 
-/** What a probe found, and why where it is less than all. */
+/** The result of a probe, and the cause if it is less than all. */
 export interface Found {
   readonly reach: Reach
   readonly cause?: unknown
-  /** Is it because units found no room on the server's disk? */
+  /** Is the cause that units found the server's disk full? */
   readonly full?: boolean
 }
 
-/** Between two probes of a store that is away: its return is noticed within this time and the probe's own. */
+/** The interval between probes of an unavailable store: its return is noticed within this time plus the probe's own. */
 const PROBE_EVERY_MS = 250
 /**
- * For so long after a write has found no room the disk counts as full: what the probe writes finds its place where a
- * unit does not.
+ * The time for which the disk counts as full after a failed write: the probe's small write may succeed although a
+ * unit's fails.
  */
 const FULL_FOR_MS = 10_000
-/** While the disk counts as full, so often … */
+/** While the disk counts as full, at this interval … */
 const TRIED_EVERY_MS = 1_000
-/** … units are let through for so long, to find out whether there is room again. */
+/** … units are admitted for this time, to find out whether there is room again. */
 const TRIED_FOR_MS = 50
-/** A cause that does not pass is told this often. */
+/** The interval at which a persistent cause is logged again. */
 const TOLD_AGAIN_MS = 60_000
 
 interface Waiting {
@@ -35,16 +35,16 @@ interface Waiting {
 }
 
 /**
- * Knows whether the store is away, so that nobody has to find out by waiting.
+ * Knows whether the store is available, so that requests need not find out by waiting.
  *
- * A fault by itself proves nothing: one connection may have been killed, one account may have too many. So whoever
- * meets a fault of the kind `away` reports it, and a probe aside, on a connection of its own, says what is true. Only
- * what it finds counts. From then on requests are refused at once, and the probe goes on, one at a time, until the
- * store is back. Who was in hand when it went waits for that, up to its own deadline: a fail-over of a few seconds
- * costs them time alone.
+ * A single fault proves nothing: one connection may have been killed, one account may have too many connections. So a
+ * unit that meets a fault of the kind `away` reports it, and a probe, on a separate connection, checks the store. Only
+ * its result counts. While the store is unavailable, requests are refused at once, and probes run, one at a time, until
+ * it is back. Requests in progress wait for its return, up to their own deadline: a fail-over of a few seconds only
+ * delays them.
  *
- * A full disk at a server is the exception: the probe cannot find it. There the fault itself counts, for some seconds
- * after it was last met, and a few units each second try whether it is over.
+ * A full disk of a server is the exception: the probe cannot detect it. Then the fault itself counts, for some seconds
+ * after the last one, and a few units each second test whether it is over.
  */
 export class StoreWatch {
   private found: Found = { reach: 'all' }
@@ -55,14 +55,14 @@ export class StoreWatch {
   private timer: NodeJS.Timeout | undefined
   private readonly waiting = new Set<Waiting>()
   private readonly reported = new Map<string, number>()
-  /** The last write that found no room, and when. */
+  /** The last write that met a full disk, and its time. */
   private lastFull: { readonly error: unknown; readonly at: number } | undefined
   private readonly logger = new Logger('Database')
 
   /**
-   * @param probe tries the store and says what it is good for; it ends within a bounded time and never fails
+   * @param probe checks the store; it ends within a bounded time and never fails
    * @param everyMs between two probes
-   * @param now milliseconds of a clock that never goes back; for how long a disk counts as full
+   * @param now milliseconds of a monotonic clock, for the time that a disk counts as full
    */
   constructor(
     private readonly probe: () => Promise<Found>,
@@ -70,27 +70,27 @@ export class StoreWatch {
     private readonly now: () => number = () => performance.now(),
   ) {}
 
-  /** What the store is known to be good for. */
+  /** The known availability of the store. */
   get reach(): Reach {
     return this.found.reach
   }
 
-  /** @throws StoreUnavailable at once, where such use is known to be in vain */
+  /** @throws StoreUnavailable at once, if the store is known not to admit this use */
   require(use: Use): void {
     if (!serves(this.found.reach, use) && !this.tries) throw this.refusal
   }
 
   /**
-   * Can the store be used for everything, as far as is known?
-   * @throws StoreUnavailable where it cannot, also while a few units try whether it is over
+   * Is the store fully available, as far as known?
+   * @throws StoreUnavailable if it is not, also while a few units test it
    */
   requireAll(): void {
     if (this.found.reach !== 'all') throw this.refusal
   }
 
   /**
-   * A write found no room on the server's disk.
-   * @returns what to refuse it with: to try it again at once is in vain
+   * A write met a full disk of the server.
+   * @returns the refusal: an immediate retry would fail, too
    */
   full(error: unknown): StoreUnavailable {
     this.lastFull = { error, at: this.now() }
@@ -99,7 +99,7 @@ export class StoreWatch {
     return this.found.reach === 'reads' ? this.refusal : new StoreUnavailable('away', error)
   }
 
-  /** Something failed that may be everybody's trouble: asks the probe, unless it is at it. */
+  /** Reports a fault that may be an outage: starts the probe, unless it runs. */
   suspect(): void {
     if (this.probing || this.stopped) return
     this.probing = true
@@ -107,8 +107,8 @@ export class StoreWatch {
   }
 
   /**
-   * Asks the probe, and waits until it says that the store can be used so.
-   * @param deadline by `performance.now()`, when to wait no longer
+   * Starts the probe, and waits until the store admits this use.
+   * @param deadline by `performance.now()`, the end of the wait
    */
   async probed(use: Use, deadline: number): Promise<void> {
     this.suspect()
@@ -126,16 +126,16 @@ export class StoreWatch {
     })
   }
 
-  /** Tells the log why the database lets some of us wait, each cause once a minute. */
+  /** Logs why the database delays some requests, each cause once a minute. */
   busy(error: unknown): void {
     const name = faultName(error)
     const now = performance.now()
     if (now - (this.reported.get(name) ?? -Infinity) < TOLD_AGAIN_MS) return
     this.reported.set(name, now)
-    this.logger.warn(`the database does not let us in, or has no room for us: ${reasonOf(error)}`)
+    this.logger.warn(`the database rejected the connection or is out of resources: ${reasonOf(error)}`)
   }
 
-  /** Ends the probing, and lets go of whoever waits for it. */
+  /** Stops probing, and releases those that wait for it. */
   stop(): void {
     this.stopped = true
     clearTimeout(this.timer)
@@ -152,18 +152,18 @@ export class StoreWatch {
       return
     }
     this.timer = setTimeout(() => void this.probeNow(), this.everyMs)
-    // A process that has nothing else to do need not stay for this.
+    // The timer does not keep the process alive.
     this.timer.unref()
   }
 
-  /** What a probe found, if the disk is not full. */
+  /** The last result of a probe, unless the disk is full. */
   private withoutRoom(found: Found): Found {
     const { lastFull } = this
     if (found.reach !== 'all' || lastFull === undefined || this.now() - lastFull.at >= FULL_FOR_MS) return found
     return { reach: 'reads', cause: lastFull.error, full: true }
   }
 
-  /** Is it a unit's turn to try whether a full disk has room again? */
+  /** May a unit now test whether a full disk has room again? */
   private get tries(): boolean {
     const { lastFull } = this
     if (lastFull === undefined || this.found.full !== true) return false
@@ -177,10 +177,12 @@ export class StoreWatch {
     this.found = found
     this.refusal = new StoreUnavailable('away', found.cause)
     if (found.reach === 'all') {
-      this.logger.warn(`the database is back after ${((now - this.since) / 1000).toFixed(1)} s`)
+      this.logger.warn(`the database is available again after ${((now - this.since) / 1000).toFixed(1)} s`)
     } else {
-      const what = found.reach === 'none' ? 'is away' : 'takes no writes'
-      this.logger.error(`the database ${what}; requests are refused until it is back: ${reasonOf(found.cause)}`)
+      const what = found.reach === 'none' ? 'is unavailable' : 'accepts no writes'
+      this.logger.error(
+        `the database ${what}; requests are refused until it is available again: ${reasonOf(found.cause)}`,
+      )
     }
   }
 }
@@ -194,7 +196,7 @@ function reasonOf(error: unknown): string {
 }
 
 /**
- * What a failed probe means: with another fault than `away` the store has answered, and requests will find out for
+ * Interprets a failed probe: after a fault other than `away`, the store has answered, and requests meet the fault
  * themselves.
  */
 export function foundBy(error: unknown, reach: 'reads' | 'none'): Found {

@@ -4,8 +4,8 @@ import { Entity } from 'typeorm'
 export type EntityClass<T> = new () => T
 
 /**
- * The entity of a table, whose columns and indexes an abstract row class declares.
- * @param name of the table; the class has the same one
+ * Builds the entity of a table from an abstract row class that declares its columns and indexes.
+ * @param name the table's name, and that of the class
  */
 export function tableOf<T extends object>(name: string, row: abstract new () => T): EntityClass<T> {
   const Row = row as unknown as EntityClass<object>

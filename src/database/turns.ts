@@ -11,13 +11,13 @@ const MAX_WAITING_OF_ONE = 1_000
 export class Turns {
   private readonly semaphore: FairSemaphore
 
-  /** @param places pieces of work that may be under way at a time */
+  /** @param places maximum number of pieces of work that run at a time */
   constructor(private readonly places: number) {
     const itemsOfOne = Math.max(1, places - 1)
     this.semaphore = new FairSemaphore({ items: places, itemsOfOne, keptOfOne: itemsOfOne + MAX_WAITING_OF_ONE })
   }
 
-  /** Pieces of work that wait. */
+  /** The number of waiting pieces of work. */
   get size(): number {
     return this.semaphore.waiting
   }

@@ -33,10 +33,10 @@ import { Turns } from './turns.js'
 export type { Statement, Transaction, WriteResult } from './session.js'
 export { StoreUnavailable } from './store-error.js'
 
-/** Reads of one party, which take that party's turns. */
+/** Reads that take the turns of one party. */
 export type Reads = Pick<UnitOfWork, 'dialect' | 'read'>
 
-/** Told how the store is used by all units of work and reads; for metrics. Every time is in seconds. */
+/** Observes the use of the store by all units of work and reads; for metrics. Every time is in seconds. */
 export interface StoreObserver {
   /** How long a read or a unit of work waited for a connection. */
   waited(use: Use, seconds: number): void
@@ -44,61 +44,63 @@ export interface StoreObserver {
   answered: OnAnswer
 }
 
-/** Tells what the unit of work went through; for metrics and logs. */
+/** Observes the attempts of a unit of work; for metrics and logs. */
 export interface UnitOfWorkObserver {
-  /** A try failed with `name` (the driver's number or code) and is made again. */
+  /** An attempt failed with `name` (the driver's number or code) and is made again. */
   retried(fault: Fault, name: string): void
-  /** How long COMMIT took, in seconds. */
+  /** The duration of COMMIT, in seconds. */
   committed(seconds: number): void
 }
 
-// Parties of the service's own; no principal's name has a bracket.
+// The service's own parties; no principal's name contains a bracket.
 const BACKGROUND = '(background)'
 const WRITES = '(writes)'
 const SNAPSHOTS = '(snapshots)'
 const PROBE = '(probe)'
 
-/** Tries go on for this long before the caller hears `unavailable`; a node's fail-over takes up to seven seconds. */
+/**
+ * The time limit of all attempts, after which the caller gets `unavailable`; a node's fail-over takes up to seven
+ * seconds.
+ */
 const DEADLINE_MS = 6_000
 /**
- * What must be free on the disk of a SQLite file that was full before it is written to again: a large batch, with its
- * share of the -wal file.
+ * The free space that a SQLite file's disk needs after it was full, before it is written to again: a large batch, with
+ * its share of the -wal file.
  */
 const ROOM_FOR_UNITS_BYTES = 1_048_576
 const FIRST_PAUSE_MS = 5
 const MAX_PAUSE_MS = 250
 
 /**
- * Opens, settles and retries every transaction; nothing else in the service knows BEGIN, COMMIT, an error number or a
- * retry.
+ * Opens, settles and retries every transaction; no other part of the service uses BEGIN, COMMIT, error numbers or
+ * retries.
  *
- * - A unit is one function. It is run again as a whole, on a connection where nothing is open, with jitter and a
+ * - A unit is one function. It runs again as a whole, on a connection without an open transaction, with jitter and a
  *   deadline, after a deadlock, a lock timeout, a duplicate key, a lost connection or a COMMIT whose answer was lost.
- *   It must therefore be written so that a rerun finds its own earlier effect, if there is one, under the locks that it
- *   takes first.
- * - After any failed statement the rest is rolled back, or the connection is destroyed, which makes the server roll
- *   back.
- * - While the store is known to be away, units are refused before they begin; those in hand wait for its return, up to
- *   their deadline (StoreWatch).
- * - A snapshot (`snapshot`) reads several statements at one moment, beside all of this.
- * - MySQL/MariaDB: READ COMMITTED, one pooled connection per unit; what need not be waited for goes in one packet with
- *   what must be (ServerSession). SQLite: one connection for all, and a transaction begins IMMEDIATE.
- * - Reads take turns by party (Turns), on SQLite with the units. A turn is one try: the pause before the next one is
- *   the others' turn. A look at the store (`look`) waits for nobody.
+ *   So a rerun must find its own earlier effect, if there is one, under the locks that it takes first.
+ * - After a failed statement, the unit rolls back, or destroys the connection, which makes the server roll back.
+ * - While the store is known to be unavailable, units are refused before they begin; those in progress wait for its
+ *   return, up to their deadline (StoreWatch).
+ * - A snapshot (`snapshot`) reads several statements at one moment, independently of the above.
+ * - MySQL/MariaDB: READ COMMITTED, one pooled connection per unit; statements that need no answer are sent in one
+ *   packet with the next one that does (ServerSession). SQLite: one connection for all, and a transaction begins
+ *   IMMEDIATE.
+ * - Reads take turns by party (Turns); on SQLite, so do units. A turn is one attempt: during the pause before the next
+ *   attempt, others have their turn. `look` waits for no turn.
  */
 export class UnitOfWork implements OnApplicationShutdown {
-  /** Which kind of SQL the store speaks. */
+  /** The SQL dialect of the store. */
   readonly dialect: Dialect
   private readonly watch: StoreWatch
   /** Undefined on SQLite, which has one connection. */
   private readonly pools: Pools | undefined
-  /** Undefined on a server, where a snapshot is a transaction like others. */
+  /** Undefined on a server, where a snapshot is an ordinary transaction. */
   private readonly snapshots: FileSnapshots | undefined
-  /** Of reads; on SQLite, where two units on the shared connection would be one transaction, of everything. */
+  /** Turns of reads; on SQLite, where two units on the shared connection would be one transaction, of everything. */
   private readonly turns: Turns
-  /** Set by whoever wants to count; at most one. */
+  /** An observer for metrics; at most one. */
   storeObserver: StoreObserver | undefined
-  /** Set by whoever traces requests; at most one. */
+  /** The tracer of requests; at most one. */
   tracer: StatementTracer | undefined
 
   constructor(
@@ -110,38 +112,38 @@ export class UnitOfWork implements OnApplicationShutdown {
     this.pools = this.dialect === 'mysql' ? new Pools(dataSource) : undefined
     const { options } = dataSource
     this.snapshots = options.type === 'better-sqlite3' ? new FileSnapshots(options.database) : undefined
-    // One connection for reads is nobody's, and so free for whoever looks whether the store is there.
+    // One connection for reads stays free for the availability check.
     this.turns = new Turns(this.pools === undefined ? 1 : this.pools.readers - 1)
   }
 
-  /** What the store is known to be good for at this moment. */
+  /** The present availability of the store, as far as known. */
   get reach(): Reach {
     return this.watch.reach
   }
 
   /**
-   * For whoever lets writes gather before they become a unit.
-   * @throws StoreUnavailable at once while the store is known to take none
+   * For callers that collect writes before they become a unit.
+   * @throws StoreUnavailable at once while the store is known to accept no writes
    */
   requireWrites(): void {
     this.watch.require('write')
   }
 
   /**
-   * For whoever asks whether this instance can serve.
-   * @throws StoreUnavailable where the store is known to be good for less than everything
+   * For checks whether this instance can serve.
+   * @throws StoreUnavailable if the store is known to be restricted
    */
   requireAll(): void {
     this.watch.requireAll()
   }
 
-  /** How connections to the server are used; undefined on SQLite, which has one. */
+  /** The use of connections to the server; undefined on SQLite, which has one. */
   connections(): ConnectionCounts | undefined {
     const counts = this.pools?.counts()
     return counts && { ...counts, waiting: counts.waiting + this.turns.size }
   }
 
-  /** Ends the watch over the store, and the connections for units of work. */
+  /** Stops the watch over the store, and closes the connections for units of work. */
   async onApplicationShutdown(): Promise<void> {
     this.watch.stop()
     await this.snapshots?.close()
@@ -149,8 +151,8 @@ export class UnitOfWork implements OnApplicationShutdown {
   }
 
   /**
-   * Runs a unit in a transaction of its own and answers what it returned, once that is committed.
-   * @param observer is told of the tries and of COMMIT
+   * Runs a unit in a separate transaction and returns its result after the commit.
+   * @param observer observes the attempts and COMMIT
    */
   async write<T>(unit: (transaction: Transaction) => Promise<T>, observer?: UnitOfWorkObserver): Promise<T> {
     return this.withRetries(
@@ -303,7 +305,7 @@ export class UnitOfWork implements OnApplicationShutdown {
         (late) => late.release(),
         () => undefined,
       )
-      throw new StoreUnavailable('busy', new Error('every connection was in use all the time'))
+      throw new StoreUnavailable('busy', new Error('no connection became free in time'))
     }
     observer?.waited(use, (performance.now() - since) / 1000)
     return new ServerSession(connection, afterLockTimeout, watchers)

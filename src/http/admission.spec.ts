@@ -68,7 +68,7 @@ describe('admission', () => {
   it('keeps no share for a request that is over before it enters', () => {
     const gate = admission()
     const response = Object.assign(new EventEmitter(), { closed: true })
-    expect(() => gate.enter('a', 1, response)).toThrow('The request was broken off')
+    expect(() => gate.enter('a', 1, response)).toThrow('The caller closed the connection')
     expect(gate.inHand()).toEqual([])
   })
 

@@ -48,7 +48,11 @@ export class ProblemFilter implements ExceptionFilter {
 }
 
 function failure(exception: unknown): ServiceError {
-  return new ServiceError('internal_error', 'this should not have happened; the log tells of it under the request_id', {
-    cause: exception,
-  })
+  return new ServiceError(
+    'internal_error',
+    'the service met an unexpected error; its log has the details under the request_id',
+    {
+      cause: exception,
+    },
+  )
 }

@@ -3,18 +3,18 @@ import { Inject, Injectable } from '@nestjs/common'
 import { Gauge, type Registry } from 'prom-client'
 import { METRICS_REGISTRY } from '../metrics/metrics.js'
 
-/** What runs here. */
+/** The running build. */
 export interface Build {
-  /** That of package.json. */
+  /** The version in package.json. */
   readonly version: string
-  /** The commit it was built from, with `-dirty` where files differed from it; empty where nobody knew. */
+  /** The commit of the build, with `-dirty` if files differed from it; empty if unknown. */
   readonly commit: string
 }
 
-/** Written by scripts/build.mjs; sources that run as they are have none. */
+/** Written by scripts/build.mjs; sources that run without a build have none. */
 const FILE = new URL('../../build.json', import.meta.url)
 
-/** Reads what runs here. Not knowing it is no reason not to run. */
+/** Reads the running build. The service starts without this information. */
 export function readBuild(file: URL = FILE): Build {
   try {
     const { version, commit } = JSON.parse(readFileSync(file, 'utf8')) as Build
@@ -24,12 +24,12 @@ export function readBuild(file: URL = FILE): Build {
   }
 }
 
-/** The same in words, for the log: `0.1.0 (6154f07a1b2c)`. */
+/** The build as text, for the log: `0.1.0 (6154f07a1b2c)`. */
 export function buildName({ version, commit }: Build): string {
   return commit === '' ? version : `${version} (${commit})`
 }
 
-/** Tells Prometheus what runs here; callers are not told. */
+/** Exports the running build to Prometheus; callers do not see it. */
 @Injectable()
 export class BuildMetrics {
   constructor(@Inject(METRICS_REGISTRY) registry: Registry) {

@@ -4,7 +4,7 @@ import { Clock } from '../clock/clock.js'
 import { StoreClock } from '../database/store-clock.js'
 import { METRICS_REGISTRY } from '../metrics/metrics.js'
 
-/** Shows how this machine's clock and the database's differ, and whether the latter is believed. */
+/** Exports the difference between this machine's clock and the database's, and whether the latter is steady. */
 @Injectable()
 export class ClockMetrics {
   constructor(@Inject(METRICS_REGISTRY) registry: Registry, clock: Clock) {

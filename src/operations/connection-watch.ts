@@ -12,8 +12,7 @@ const SHED: Readonly<Record<Shed, string>> = {
 const UNKNOWN = 'an unknown address'
 
 /**
- * Measures and logs what happens to connections and to bytes that are no requests; neither has a line among the
- * requests.
+ * Measures and logs events of connections, and bytes that are not requests; neither has a line in the request log.
  */
 @Injectable()
 export class ConnectionWatch implements ConnectionObserver {

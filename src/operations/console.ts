@@ -13,22 +13,22 @@ import { addHeader, reply, replyFile } from '../http/reply.js'
 import { bringsBody } from '../http/request-body.js'
 
 /**
- * Where the console lies, to callers; its own links are made for this place when it is built (console/vite.config.ts).
+ * The console's path; its own links are built for this path (console/vite.config.ts).
  */
 export const CONSOLE_PATH = '/admin'
 
-/** What stands in the log and in metrics for all of it, however many paths its screens have. */
+/** The route of all its paths in the log and in metrics. */
 export const CONSOLE_ROUTE = '/admin/*'
 
 const PAGE = 'index.html'
-/** The folder of the files whose names hold a hash of what they hold. */
+/** The folder of the files whose names contain a hash of their content. */
 const ASSETS = 'assets'
 
 const METHODS = ['GET', 'HEAD']
 
 /**
- * The page works with what it loads from here, and calls this service and, where people sign in there, the identity
- * provider; nothing in it runs or is styled that is not a file of its own.
+ * The page may load only its own files, and may call only this service and, if people sign in there, the identity
+ * provider.
  * @param origins of the provider
  */
 function policy(origins: readonly string[]): string {
@@ -44,7 +44,7 @@ function policy(origins: readonly string[]): string {
   ].join('; ')
 }
 
-/** A page names its files, so it is asked for each time; a file never changes under its name. */
+/** A page names its files, so it is revalidated each time; a file never changes under its name. */
 const PAGE_CACHING = 'no-cache'
 const ASSET_CACHING = 'public, max-age=31536000, immutable'
 
@@ -55,19 +55,19 @@ const MEDIA_TYPES: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 }
 
-/** How people sign in to the console. */
+/** The ways to sign in to the console. */
 export interface SignIn {
-  /** The identity provider, as console/src/provider.ts knows it; undefined where tokens alone are taken. */
+  /** The identity provider, as console/src/provider.ts expects it; undefined if only tokens are accepted. */
   readonly provider:
     | { readonly issuer: string; readonly clientId: string; readonly scope: string; readonly audience: string }
     | undefined
-  /** Minutes without a touch after which somebody is signed out; 0: never. */
+  /** Minutes of inactivity after which the user is signed out; 0: never. */
   readonly idleMinutes: number
-  /** Origins of the provider's that the page calls. */
+  /** Origins of the provider that the page calls. */
   origins(): readonly string[]
 }
 
-/** What the configuration says of that. */
+/** The configuration of the sign-in. */
 export function signInOf({ oidc, consoleIdleMinutes }: Config, keys: ProviderKeys): SignIn {
   const clientId = oidc?.consoleClientId
   if (oidc === undefined || clientId === undefined)
@@ -80,17 +80,17 @@ export function signInOf({ oidc, consoleIdleMinutes }: Config, keys: ProviderKey
   }
 }
 
-/** A file as it is sent. */
+/** A file as sent. */
 interface Content {
   readonly plain: Buffer
   readonly zipped: Buffer
-  /** Of the plain bytes, in hex. */
+  /** The digest of the uncompressed bytes, in hex. */
   readonly hash: string
 }
 
 /**
- * Where the build put the console (scripts/build.mjs), seen from src/operations or from dist/src/operations.
- * @returns undefined where it is switched off, or was not built
+ * The folder of the built console (scripts/build.mjs), relative to src/operations or dist/src/operations.
+ * @returns undefined if it is switched off, or was not built
  */
 export function servedConsole({ console }: Pick<Config, 'console'>): string | undefined {
   const here = dirname(fileURLToPath(import.meta.url))
@@ -100,12 +100,12 @@ export function servedConsole({ console }: Pick<Config, 'console'>): string | un
 }
 
 /**
- * The console in the browser, as static files: a page, which answers every path below `/admin/` so that the address of
- * each screen can be opened, and the files that the page names. Public: it holds no data, and what it shows it asks the
- * API for with the token of whoever signs in. No route of a controller, since a path may be of any length, and since
- * nothing of it belongs into the API's document.
- * @param folder what the build made
- * @param signIn what the page is told of it
+ * Serves the console as static files: a page, which answers every path below `/admin/` so that the address of each
+ * screen can be opened, and the files that the page names. It is public: it contains no data, and reads its data from
+ * the API with the user's token. It is not a controller, since a path may have any length, and since it does not belong
+ * in the API's document.
+ * @param folder the built console
+ * @param signIn passed to the page
  */
 export function consoleGate(folder: string, signIn: SignIn): Gate {
   const files = new Set([PAGE, ...readdirSync(join(folder, ASSETS)).map((name) => `${ASSETS}/${name}`)])
@@ -137,17 +137,17 @@ export function consoleGate(folder: string, signIn: SignIn): Gate {
   }
 }
 
-/** Where the page is told how people sign in. */
+/** The place in the page where the ways to sign in are inserted. */
 const SIGN_IN = '<meta name="quota-sign-in" content="" />'
 
-/** A file as it is built, but that the page says how people sign in. */
+/** A built file, with the ways to sign in inserted into the page. */
 function told(file: string, built: Buffer, { provider, idleMinutes }: SignIn): Buffer {
   if (file !== PAGE || (provider === undefined && idleMinutes === 0)) return built
   const content = JSON.stringify({ provider, idleMinutes }).replace(/[&"<>]/g, (one) => `&#${one.charCodeAt(0)};`)
   return Buffer.from(built.toString('utf8').replace(SIGN_IN, () => SIGN_IN.replace('""', `"${content}"`)))
 }
 
-/** At the first request for it, which takes some milliseconds once. */
+/** On the first request for it, which then takes some milliseconds longer. */
 function contentFrom(plain: Buffer): Content {
   return { plain, zipped: gzipSync(plain), hash: createHash('sha256').update(plain).digest('hex') }
 }
@@ -168,7 +168,7 @@ function send(request: Request, response: Response, file: string, { plain, zippe
   replyFile(response, 200, zips ? zipped : plain)
 }
 
-/** Has the caller the file of that tag (RFC 9110, section 13.1.2)? */
+/** Does the caller have the file with that tag (RFC 9110, section 13.1.2)? */
 function knows({ headers }: Request, tag: string): boolean {
   const tags = headers['if-none-match']?.split(',') ?? []
   return tags.some((one) => one.trim() === '*' || one.trim().replace(/^W\//, '') === tag)

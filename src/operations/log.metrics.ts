@@ -3,7 +3,7 @@ import { Counter, type Registry } from 'prom-client'
 import { METRICS_REGISTRY } from '../metrics/metrics.js'
 import type { Stdout } from './stdout.js'
 
-/** Measures what of the log is lost. */
+/** Measures lost log lines. */
 @Injectable()
 export class LogMetrics {
   private stdout: Pick<Stdout, 'dropped'> = { dropped: 0 }
@@ -21,7 +21,7 @@ export class LogMetrics {
     })
   }
 
-  /** Names the output to be measured. */
+  /** Sets the output to measure. */
   watch(stdout: Pick<Stdout, 'dropped'>): void {
     this.stdout = stdout
   }

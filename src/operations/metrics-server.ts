@@ -8,15 +8,14 @@ import { MetricsController } from './metrics.controller.js'
 import { closeServer } from './shutdown.js'
 import type { Route } from '../http/route-table.js'
 
-/** Is this the route that goes to a socket of its own with METRICS_PORT? */
+/** Is this the route that METRICS_PORT moves to a separate socket? */
 export function isMetrics({ controller }: Pick<Route, 'controller'>): boolean {
   return controller === MetricsController
 }
 
 /**
- * The socket of `/metrics`, where METRICS_PORT gives it one. It has connections of its own, by the limits of the
- * other's: who fills the public socket does not keep out those who watch. It is closed last, after the answers on the
- * other one.
+ * The separate socket of `/metrics`, if METRICS_PORT is set. It has its own connections, with the same limits: a flood
+ * on the public socket does not block monitoring. It closes last, after the answers on the other socket.
  */
 @Injectable()
 export class MetricsServer implements BeforeApplicationShutdown {
@@ -25,8 +24,8 @@ export class MetricsServer implements BeforeApplicationShutdown {
   private address: Pick<Config, 'metricsPort' | 'metricsHost'> | undefined
 
   /**
-   * Makes ready what is to listen.
-   * @param server gives its requests to the pipeline
+   * Prepares the server.
+   * @param server passes its requests to the pipeline
    * @param observer of its connections
    */
   prepare(server: Server, config: Config, observer: ConnectionObserver | undefined): void {
@@ -36,7 +35,7 @@ export class MetricsServer implements BeforeApplicationShutdown {
     this.server = server
   }
 
-  /** @returns where it listens; undefined without METRICS_PORT. @throws Error as of the system, where it cannot */
+  /** @returns the address; undefined without METRICS_PORT. @throws Error of the system, if it cannot listen */
   async listen(): Promise<AddressInfo | undefined> {
     const { server, address } = this
     if (server === undefined) return undefined

@@ -16,8 +16,8 @@ import { Shutdown } from './shutdown.js'
 import { TokenMetrics } from './token.metrics.js'
 
 /**
- * What runs, watches and documents the service. Its gates are opened by src/app.ts: `requestLog` right after the
- * request id, so that it measures everything and tells of every refusal; `Shutdown.gate` after it.
+ * Runs, monitors and documents the service. src/app.ts installs its gates: `requestLog` directly after the request id,
+ * so that it measures everything and logs every refusal; `Shutdown.gate` after it.
  */
 @Global()
 @Module({

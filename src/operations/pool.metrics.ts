@@ -5,8 +5,7 @@ import { UnitOfWork } from '../database/unit-of-work.js'
 import { BUCKETS_SECONDS, METRICS_REGISTRY } from '../metrics/metrics.js'
 
 /**
- * Shows whether the database is there, and how the pool of connections to it is used; SQLite has none, and shows
- * nothing of it.
+ * Exports the database's availability and the use of its connection pool; SQLite has no pool.
  */
 @Injectable()
 export class PoolMetrics {

@@ -8,8 +8,8 @@ import { VERSION } from '../version/version.js'
 const EVERY_MS = 15_000
 
 /**
- * Writes down in the store that this instance is here, and which version it is, so that `npm run migrate -- --finish`
- * knows who could not stand what it does.
+ * Records in the store that this instance runs, and its version, so that `npm run migrate -- --finish` knows which
+ * instances could not read what it enables.
  */
 @Injectable()
 export class Presence implements OnApplicationBootstrap, OnModuleDestroy {
@@ -22,7 +22,7 @@ export class Presence implements OnApplicationBootstrap, OnModuleDestroy {
 
   constructor(private readonly work: UnitOfWork) {}
 
-  /** From the first request on it is known to be here. */
+  /** Recorded before the first request. */
   async onApplicationBootstrap(): Promise<void> {
     await this.tell()
     this.timer = setInterval(() => {
@@ -36,20 +36,20 @@ export class Presence implements OnApplicationBootstrap, OnModuleDestroy {
   async onModuleDestroy(): Promise<void> {
     clearInterval(this.timer)
     await this.telling
-    // Else it is forgotten after a minute.
+    // Otherwise the record expires after a minute.
     if (this.work.reach === 'all')
       await this.work.write(async (transaction) => sayGone(transaction, this.id)).catch(() => undefined)
   }
 
   /** Never rejects. */
   private async tell(): Promise<void> {
-    // While the database is known to be away, that is told once and by others.
+    // Another part has logged the outage.
     if (this.work.reach !== 'all') return
     try {
       await this.work.write(async (transaction) => sayHere(transaction, this.id, this.name, VERSION))
       this.told = true
     } catch (error) {
-      if (this.told) this.logger.warn(`could not be written down in service_instance, trying again: ${String(error)}`)
+      if (this.told) this.logger.warn(`cannot record this instance in service_instance, retrying: ${String(error)}`)
       this.told = false
     }
   }

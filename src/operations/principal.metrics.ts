@@ -4,7 +4,9 @@ import { principalLabel } from '../auth/principal.js'
 import { Admission } from '../http/admission.js'
 import { METRICS_REGISTRY } from '../metrics/metrics.js'
 
-/** Shows what of each principal is in hand. Names are those of the configured tokens, a closed set, and `oidc`. */
+/**
+ * Exports each principal's requests in progress. Names are those of the configured tokens, a closed set, and `oidc`.
+ */
 @Injectable()
 export class PrincipalMetrics {
   constructor(@Inject(METRICS_REGISTRY) registry: Registry, admission: Admission) {

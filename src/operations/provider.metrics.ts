@@ -4,7 +4,7 @@ import { ProviderKeys } from '../auth/provider-keys.js'
 import { Config } from '../config/config.js'
 import { METRICS_REGISTRY } from '../metrics/metrics.js'
 
-/** Shows whether the identity provider is there, where one is named. */
+/** Exports the identity provider's availability, if one is configured. */
 @Injectable()
 export class ProviderMetrics {
   constructor(@Inject(METRICS_REGISTRY) registry: Registry, { oidc }: Config, keys: ProviderKeys) {

@@ -1,4 +1,4 @@
-/** Between two lines of one kind, in milliseconds. */
+/** The minimum time between two lines of one kind, in milliseconds. */
 const QUIET_MS = 10_000
 
 interface Kind {
@@ -7,15 +7,15 @@ interface Kind {
 }
 
 /**
- * Tells of what others may make happen as often as they like: the first time at once, and then once in ten seconds,
- * with how many were not told.
+ * Logs events that callers can cause at any rate: the first one at once, then one every ten seconds, with the number of
+ * omitted ones.
  */
 export class RateLimitedLog {
   private readonly kinds = new Map<string, Kind>()
 
   /**
-   * @param tell takes a line
-   * @param now milliseconds of a clock that never goes back
+   * @param tell writes a line
+   * @param now milliseconds of a monotonic clock
    */
   constructor(
     private readonly tell: (line: string) => void,
@@ -23,8 +23,8 @@ export class RateLimitedLog {
   ) {}
 
   /**
-   * Tells, or counts.
-   * @param kind one of few; each has its own pace
+   * Logs, or counts.
+   * @param kind one of few; each has its own rate limit
    */
   happened(kind: string, line: string): void {
     const now = this.now()

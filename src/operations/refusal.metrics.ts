@@ -5,8 +5,8 @@ import { type ServiceError, UNAVAILABLE_REASONS } from '../error/service-error.j
 import { METRICS_REGISTRY } from '../metrics/metrics.js'
 
 /**
- * Counts what was refused, by whom it was asked and why. Every label is of a closed set: codes, reasons, and the names
- * of the configured tokens.
+ * Counts refused requests by principal and code. Every label is of a closed set: codes, reasons, and the names of the
+ * configured tokens.
  */
 @Injectable()
 export class RefusalMetrics {

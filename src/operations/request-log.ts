@@ -7,39 +7,38 @@ import type { Metrics } from '../metrics/metrics.js'
 import type { RequestTracer } from '../tracing/tracing.js'
 import type { RefusalMetrics } from './refusal.metrics.js'
 
-/** What is told of a request. Never its token, query, body or idempotency key, nor the path's identifiers. */
+/** The logged facts of a request. Never its token, query, body or idempotency key, nor the path's identifiers. */
 export interface RequestLine {
   readonly method: string
   /**
-   * The route's pattern, `/api/v1/quotas/:id`, also where the request was refused before it; `unmatched` where there is
-   * none.
+   * The route's pattern, `/api/v1/quotas/:id`, also if the request was refused before it; `unmatched` if there is none.
    */
   readonly route: string
-  /** The status answered; 499 where the caller went away before there was one. */
+  /** The status of the answer; 499 if the caller disconnected before it. */
   readonly status: number
-  /** Milliseconds from the request's arrival to the end of its answer, to a tenth. */
+  /** Milliseconds from the arrival of the request to the end of its answer, to a tenth. */
   readonly ms: number
-  /** The token's name; undefined without a good token. */
+  /** The token's name; undefined without a valid token. */
   readonly principal: string | undefined
   readonly requestId: string
-  /** The connection broke before the answer was out: the caller may not know what became of the request. */
+  /** The connection broke before the answer was sent: the caller may not know the result. */
   readonly aborted: boolean
-  /** Under which the request's trace is found; undefined where it is not traced. */
+  /** The id of the request's trace; undefined if it is not traced. */
   readonly traceId: string | undefined
-  /** The code of the problem that it was answered with; undefined where it was none. */
+  /** The code of the problem in the answer; undefined without one. */
   readonly code: ErrorCode | undefined
-  /** Why it was answered 503; undefined for every other answer. */
+  /** The reason of a 503; undefined for other answers. */
   readonly reason: UnavailableReason | undefined
-  /** The caller's address: with 401, and with every line where TRUST_PROXY says who is believed about it. */
+  /** The caller's address: with 401, and in every line if TRUST_PROXY is set. */
   readonly client: string | undefined
 }
 
-/** Takes what is told of each request. */
+/** Receives the log entry of each request. */
 export interface RequestLog {
   request(line: RequestLine): void
 }
 
-/** Who hears of requests beside the metrics. */
+/** Further observers of requests. */
 interface RequestLogOptions {
   readonly log?: RequestLog | undefined
   readonly tracer?: Pick<RequestTracer, 'current'> | undefined
@@ -47,19 +46,19 @@ interface RequestLogOptions {
   readonly refusals?: Pick<RefusalMetrics, 'refused'> | undefined
 }
 
-/** What proxies write for a caller who hung up. */
+/** The status that proxies use for a caller that disconnected. */
 const CLIENT_CLOSED_REQUEST = 499
 
 const UNAUTHENTICATED = 401
 const UNAVAILABLE = 503
 
 /**
- * Tells of each request once it is over, and measures it. Wants to be the first gate after the one that sets
+ * Logs and measures each request when it ends. It must be the first gate after the one that sets `requestId`.
  * `requestId`.
- * @param options.log without it, requests are measured alone
- * @param options.tracer is told of the end of each request that it follows
- * @param options.refusals counts those that were refused
- * @param options.clients tell each caller's address, and not only those of callers who are not known
+ * @param options.log if absent, requests are only measured
+ * @param options.tracer is called at the end of each traced request
+ * @param options.refusals counts refused requests
+ * @param options.clients log each caller's address, not only those of unauthenticated callers
  */
 export function requestLog(
   metrics: Metrics,
@@ -69,7 +68,7 @@ export function requestLog(
   return (request: Request, response: Response): void => {
     const began = performance.now()
     const followed = tracer?.current()
-    // `close` comes after `finish`, and without it where the connection broke.
+    // `close` comes after `finish`, and alone if the connection broke.
     response.once('close', () => {
       const duration = performance.now() - began
       const aborted = !response.writableFinished
@@ -110,8 +109,8 @@ function routeOf(request: Request, routes: Pick<RouteTable, 'find'>): string {
 }
 
 /**
- * What a proxy that is believed says, if it is an address, which cannot be anything that must not be in a log; else who
- * is connected.
+ * The address from a trusted proxy, if it is a valid address, so that nothing else can enter the log; otherwise the
+ * address of the connection.
  */
 function addressOf(request: Request): string | undefined {
   const { ip } = request

@@ -133,10 +133,10 @@ describe('ServiceLogger', () => {
     log.toggleDebug()
     log.warn('after')
     expect(parsed(lines)).toMatchObject([
-      { context: 'Log', message: 'the log tells what is debug or more severe from here on' },
+      { context: 'Log', message: 'log level changed to debug' },
       { level: 'debug', message: 'meanwhile' },
       { context: 'Request', status: 200 },
-      { context: 'Log', message: 'the log tells what is error or more severe from here on' },
+      { context: 'Log', message: 'log level changed to error' },
     ])
   })
 

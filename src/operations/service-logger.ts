@@ -7,22 +7,22 @@ import { formatInstant, type Instant } from '../time/instant.js'
 import type { RequestLine, RequestLog } from './request-log.js'
 import type { Output } from './stdout.js'
 
-/** Where Nest tells of every module and route that it has set up: of interest to whoever looks for a fault alone. */
+/** Nest's contexts for the set-up of modules and routes; logged only at `debug`. */
 const CHATTY = new Set(['InstanceLoader', 'RouterExplorer', 'RoutesResolver'])
 
-/** Context of the lines that tell of requests. */
+/** The context of request lines. */
 const REQUEST = 'Request'
 
-/** Causes that are followed at most; a cause may be its own. */
+/** The maximum depth of causes; a cause may be its own cause. */
 const MAX_CAUSES = 5
 
-/** Fields of logged objects whose values are never told, in the object itself and in what it holds. */
+/** Fields of logged objects whose values are never logged, at any depth. */
 const SECRET = ['authorization', 'cookie', 'token', 'password', 'idempotency_key', 'sql', 'query', 'parameters', 'body']
 
 /**
- * The service's log: one line each, JSON or text (LOG_FORMAT), as much of it as LOG_LEVEL asks for. Nest and everything
- * that uses its `Logger` writes here; pino makes the lines. An error is told by its stack and those of its causes,
- * never by its other properties: a driver's error holds the statement and its parameters, idempotency keys among them.
+ * The service's log: one line per entry, JSON or text (LOG_FORMAT), from the severity LOG_LEVEL on. Nest and every
+ * `Logger` write here; pino builds the lines. Of an error, only its stack and those of its causes are logged, never its
+ * other properties: a driver's error contains the statement and its parameters, including idempotency keys.
  */
 export class ServiceLogger implements LoggerService, RequestLog {
   private readonly json: boolean
@@ -39,7 +39,7 @@ export class ServiceLogger implements LoggerService, RequestLog {
     this.pino = pino(
       {
         level: config.logLevel,
-        // Whose log it is, the platform knows: neither process number nor host.
+        // The platform adds process and host itself.
         base: null,
         messageKey: 'message',
         timestamp: timestamps(clock),
@@ -49,7 +49,7 @@ export class ServiceLogger implements LoggerService, RequestLog {
       this.json ? out : { write: (line) => out.write(readable(line)) },
     )
     out.onRecovered = (dropped) =>
-      this.warn(`${dropped} lines of the log were dropped: nobody read it for a while`, 'Log')
+      this.warn(`${dropped} log lines were dropped because the log's reader had stopped`, 'Log')
   }
 
   log(message: unknown, ...rest: unknown[]): void {
@@ -60,7 +60,7 @@ export class ServiceLogger implements LoggerService, RequestLog {
     this.tell('error', message, rest)
   }
 
-  /** What ends the process: it does not wait for others. */
+  /** Errors that end the process are written synchronously. */
   fatal(message: unknown, ...rest: unknown[]): void {
     this.tell('error', message, rest)
     this.out.flush()
@@ -78,15 +78,15 @@ export class ServiceLogger implements LoggerService, RequestLog {
     this.tell('debug', message, rest)
   }
 
-  /** Tells everything from here on, or again as much as LOG_LEVEL asks for. */
+  /** Switches to `debug`, or back to LOG_LEVEL. */
   toggleDebug(): void {
     const level = this.pino.level === 'debug' ? this.level : 'debug'
     this.pino.level = level
-    // Seen at every level: whoever reads the log later must know why it tells more.
-    this.pino.error({ context: 'Log' }, `the log tells what is ${level} or more severe from here on`)
+    // Logged at every level, so that readers of the log know why its level changes.
+    this.pino.error({ context: 'Log' }, `log level changed to ${level}`)
   }
 
-  /** One line for a request; faults of the service are told at a level that LOG_LEVEL=warn still shows. */
+  /** One line for a request; faults of the service have a level that LOG_LEVEL=warn includes. */
   request({
     method,
     route,
@@ -116,7 +116,7 @@ export class ServiceLogger implements LoggerService, RequestLog {
       }
       this.pino[level]({ context: REQUEST, ...request, aborted: aborted || undefined })
     } else if (this.pino.isLevelEnabled(level)) {
-      // Not by way of pino's JSON, as the others: these lines are many.
+      // Built by hand instead of by pino's JSON, since there are many of these lines.
       const who = principal ?? '-'
       const where = client === undefined ? '' : ` from ${client}`
       const why = [code, reason].map((word) => (word === undefined ? '' : ` ${word}`)).join('')
@@ -125,7 +125,7 @@ export class ServiceLogger implements LoggerService, RequestLog {
     }
   }
 
-  // Nest's Logger appends its context to what it was given, and error() may have a stack before that.
+  // Nest's Logger appends its context to the arguments, and error() may have a stack before it.
   private tell(level: LogLevel, message: unknown, rest: readonly unknown[]): void {
     if (!this.pino.isLevelEnabled(level)) return
     const last = rest.at(-1)
@@ -142,7 +142,7 @@ export class ServiceLogger implements LoggerService, RequestLog {
   }
 }
 
-/** A line as pino makes it. */
+/** A line of pino. */
 interface Line {
   readonly time: string
   readonly level: LogLevel
@@ -152,7 +152,7 @@ interface Line {
   readonly details?: unknown
 }
 
-/** The same line for people's eyes: LOG_FORMAT=text. */
+/** The same line as text: LOG_FORMAT=text. */
 function readable(json: string): string {
   const { time, level, context, message, stack, details } = JSON.parse(json) as Line
   const reported = [message, details].filter((part) => part !== undefined).map(textOf)
@@ -164,7 +164,7 @@ function textLine(time: string, level: LogLevel, context: string | undefined, re
 }
 
 /**
- * The time of each line, as pino wants it. Many lines of a busy service have the same millisecond: it is put into words
+ * The time of each line, for pino. Many lines of a busy service have the same millisecond, which is formatted only
  * once.
  */
 function timestamps(clock: Pick<Clock, 'now'>): () => string {

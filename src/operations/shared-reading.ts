@@ -1,21 +1,20 @@
-/** How old an answer may be that is shared, in milliseconds. */
+/** The maximum age of a shared answer, in milliseconds. */
 const OLDEST_MS = 1_000
 
 /**
- * Reads something that costs the same however many want it. Who asks while it is read gets that reading; who asks after
- * more than a few of them within a second gets the last one, which is at most a second old. A failure is shared like a
- * success.
+ * Shares an expensive read. Requests during a read get its result; requests after more than a few reads within a second
+ * get the last result, which is at most a second old. Failures are shared, too.
  */
 export class SharedReading<T> {
   private running: Promise<T> | undefined
   private last: Promise<T> | undefined
-  /** When the readings of the last second began, newest last. */
+  /** The start times of the last second's reads, newest last. */
   private began: readonly number[] = []
 
   /**
-   * @param read the costly thing
-   * @param perSecond how often it may be done within a second
-   * @param now milliseconds of a clock that never goes back
+   * @param read the expensive read
+   * @param perSecond maximum number of reads within a second
+   * @param now milliseconds of a monotonic clock
    */
   constructor(
     private readonly read: () => Promise<T>,

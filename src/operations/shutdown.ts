@@ -8,33 +8,33 @@ import type { Gate } from '../http/request-pipeline.js'
 import { addHeader } from '../http/reply.js'
 
 /**
- * Paths that are answered to the end: a draining process is alive, and killing it would cut work off; it is not ready,
- * and says so; and whoever watches it may see it through. None of them is work.
+ * Paths that are answered until the end: a draining process is alive, and killing it would abort requests; it reports
+ * that it is not ready; and monitoring may continue. None of them is work.
  */
 export const STAY_OPEN: readonly string[] = ['/health/live', '/health/ready', '/metrics']
 
 declare module 'express-serve-static-core' {
   interface Request {
-    /** Came after the end had begun; set by then alone. */
+    /** Arrived after the shutdown began; set only then. */
     draining?: true
   }
 }
 
-/** Between two looks for connections that have become idle. */
+/** The interval between checks for connections that have become idle. */
 const LOOK_EVERY_MS = 50
 
-/** What of the process the end of a service concerns. */
+/** The parts of the process that the shutdown uses. */
 export interface Host {
   on(signal: 'SIGTERM' | 'SIGINT', listener: () => void): unknown
   exit(code: number): unknown
 }
 
 /**
- * The orderly end (contract, §6). At the first signal the service is *draining*: it is not ready, new requests are
- * answered 503, requests in hand finish. After SHUTDOWN_DELAY_SECONDS, within which balancers notice (none after
- * SIGINT: somebody waits at a terminal), the socket closes; after the last answer the application closes, which lets
- * the ledger finish before the database goes, and the process exits with 0. What has not ended by
- * SHUTDOWN_GRACE_SECONDS after the signal is cut off with 1, as everything is by a second signal.
+ * The orderly shutdown (contract, §6). At the first signal, the service is *draining*: it is not ready, new requests
+ * get 503, requests in progress finish. After SHUTDOWN_DELAY_SECONDS, within which balancers notice (no delay after
+ * SIGINT, which comes from a terminal), the socket closes. After the last answer, the application closes, so that the
+ * ledger finishes before the database closes, and the process exits with 0. Work that has not ended by
+ * SHUTDOWN_GRACE_SECONDS after the signal is aborted and the process exits with 1, as after a second signal.
  */
 @Injectable()
 export class Shutdown {
@@ -43,14 +43,14 @@ export class Shutdown {
 
   constructor(private readonly connections: Connections) {}
 
-  /** Has the end begun? */
+  /** Has the shutdown begun? */
   get draining(): boolean {
     return this.signalled
   }
 
   /**
-   * Refuses what is new once the end has begun. Its place is after the request id, the log and the headers that every
-   * answer has, and before everything that works.
+   * Refuses new requests once the shutdown has begun. It comes after the request id, the log and the headers of every
+   * answer, and before all work.
    */
   readonly gate: Gate = (request: Request, response: Response) => {
     if (!this.signalled) return
@@ -60,7 +60,7 @@ export class Shutdown {
     throw new Unavailable('draining')
   }
 
-  /** Listens for the signals. To be called once the server listens. */
+  /** Handles the signals. Call it after the server listens. */
   install(
     app: Pick<INestApplicationContext, 'close'>,
     server: Server,
@@ -75,7 +75,7 @@ export class Shutdown {
       }
       this.signalled = true
       const delaySeconds = signal === 'SIGTERM' ? config.shutdownDelaySeconds : 0
-      this.logger.log(`${signal}: shutting down, ${this.connections.busy} requests in hand`)
+      this.logger.log(`${signal}: shutting down, ${this.connections.busy} requests in progress`)
       const grace = setTimeout(() => {
         this.logger.error(
           `not done after ${config.shutdownGraceSeconds} s, exiting with ${this.connections.busy} requests unanswered`,
@@ -106,8 +106,8 @@ export class Shutdown {
   }
 
   private async end(app: Pick<INestApplicationContext, 'close'>, server: Server, delaySeconds: number): Promise<void> {
-    // A connection kept alive would be idle after its answer and asked again: it ends with the request that it is busy
-    // with.
+    // A kept-alive connection would be idle after its answer and could send another request: it closes with its present
+    // request.
     for (const answer of this.connections.owed()) if (!answer.headersSent) addHeader(answer, 'Connection', 'close')
     await sleep(delaySeconds * 1000)
     await closeServer(server, this.connections)
@@ -115,12 +115,12 @@ export class Shutdown {
   }
 }
 
-/** Closes a socket: takes nothing new, and ends after the last answer. */
+/** Closes a socket: accepts no new connection, and ends after the last answer. */
 export async function closeServer(server: Server, connections: Pick<Connections, 'busy'>): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()))
   const looking = setInterval(() => {
     server.closeIdleConnections()
-    // What is open now has sent no whole request; Node counts a connection as busy that was made and never used.
+    // The remaining connections have sent no complete request; Node counts an unused new connection as busy.
     if (connections.busy === 0) server.closeAllConnections()
   }, LOOK_EVERY_MS)
   await closed

@@ -1,34 +1,34 @@
-/** Characters that gather before they are handed to the system. */
+/** The number of characters that are collected before a write. */
 const GATHERED = 8_192
-/** How long a line waits for others, in milliseconds, at most. */
+/** The maximum time that a line waits for others, in milliseconds. */
 const MAX_WAIT_MS = 50
-/** Characters that wait at most while nobody reads: some seconds of a busy service's log. */
+/** The maximum number of waiting characters while nobody reads: some seconds of a busy service's log. */
 const MAX_WAITING = 8_000_000
-/** How long the end of the process waits for whoever reads the log, in milliseconds. */
+/** The time that the end of the process waits for the log's reader, in milliseconds. */
 const LAST_WAIT_MS = 1_000
 
-/** Takes finished lines of the log. */
+/** Accepts complete log lines. */
 export interface Output {
-  /** Takes a line, or drops and counts it where too much waits. Never blocks. */
+  /** Accepts a line, or drops and counts it if too much waits. Never blocks. */
   write(line: string): void
-  /** Hands what has gathered to the system. */
+  /** Writes the collected lines. */
   flush(): void
-  /** Is told once lines are read again after some were dropped, with their number. */
+  /** Called with the number of dropped lines when lines are read again. */
   onRecovered?: (dropped: number) => void
 }
 
-/** What of a stream the log uses: `process.stdout`, on which pipes and sockets do not block. */
+/** The used part of a stream: `process.stdout`, on which pipes and sockets do not block. */
 export type LogStream = Pick<NodeJS.WritableStream, 'on'> & {
   readonly writableLength: number
   write(text: string, taken: (error?: Error | null) => void): boolean
 }
 
 /**
- * The process's standard output, to be opened once. Lines gather for a moment and are written together: a system call
- * for each line of a busy service costs as much as the request that it tells of.
+ * The process's standard output; open it once. Lines are collected for a moment and written together: a system call for
+ * each line of a busy service costs as much as the request that it describes.
  *
- * Whoever reads the log may stop: what is then written waits, up to a limit, and further lines are dropped and counted.
- * The service goes on. Neither pino's stream can do this: written synchronously, a full pipe stops the process;
+ * If the log's reader stops, lines wait, up to a limit, and further lines are dropped and counted. The service
+ * continues. Neither of pino's streams can do this: written synchronously, a full pipe stops the process;
  * asynchronously, it holds a thread of the pool, and its last flush waits without end.
  */
 export class Stdout implements Output {
@@ -40,11 +40,11 @@ export class Stdout implements Output {
   private told = 0
 
   constructor(private readonly stream: LogStream) {
-    // Whoever reads has gone: the lines are counted as dropped.
+    // The reader has disconnected: the lines count as dropped.
     stream.on('error', () => undefined)
   }
 
-  /** Opens it. What has gathered when the process ends is handed over, also after an exception. */
+  /** Opens it. The lines collected when the process ends are written, also after an exception. */
   static open(): Stdout {
     const stdout = new Stdout(process.stdout)
     process.once('exit', () => stdout.flush())
@@ -80,7 +80,7 @@ export class Stdout implements Output {
     })
   }
 
-  /** Hands everything over. @returns when it has been read, or a second later where nobody reads */
+  /** Writes everything. @returns when it has been read, or after a second if nobody reads */
   async end(): Promise<void> {
     this.flush()
     await new Promise<void>((resolve) => {

@@ -4,7 +4,7 @@ import { TokensFile } from '../auth/tokens-file.js'
 import { Tokens } from '../auth/tokens.js'
 import { METRICS_REGISTRY } from '../metrics/metrics.js'
 
-/** Shows what became of changes of the file of tokens, and when tokens end. */
+/** Exports the results of changes of the tokens file, and when tokens expire. */
 @Injectable()
 export class TokenMetrics {
   constructor(@Inject(METRICS_REGISTRY) registry: Registry, tokens: Tokens, file: TokensFile) {

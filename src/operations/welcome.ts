@@ -3,17 +3,17 @@ import { formatInstant, type Instant } from '../time/instant.js'
 
 const DAY_MS = 86_400_000
 
-/** Addresses that stand for all of the machine's: a caller on it says this one. */
+/** Addresses that mean all of the machine's: a caller on it uses this one. */
 const ANY = new Map([
   ['0.0.0.0', '127.0.0.1'],
   ['::', '[::1]'],
 ])
 
 /**
- * What a service that made its tokens itself prints on the terminal: the tokens, a request that works when pasted, and
- * where the console is.
- * @param consolePath where the service has it; undefined where it has none
- * @returns nothing to print where no token was made
+ * The text that a service with generated tokens prints on the terminal: the tokens, a request to paste, and the
+ * console's address.
+ * @param consolePath undefined if there is no console
+ * @returns nothing if no token was generated
  */
 export function welcome(
   at: { address: string; port: number },
@@ -46,7 +46,7 @@ export function welcome(
   ].join('\n')
 }
 
-/** The first of a month, at least a day ahead: pasted a little later, it still lies in the future. */
+/** The first of a month, at least a day ahead: still in the future if it is pasted later. */
 function nextMonth(now: Instant): Instant {
   const tomorrow = new Date(now + DAY_MS)
   return Date.UTC(tomorrow.getUTCFullYear(), tomorrow.getUTCMonth() + 1, 1)

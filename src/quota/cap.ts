@@ -3,34 +3,34 @@ import { isActive, type QuotaState, remaining } from './quota.js'
 import { added, countsUntil, counter, type Move, type RollingWindow, settled, sumOf } from './rolling-window.js'
 
 /**
- * A live owner holds at most this many caps that are neither deleted nor expired, within its live quotas (contract, §9
- * Bounds).
+ * The maximum number of caps of an owner that are neither deleted nor expired; they also count as live quotas
+ * (contract, §9 Bounds).
  */
 export const MAX_LIVE_CAPS = 16
 
 /**
- * In which count of which cap an operation was counted, with its whole amount. Each cap's count is its own: a roll, a
- * reset by hand or another window begins a new one, and units leave a rolling window without any.
+ * The cap, and its count, in which an operation was counted with its whole amount. Each cap has its own count: a roll,
+ * a manual reset or a changed window begins a new one; units that leave a rolling window do not.
  */
 export interface CapCount {
   readonly quotaId: number
   readonly cycleSeq: number
 }
 
-/** An owner's quotas that are active, apart. */
+/** An owner's active quotas: payers and caps. */
 export interface Limits<Q extends QuotaState> {
-  /** What pays, in the order given. */
+  /** The quotas that pay, in the given order. */
   readonly payers: readonly Q[]
-  /** What bounds, of both kinds, ids ascending. */
+  /** The caps, `enforce` and `observe`, ids ascending. */
   readonly caps: readonly Q[]
 }
 
-/** Does it bound what its owner takes, and pay nothing? */
+/** Is the quota a cap: does it limit consumption and pay nothing? */
 export function isCap({ cap }: QuotaState): boolean {
   return cap != null
 }
 
-/** Those that are active at `now`, apart. Rolled quotas, in any order. */
+/** Splits the quotas that are active at `now` into payers and caps. The quotas are rolled, in any order. */
 export function limitsAt<Q extends QuotaState>(quotas: Iterable<Q>, now: Instant): Limits<Q> {
   const payers: Q[] = []
   const caps: Q[] = []
@@ -39,8 +39,8 @@ export function limitsAt<Q extends QuotaState>(quotas: Iterable<Q>, now: Instant
 }
 
 /**
- * What one consume could take now: the payers' remaining added up, bounded by what remains of each `enforce` cap; 0
- * without a payer (contract, §9 Available).
+ * The largest amount that one consume can take now: the sum of the payers' remaining units, limited by what remains of
+ * each `enforce` cap; 0 without a payer (contract, §9 Available).
  */
 export function available({ payers, caps }: Limits<QuotaState>): number {
   let least = payable(payers)
@@ -48,27 +48,27 @@ export function available({ payers, caps }: Limits<QuotaState>): number {
   return least
 }
 
-/** What the payers could pay, whatever caps say. */
+/** The amount that the payers can pay, regardless of caps. */
 export function payable(payers: readonly QuotaState[]): number {
   return payers.reduce((sum, quota) => sum + remaining(quota), 0)
 }
 
-/** The `enforce` caps that cannot take an amount: what remains of them is less. */
+/** The `enforce` caps whose remaining units are less than the amount. */
 export function inTheWay<Q extends QuotaState>(caps: readonly Q[], amount: number): Q[] {
   return caps.filter((quota) => quota.cap === 'enforce' && remaining(quota) < amount)
 }
 
-/** The `observe` caps that would have refused an amount. Asked before it is counted. */
+/** The `observe` caps that would refuse the amount. Call it before the amount is counted. */
 export function wouldRefuse<Q extends QuotaState>(caps: readonly Q[], amount: number): Q[] {
   return caps.filter((quota) => quota.cap === 'observe' && remaining(quota) < amount)
 }
 
 /**
- * Counts an operation that is taken now.
+ * Counts a new operation.
  * @param cap active, rolled to `now`
  * @param now the operation's `created_at`
  * @param move its whole amount, as used or as reserved
- * @returns in which count, for what becomes of the operation later
+ * @returns the count, for later acts on the operation
  */
 export function countIn(cap: QuotaState, now: Instant, move: Move): CapCount {
   if (cap.windowSeconds != null && cap.window != null)
@@ -78,11 +78,11 @@ export function countIn(cap: QuotaState, now: Instant, move: Move): CapCount {
 }
 
 /**
- * Moves what a cap counted of an operation: a commit, a release, an expiry or a refund, each as one move. Disabled,
- * ended and deleted caps take it too. Where the cap's own count does not hold it any more nothing changes.
+ * Moves an operation's units in a cap after a commit, a release, an expiry or a refund, each as one move. This includes
+ * disabled, ended and deleted caps. If the cap's count no longer contains the operation, nothing changes.
  * @param cap rolled to now
- * @param at the operation's `created_at`: a rolling cap counts from then, also what a commit keeps
- * @returns whether the count still held it
+ * @param at the operation's `created_at`, from which a rolling cap counts it, even after a commit
+ * @returns whether the count still contains the operation
  */
 export function settleIn(cap: QuotaState, count: CapCount, at: Instant, move: Move): boolean {
   if (cap.id !== count.quotaId || cap.cycleSeq !== count.cycleSeq) return false

@@ -9,23 +9,23 @@ export interface Allocation {
   amount: number
 }
 
-/** When what is left in the quota is lost: the earlier of its next reset and its end. */
+/** The time at which the quota's remaining units are lost: the earlier of its next reset and its end. */
 export function expiresFirstAt(quota: QuotaState): Instant {
   return Math.min(quota.cycleEndsAt ?? MAX_INSTANT, quota.expireAt ?? MAX_INSTANT)
 }
 
 /**
- * The draw-down order: what would be lost soonest pays first, then the older quota, then the smaller id (contract, §4).
- * A comparator for rolled quotas.
+ * Compares rolled quotas in draw-down order: units that would be lost soonest pay first, then the older quota, then the
+ * smaller id (contract, §4).
  */
 export function byDrawDown(a: QuotaState, b: QuotaState): number {
   return expiresFirstAt(a) - expiresFirstAt(b) || a.createdAt - b.createdAt || a.id - b.id
 }
 
 /**
- * Splits an amount over quotas, the first ones first. All or nothing; changes nothing.
+ * Splits an amount over quotas, in their order, all or nothing. It does not change them.
  * @param quotas active and rolled, in draw-down order
- * @returns the allocations in that order, or undefined where the quotas cannot pay it together
+ * @returns the allocations in that order, or undefined if the quotas cannot pay the amount together
  */
 export function draw(quotas: readonly QuotaState[], amount: number): Allocation[] | undefined {
   const allocations: Allocation[] = []
@@ -41,10 +41,10 @@ export function draw(quotas: readonly QuotaState[], amount: number): Allocation[
 }
 
 /**
- * Cuts the stretch `from` … `to` out of an operation's units, which lie in a row in the order they were drawn. What was
- * allocated last returns first, so what an operation keeps is always a prefix, and every commit and refund is such a
- * cut: the allocations themselves never change.
- * @param from units before the stretch; 0 … to
+ * Returns the range `from` … `to` of an operation's units, which are in the order in which they were drawn. Units
+ * allocated last return first, so an operation always keeps a prefix, and every commit and refund is such a range: the
+ * allocations themselves never change.
+ * @param from units before the range; 0 … to
  * @param to units up to its end; at most the sum of the allocations
  */
 export function cut(allocations: readonly Allocation[], from: number, to: number): Allocation[] {

@@ -1,4 +1,4 @@
-/** What events tell of (contract, §10). */
+/** The types of events (contract, §10). */
 export const EVENT_TYPES = [
   'quota.threshold_reached',
   'quota.created',

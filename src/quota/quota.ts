@@ -4,7 +4,7 @@ import { EMPTY_WINDOW, type RollingWindow, sumOf, withoutPast } from './rolling-
 
 /**
  * Type 1 (total): `total` units until `expireAt`. Type 2 (cycle): `total` units in each cycle (contract, §1). Type 3
- * (rolling): `total` units in any stretch of `windowSeconds`; for caps alone (contract, §9).
+ * (rolling): `total` units in any interval of `windowSeconds`; only for caps (contract, §9).
  */
 export type QuotaType = 1 | 2 | 3
 export const TOTAL_QUOTA = 1 satisfies QuotaType
@@ -12,27 +12,27 @@ export const CYCLE_QUOTA = 2 satisfies QuotaType
 export const ROLLING_QUOTA = 3 satisfies QuotaType
 export const QUOTA_TYPES = [TOTAL_QUOTA, CYCLE_QUOTA, ROLLING_QUOTA] as const
 
-/** What a cap does where an amount does not fit: `enforce` refuses it, `observe` lets it pass and says so. */
+/** What a cap does if an amount does not fit: `enforce` refuses it, `observe` admits it and reports it. */
 export const CAP_MODES = ['enforce', 'observe'] as const
 export type CapMode = (typeof CAP_MODES)[number]
 
-/** What a quota is at a given instant, as answered and as filtered by (contract, §3 Status). */
+/** The status of a quota at an instant, in answers and filters (contract, §3 Status). */
 export const STATUSES = ['active', 'disabled', 'expired'] as const
 export type Status = (typeof STATUSES)[number]
 
 /**
- * The largest `total` and the largest amount of one act: sums over 200 quotas stay exact in a JSON number (contract,
+ * The maximum of `total` and of the amount of one act, so that sums over 200 quotas are exact JSON numbers (contract,
  * §2).
  */
 export const MAX_AMOUNT = 1_000_000_000_000
 
-/** An owner holds at most this many live quotas, neither deleted nor expired (contract, §2). */
+/** The maximum number of an owner's live quotas: neither deleted nor expired (contract, §2). */
 export const MAX_LIVE_QUOTAS = 200
 
 /**
- * The settings and counters of one quota that the rules work on. Amounts are integers in the caller's unit.
- * The three counters of the running cycle (`used`, `reserved`, `holdDueAt`) are those of cycle number `cycleSeq`,
- * which may lie behind the present: `roll` brings them there.
+ * The settings and counters of one quota, as input of the rules. Amounts are integers in the caller's unit. `used`,
+ * `reserved` and `holdDueAt` belong to cycle number `cycleSeq`, which may have ended: `roll` advances them to the
+ * present cycle.
  */
 export interface QuotaState {
   id: number
@@ -41,73 +41,74 @@ export interface QuotaState {
   used: number
   reserved: number
   /**
-   * `disabled` is the administrator's switch; `expired` the stored conclusion that `expireAt` has come. It may lag
-   * behind, never lead.
+   * An administrator sets `disabled`; `expired` records that `expireAt` has passed. It may be recorded late, but never
+   * early.
    */
   state: Status
-  /** From this instant on the quota is over; null: never (types 2 and 3). */
+  /** The quota ends at this instant; null: never (types 2 and 3). */
   expireAt: Instant | null
   /**
-   * The four of a cycle; null for types 1 and 3. `cycleEndsAt` is the end of cycle `cycleSeq`, `cycleAnchorAt` reset
-   * number 0.
+   * The four members of a cycle; null for types 1 and 3. `cycleEndsAt` is the end of cycle `cycleSeq`, `cycleAnchorAt`
+   * is reset number 0.
    */
   cycleUnit: CycleUnit | null
   cycleTimeZone: string | null
   cycleAnchorAt: Instant | null
   cycleEndsAt: Instant | null
   /**
-   * Counts rolls and resets by hand, for types 1 and 3 too, and changes of the window; allocations name the count that
-   * paid by it.
+   * The number of the count: increases with each roll, each manual reset (also for types 1 and 3) and each change of
+   * the window. Allocations refer to it.
    */
   cycleSeq: number
-  /** Not after the expiry of the earliest open hold in this cycle; null where there is none. */
+  /** Not after the expiry of the earliest open hold in this cycle; null if there is none. */
   holdDueAt: Instant | null
-  /** What people call it, 1 … 120 code points; null where nobody named it. */
+  /** The name for people, 1 … 120 code points; null if it has none. */
   label: string | null
-  /** Null: the quota pays. Else it is a cap: it never pays, and bounds what its owner takes. */
+  /** Null: the quota pays. Otherwise it is a cap, which never pays and limits what its owner consumes. */
   cap: CapMode | null
   /** The window of a rolling quota, in seconds; null for types 1 and 2. */
   windowSeconds: number | null
-  /** Per cent of `total`, as `thresholdsText` writes them; null where there are none, as for type 3. */
+  /** Per cent of `total`, in the format of `thresholdsText`; null if there are none, as for type 3. */
   thresholds: string | null
   /**
-   * The thresholds that the running count has passed, with its `cycleSeq` (`threshold.ts`); null where there are none.
+   * The thresholds that the current count has passed, with its `cycleSeq` (`threshold.ts`); null if there are none.
    */
   passed: string | null
-  /** What a rolling cap counts, slot by slot; `used` and `reserved` are its sums. Null for types 1 and 2. */
+  /** The counts of a rolling cap, slot by slot; `used` and `reserved` are their sums. Null for types 1 and 2. */
   window: RollingWindow | null
   createdAt: Instant
   deletedAt: Instant | null
 }
 
 /**
- * Has `expireAt` come? At `expireAt` itself it has (half-open). A stored conclusion wins over a clock that is behind.
+ * Is the quota expired? It is at `expireAt` itself (half-open). A stored conclusion takes precedence over a clock that
+ * is behind.
  */
 export function isExpired(quota: QuotaState, now: Instant): boolean {
   return quota.state === 'expired' || (quota.expireAt !== null && now >= quota.expireAt)
 }
 
-/** The status on the wire, derived at the moment of reading. */
+/** The status in answers, derived from the state and `now`. */
 export function statusAt(quota: QuotaState, now: Instant): Status {
   if (quota.state === 'disabled') return 'disabled'
   return isExpired(quota, now) ? 'expired' : 'active'
 }
 
-/** Does it pay, or as a cap bound, at `now`? Deleted, disabled and expired quotas do not. */
+/** Is the quota in force at `now`: not deleted, disabled or expired? */
 export function isActive(quota: QuotaState, now: Instant): boolean {
   return quota.deletedAt === null && statusAt(quota, now) === 'active'
 }
 
-/** Does it count against the owner's limit of live quotas? Disabled ones do. */
+/** Does the quota count towards the owner's limit of live quotas? Disabled ones do. */
 export function isLive(quota: QuotaState, now: Instant): boolean {
   return quota.deletedAt === null && !isExpired(quota, now)
 }
 
 /**
- * Brings the counters into the cycle that holds `now`: `used` and `reserved` 0 in a cycle nobody spent in, once however
- * many were missed. An expired quota stands still at its end. A cycle never rolls back, so a clock that is behind
- * changes nothing. A rolling cap goes on emptying, ended or not: out of its window falls what has left it by then,
- * which begins no new count.
+ * Advances the counters to the cycle that contains `now`: `used` and `reserved` become 0, in one step for any number of
+ * missed cycles. An expired quota stays in the cycle of its end. A cycle never rolls back, so a clock that is behind
+ * changes nothing. In a rolling cap, expired or not, the slots that have left its window are removed; this does not
+ * begin a new count.
  * @returns whether anything changed
  */
 export function roll(quota: QuotaState, now: Instant): boolean {
@@ -115,7 +116,7 @@ export function roll(quota: QuotaState, now: Instant): boolean {
   const { cycleUnit: unit, cycleTimeZone: timeZone, cycleAnchorAt: anchor, cycleEndsAt, expireAt } = quota
   if (unit === null || timeZone === null || anchor === null || cycleEndsAt === null) return false
   const at = expireAt === null ? now : Math.min(now, expireAt - 1)
-  // The very last cycle ends where time does; there is no next one.
+  // The last cycle ends at MAX_INSTANT; there is no next one.
   if (at < cycleEndsAt || cycleEndsAt === MAX_INSTANT) return false
   quota.cycleEndsAt = nextBoundary({ unit, timeZone, anchor }, at).end
   beginCount(quota)
@@ -131,7 +132,7 @@ function rollWindow(quota: QuotaState, window: RollingWindow, now: Instant): boo
   return true
 }
 
-/** The first reset after `now` by a quota's rule, or after the last instant of an expired one; null without one. */
+/** The next reset after `now`, or after the end of an expired quota; null if the quota has none. */
 export function firstReset(quota: QuotaState, now: Instant): Instant | null {
   const { cycleUnit: unit, cycleTimeZone: timeZone, cycleAnchorAt: anchor, expireAt } = quota
   if (unit === null || timeZone === null || anchor === null) return null
@@ -140,8 +141,8 @@ export function firstReset(quota: QuotaState, now: Instant): Instant | null {
 }
 
 /**
- * Begins a new count: what was paid, held or counted before is of another `cycleSeq`, so its settlement leaves the
- * quota alone (contract, §8 Reset).
+ * Begins a new count: units paid, held or counted before have another `cycleSeq`, so their settlement does not change
+ * the quota (contract, §8 Reset).
  */
 export function beginCount(quota: QuotaState): void {
   quota.used = 0
@@ -151,14 +152,14 @@ export function beginCount(quota: QuotaState): void {
   quota.cycleSeq += 1
 }
 
-/** What one quota can still give: never negative, although `total` may have been lowered below what is used. */
+/** The units that the quota can still give: never negative, although `total` may be lower than `used`. */
 export function remaining(quota: QuotaState): number {
   return Math.max(0, quota.total - quota.used - quota.reserved)
 }
 
 /**
- * Is `instant` a reset of this quota that has come already, by the clock or by what is stored? Such a value is the echo
- * of a record read before that reset.
+ * Is `instant` a past reset of this quota, by the clock or by the stored state? Such a value comes from a record that
+ * was read before that reset.
  */
 export function isPastReset(quota: QuotaState, instant: Instant, now: Instant): boolean {
   const { cycleUnit: unit, cycleTimeZone: timeZone, cycleAnchorAt: anchor, cycleEndsAt } = quota
@@ -172,12 +173,12 @@ export interface Summary {
   total: number
   used: number
   reserved: number
-  /** The sum of the quotas' own remaining: after a lowered total it may exceed total - used - reserved. */
+  /** The sum of the quotas' remaining units: after a lowered total it may exceed total - used - reserved. */
   remaining: number
   quotaCount: number
 }
 
-/** Adds up those of the owner's payers that are active at `now`; they are to be rolled already. */
+/** Adds up the owner's payers that are active at `now`. The quotas must be rolled. */
 export function summarise(quotas: readonly QuotaState[], now: Instant): Summary {
   const sum: Summary = { total: 0, used: 0, reserved: 0, remaining: 0, quotaCount: 0 }
   for (const quota of quotas) {

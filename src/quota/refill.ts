@@ -5,67 +5,67 @@ import type { Allocation } from './draw-down.js'
 import type { QuotaState } from './quota.js'
 import { boundaryFrom, countsUntil } from './rolling-window.js'
 
-/** An open hold: what it keeps from which quotas, and until when. */
+/** An open hold: its quotas, amounts and expiry. */
 export interface Hold {
   operationId: string
   expiresAt: Instant
   allocations: readonly Allocation[]
-  /** When it was made and the caps that counted it, with its whole amount; absent where no cap did. */
+  /** Its creation time and the caps that counted its whole amount; absent if no cap did. */
   counted?: { readonly at: Instant; readonly caps: readonly CapCount[] }
 }
 
 /**
- * When more can be taken, before the quota's end, else null: refilled after the end helps nobody. It is the next reset,
- * of a rolling cap the next boundary at which something leaves its window.
+ * The next time at which the quota has more units: its next reset, or for a rolling cap the next boundary at which
+ * units leave its window. Null if this is not before the quota's end.
  */
 export function nextRefill({ window, cycleEndsAt, expireAt }: QuotaState): Instant | null {
   const next = window == null ? cycleEndsAt : (window[0]?.until ?? null)
   return next !== null && (expireAt === null || next < expireAt) ? next : null
 }
 
-/** From an instant on a quota has this much left, whatever is used or held now: it has been reset, or is over. */
+/** The units that a quota has left from an instant on, regardless of the present ones: after a reset, or its end. */
 interface Turn {
   readonly at: Instant
   readonly place: number
   readonly left: number
 }
 
-/** Units that come back to a quota: at the end of a hold, or because they leave a window. */
+/** Units that return to a quota: at the end of a hold, or when they leave a window. */
 interface Return {
   readonly at: Instant
   readonly place: number
   readonly amount: number
-  /** When the slot that counts them leaves the window of a rolling cap; null for any other quota. */
+  /** The time when their slot leaves the window of a rolling cap; null for other quotas. */
   readonly slot: Instant | null
 }
 
-/** An instant from which more fits than at any before it. */
+/** An instant from which more fits than at any earlier one. */
 interface Step {
   readonly at: Instant
   readonly capacity: number
 }
 
 /**
- * Resets are looked up this much further than the last hold lasts, so that another hold seldom asks for more of them.
+ * Resets are computed for this much longer than the last hold, so that another hold seldom requires more of them.
  */
 const AHEAD_MS = 3_600_000
 
 /**
- * When an owner can take more than now, if nobody else took anything until then (contract, §4, §7 and §9): the payers
- * together pay it, and each `enforce` cap lets it pass. A payer that is over by then gives nothing, a cap that is over
- * bounds nothing, a hold that is due by then is counted as returned.
+ * Computes when an owner can consume more than now, if nobody else consumes anything (contract, §4, §7 and §9): when
+ * the payers together can pay the amount, and each `enforce` cap admits it. A payer that has ended by then gives
+ * nothing, a cap that has ended limits nothing, and a hold that is due by then counts as returned.
  *
- * The instants looked at are resets of payers and caps and the boundaries between slots of rolling caps, all before
- * the end of their quota, and the ends of caps. What fits grows at a payer's or a cap's first reset, where units leave
- * a window, at the end of a cap and at the end of a hold, and only shrinks otherwise. So beyond the last hold's end no
- * reset but each quota's first one can be the earliest that fits; before it every reset may be, and of each rolling cap
- * the first boundary after the end of a hold.
+ * The candidates are resets of payers and caps and the slot boundaries of rolling caps, all before the end of their
+ * quota, and the ends of caps. The amount that fits increases only at a payer's or a cap's first reset, when units
+ * leave a window, at the end of a cap and at the end of a hold. So after the last hold's end, only each quota's first
+ * reset can be the earliest that fits; before it, every reset can be, and of each rolling cap the first boundary after
+ * the end of a hold.
  *
- * What happens is sorted once and walked with a running sum, so that it costs quotas, slots and holds added up, not
- * multiplied, however many amounts are asked.
+ * The events are sorted once and traversed with a running sum. So the cost is the sum of quotas, slots and holds, not
+ * their product, for any number of amounts.
  */
 export class Refills {
-  /** Payers first, then caps; a quota's place here is its place everywhere below. */
+  /** Payers first, then caps; the fields below refer to quotas by their index here. */
   private readonly quotas: readonly QuotaState[]
   private readonly placeOf: ReadonlyMap<number, number>
   private readonly turns: readonly Turn[]
@@ -75,9 +75,9 @@ export class Refills {
   private steps: readonly Step[] | undefined
 
   /**
-   * @param payers the owner's active payers, rolled; their counters may move later on, their settings may not
-   * @param holds the owner's open holds, which may become others later on
-   * @param caps the owner's active caps, rolled; only those that enforce count
+   * @param payers the owner's active payers, rolled; their counters may change later, their settings must not
+   * @param holds the owner's open holds, which may change later
+   * @param caps the owner's active caps, rolled; only `enforce` caps count
    */
   constructor(
     private readonly payers: readonly QuotaState[],
@@ -89,21 +89,21 @@ export class Refills {
     this.turns = this.quotas.flatMap(turnsOf).sort(byTime)
   }
 
-  /** To be called when counters of the quotas have moved. */
+  /** Call it after counters of the quotas have changed. */
   countersChanged(): void {
     this.steps = undefined
   }
 
-  /** To be called when holds have been opened or closed. */
+  /** Call it after holds have been opened or closed. */
   holdsChanged(): void {
     this.holdsByEnd = undefined
     this.steps = undefined
   }
 
-  /** The earliest instant from which `amount` could be taken, or null where there is none. */
+  /** The earliest instant from which `amount` fits, or null if there is none. */
   at(amount: number): Instant | null {
     this.steps ??= this.walk()
-    // Steps rise in both: the first one that is high enough is found by halving.
+    // Steps increase in time and amount: a binary search finds the first one that is high enough.
     let from = 0
     let to = this.steps.length
     while (from < to) {
@@ -140,7 +140,7 @@ export class Refills {
     return steps
   }
 
-  /** What comes back at the ends of holds, in their order: to the counts that still run. */
+  /** The units that return at the ends of holds, in order, to counts that are still current. */
   private returnsOf(holdsByEnd: readonly Hold[]): Return[] {
     const returns: Return[] = []
     for (const { expiresAt: at, allocations, counted } of holdsByEnd) {
@@ -166,7 +166,7 @@ export class Refills {
     return place !== undefined && this.quotas[place]?.cycleSeq === cycleSeq ? place : undefined
   }
 
-  /** The instants worth looking at, in order. */
+  /** The candidate instants, in order. */
   private instants(holdsByEnd: readonly Hold[], leaves: readonly Return[]): Float64Array {
     const latest = holdsByEnd.at(-1)?.expiresAt ?? -Infinity
     if (this.resets === undefined || latest > this.horizon) {
@@ -190,17 +190,17 @@ export class Refills {
   }
 }
 
-/** What can be taken, as time goes on and nobody takes anything. */
+/** The amount that can be consumed as time advances, if nobody consumes anything. */
 class Outlook {
-  /** Negative where a total was lowered below what is taken: what comes back then fills that up first. */
+  /** Negative if a total was lowered below what is used: returned units first make up for this. */
   private readonly leftOf: number[]
   private readonly hasTurned: Uint8Array
-  /** What ends of holds have given back of what a slot counts, by place and slot. */
+  /** The units of a slot that ends of holds have already returned, by index and slot. */
   private readonly returnedOf = new Map<string, number>()
-  /** What the payers give together. */
+  /** The sum that the payers can give. */
   private payable = 0
 
-  /** @param quotas the payers, then the caps that enforce; rolled */
+  /** @param quotas the payers, then the `enforce` caps; rolled */
   constructor(
     quotas: readonly QuotaState[],
     private readonly payers: number,
@@ -210,7 +210,7 @@ class Outlook {
     for (let place = 0; place < payers; place += 1) this.payable += Math.max(0, this.leftOf[place] ?? 0)
   }
 
-  /** A hold has ended. */
+  /** A hold ends. */
   returned({ place, amount, slot }: Return): void {
     if (slot !== null) {
       const key = `${place} ${slot}`
@@ -219,18 +219,18 @@ class Outlook {
     this.comesBack(place, amount)
   }
 
-  /** A slot has left its window, with what no hold has given back before. */
+  /** A slot leaves its window, with the units that no hold has already returned. */
   left({ place, amount, slot }: Return): void {
     this.comesBack(place, amount - (this.returnedOf.get(`${place} ${slot}`) ?? 0))
   }
 
-  /** A quota has been reset, or is over. */
+  /** A quota resets or ends. */
   turned({ place, left }: Turn): void {
     this.hasTurned[place] = 1
     this.nowLeft(place, left)
   }
 
-  /** What one consume could take. */
+  /** The largest amount that one consume can take. */
   available(): number {
     let least = this.payable
     for (let place = this.payers; place < this.leftOf.length; place += 1)
@@ -256,19 +256,19 @@ function turnsOf(quota: QuotaState, place: number): Turn[] {
   const turns: Turn[] = []
   const refill = nextRefill(quota)
   if (refill !== null && quota.window == null) turns.push({ at: refill, place, left: quota.total })
-  // A payer that is over gives nothing, a cap that is over bounds nothing.
+  // A payer that has ended gives nothing, a cap that has ended limits nothing.
   if (quota.expireAt !== null) turns.push({ at: quota.expireAt, place, left: quota.cap == null ? 0 : Infinity })
   return turns
 }
 
-/** What leaves a rolling cap's window before the cap's end, if no hold ended before. */
+/** The units that leave a rolling cap's window before the cap's end, if no hold ends earlier. */
 function leavesOf({ window, expireAt }: QuotaState, place: number): Return[] {
   return (window ?? [])
     .filter(({ until }) => expireAt === null || until < expireAt)
     .map(({ until, used, reserved }) => ({ at: until, place, amount: used + reserved, slot: until }))
 }
 
-/** Reset times of one quota worth looking at: those up to `horizon` and the first one after it, all before its end. */
+/** The candidate resets of one quota: those up to `horizon` and the first one after it, all before its end. */
 function resetsOf(quota: QuotaState, horizon: Instant): Instant[] {
   const { cycleUnit: unit, cycleTimeZone: timeZone, cycleAnchorAt: anchor } = quota
   const found: Instant[] = []

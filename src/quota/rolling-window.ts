@@ -1,28 +1,28 @@
 import { type Instant, MAX_INSTANT } from '../time/instant.js'
 
 /**
- * The shortest and the longest window of a rolling cap, in seconds: a minute and 31 days (contract, §9 Type 3).
+ * The minimum and maximum window of a rolling cap, in seconds: one minute and 31 days (contract, §9 Type 3).
  */
 export const MIN_WINDOW_SECONDS = 60
 export const MAX_WINDOW_SECONDS = 2_678_400
 
-/** A window is cut into this many slots: a unit returns at most one of them late. */
+/** The number of slots in a window: a unit returns at most one slot late. */
 export const SLOTS_PER_WINDOW = 24
 
 /**
- * What is counted at one instant or close to it and leaves the window together, at `until` (half-open: at `until`
- * itself it counts no more).
+ * Units that are counted at about the same time and leave the window together, at `until` (half-open: at `until` itself
+ * they no longer count).
  */
 export interface WindowSlot {
-  /** A boundary between slots; milliseconds since the epoch. */
+  /** A slot boundary; milliseconds since the epoch. */
   readonly until: Instant
   readonly used: number
   readonly reserved: number
 }
 
 /**
- * What a rolling cap counts: its slots in order of time, none of them empty. It is a value: what changes it returns
- * another one. Counted by a clock that does not run backwards it has at most 25 slots.
+ * The counts of a rolling cap: its slots in order of time, none of them empty. It is immutable: changes return a new
+ * value. If the clock does not run backwards, it has at most 25 slots.
  */
 export type RollingWindow = readonly WindowSlot[]
 
@@ -33,31 +33,31 @@ export function slotMilliseconds(windowSeconds: number): number {
   return Math.ceil((windowSeconds * 1000) / SLOTS_PER_WINDOW)
 }
 
-/** The first boundary between slots at or after an instant. */
+/** The first slot boundary at or after an instant. */
 export function boundaryFrom(windowSeconds: number, at: Instant): Instant {
   const length = slotMilliseconds(windowSeconds)
   return Math.min(MAX_INSTANT, Math.ceil(at / length) * length)
 }
 
-/** Until when something counts that is counted at `at`: the first boundary that is a whole window later. */
+/** The time until which units counted at `at` count: the first boundary at least one window later. */
 export function countsUntil(windowSeconds: number, at: Instant): Instant {
   return boundaryFrom(windowSeconds, at + windowSeconds * 1000)
 }
 
-/** The window without what has left it by `now`; the same value where nothing has. */
+/** Removes the slots that have left the window by `now`; returns the same value if there are none. */
 export function withoutPast(window: RollingWindow, now: Instant): RollingWindow {
   const [first] = window
   return first === undefined || first.until > now ? window : window.filter(({ until }) => until > now)
 }
 
-/** Units that are added to a slot, or taken off it where negative. */
+/** Units to add to a slot; negative ones are subtracted. */
 export interface Move {
   readonly used?: number
   readonly reserved?: number
 }
 
 /**
- * The window with something counted in it.
+ * Adds units to the window.
  * @param until the slot's boundary, `countsUntil` of now
  */
 export function added(window: RollingWindow, until: Instant, { used = 0, reserved = 0 }: Move): RollingWindow {
@@ -69,10 +69,10 @@ export function added(window: RollingWindow, until: Instant, { used = 0, reserve
 }
 
 /**
- * The window with the counters of a slot moved, as long as that still holds what is taken off it: a slot that has left
- * stays gone, whatever a clock says later. One that counts nothing any more goes: what becomes of a hold is one move.
- * @param until the slot's boundary, `countsUntil` of when it was counted
- * @returns undefined where the window does not hold it
+ * Changes the counters of a slot, if the slot still contains the units to subtract: a slot that has left the window
+ * does not return, whatever a clock says later. An empty slot is removed; each settlement of a hold is one move.
+ * @param until the slot's boundary, `countsUntil` of the time when the units were counted
+ * @returns undefined if the window no longer contains the units
  */
 export function settled(
   window: RollingWindow,
@@ -87,12 +87,12 @@ export function settled(
   return [...window.slice(0, place), ...left, ...window.slice(place + 1)]
 }
 
-/** A counter moved, within what a JSON number says exactly: a cap that refuses nothing may count beyond it. */
+/** Changes a counter, up to the largest exact JSON number, which the counters of an `observe` cap may reach. */
 export function counter(before = 0, by = 0): number {
   return Math.max(0, Math.min(Number.MAX_SAFE_INTEGER, before + by))
 }
 
-/** All that the window counts. */
+/** The sums over all slots. */
 export function sumOf(window: RollingWindow): { used: number; reserved: number } {
   let used = 0
   let reserved = 0
@@ -104,9 +104,9 @@ export function sumOf(window: RollingWindow): { used: number; reserved: number }
 }
 
 /**
- * Writes a window for a text column, at most some 900 characters: `1795000002500:40 2500:3/5 10000:0/1`, for each slot
- * its boundary (the first one in milliseconds since the epoch, each later one from the one before), what is used, and
- * after a slash what is reserved where anything is.
+ * Formats a window for a text column, about 900 characters at most: `1795000002500:40 2500:3/5 10000:0/1`. For each
+ * slot: its boundary (the first in milliseconds since the epoch, later ones relative to the previous one), the used
+ * units, and after a slash the reserved units, if any.
  */
 export function formatWindow(window: RollingWindow): string {
   let before = 0
@@ -122,8 +122,8 @@ export function formatWindow(window: RollingWindow): string {
 const SLOT = /^(\d{1,16}):(\d{1,16})(?:\/(\d{1,16}))?$/
 
 /**
- * Reads what `formatWindow` wrote.
- * @throws Error where the text is none of it
+ * Parses the format of `formatWindow`.
+ * @throws Error if the text is not in this format
  */
 export function parseWindow(text: string): RollingWindow {
   if (text === '') return EMPTY_WINDOW

@@ -17,7 +17,7 @@ import {
 import { EMPTY_WINDOW } from './rolling-window.js'
 import { thresholdsOf, thresholdsText } from './threshold.js'
 
-/** What a create asks for, in the domain's terms. */
+/** The settings of a create, in the domain's terms. */
 export interface NewSettings {
   quotaType: QuotaType
   total: number
@@ -26,33 +26,33 @@ export interface NewSettings {
   /** The first reset; it becomes the anchor. */
   cycleResetAt: Instant | null
   cycleTimeZone: string | null
-  /** Of every type; null for none. */
+  /** For every type; null for none. */
   label: string | null
-  /** Null: it pays. */
+  /** Null: the quota pays. */
   cap: CapMode | null
-  /** Type 3 alone, required there. */
+  /** Required for type 3, absent for others. */
   windowSeconds: number | null
-  /** Per cent of `total`; empty for none. Null is the form of type 3, which has none. */
+  /** Per cent of `total`; empty for none. Null for type 3, which has none. */
   thresholds: readonly number[] | null
 }
 
-/** What an update asks for; an absent member stays as it is. The type of a quota stays. */
+/** The settings of an update; absent members are unchanged. The type of a quota cannot change. */
 export type SettingsPatch = Partial<Omit<NewSettings, 'quotaType'>> & { status?: Status }
 
 type Snake<S extends string> = S extends `${infer First}${infer Rest}`
   ? `${First extends Lowercase<First> ? First : `_${Lowercase<First>}`}${Snake<Rest>}`
   : ''
 
-/** A setting's name on the wire. */
+/** A setting's name in the API. */
 export type SettingName = Snake<keyof SettingsPatch>
 
-/** A broken rule among the settings, by the setting's wire name. */
+/** A violated rule, with the setting's name in the API. */
 export interface Violation {
   field: string
   message: string
 }
 
-/** The settings as the history of changes shows them. */
+/** The settings in the history of changes. */
 export interface SettingsView extends Record<SettingName, unknown> {
   total: number
   status: 'active' | 'disabled'
@@ -66,13 +66,13 @@ export interface SettingsView extends Record<SettingName, unknown> {
   thresholds: number[] | null
 }
 
-/** Counters as a change shows them that begins a new count. */
+/** The counters in a change that begins a new count. */
 export interface CountersView {
   used: number
   reserved: number
 }
 
-/** A difference in settings: only the members that changed, and the counters where a new count began. */
+/** A difference in settings: only the members that changed, and the counters if a new count begins. */
 export interface SettingsChange {
   before: Partial<SettingsView & CountersView>
   after: Partial<SettingsView & CountersView>
@@ -95,7 +95,8 @@ const THRESHOLDS_NULL = 'may not be null: [] stands for none'
 const IN_THE_PAST = 'must lie in the future'
 
 /**
- * The rules of a create that hold at any time: what each type requires and what is foreign to it (contract, §3 Create).
+ * The rules of a create that do not depend on time: the required and the foreign settings of each type (contract, §3
+ * Create).
  */
 export function typeViolations(settings: Partial<NewSettings>): Violation[] {
   const violations: Violation[] = []
@@ -129,7 +130,7 @@ export function typeViolations(settings: Partial<NewSettings>): Violation[] {
 const CAP_OF_PAYER = 'may not be set on a quota that pays; create a cap beside it'
 const PAYER_OF_CAP = 'may not be null: a cap stays one; change it between enforce and observe, or delete it'
 
-/** The rules of a create that depend on the time of asking; a replayed create is not measured by them again. */
+/** The rules of a create that depend on the present time; a replayed create is not checked against them again. */
 export function timeViolations(settings: Partial<NewSettings>, now: Instant): Violation[] {
   const violations: Violation[] = []
   if (settings.expireAt != null && settings.expireAt <= now)
@@ -140,7 +141,7 @@ export function timeViolations(settings: Partial<NewSettings>, now: Instant): Vi
   return violations
 }
 
-/** The state of a new quota: active, its first cycle running from now to `cycleResetAt`, however long. */
+/** The state of a new quota: active, with a first cycle from now to `cycleResetAt`, of any length. */
 export function newQuota(settings: NewSettings, now: Instant): Omit<QuotaState, 'id'> {
   const cycle = settings.quotaType === CYCLE_QUOTA
   return {
@@ -167,7 +168,7 @@ export function newQuota(settings: NewSettings, now: Instant): Omit<QuotaState, 
   }
 }
 
-/** What of a patch can be judged by the quota's type alone: foreign fields, and nulls where a value must stay. */
+/** The rules of a patch that depend only on the quota's type: foreign fields, and null for required values. */
 export function foreignViolations(quota: QuotaState, patch: SettingsPatch): Violation[] {
   const violations: Violation[] = []
   const { quotaType } = quota
@@ -191,15 +192,14 @@ export function foreignViolations(quota: QuotaState, patch: SettingsPatch): Viol
   return violations
 }
 
-/** What becomes of a patch: the difference it makes (undefined: none), or the rules it breaks. */
+/** The result of a patch: the difference (undefined: none), or the violated rules. */
 export type Applied = { violations: Violation[] } | { violations?: never; change: SettingsChange | undefined }
 
 /**
- * Applies a patch to a rolled quota (contract, §3 Update and §7 Of updates). A field that equals what is shown changes
- * nothing, so a record that was read may be sent back whole; a reset of the same anchor that has passed since the
- * reading is such an echo too. A changed reset is the new anchor and ends the running cycle then; a changed unit or
- * zone alone keeps the next reset and makes it the anchor. `used` is never touched. The quota is changed only where
- * nothing is broken.
+ * Applies a patch to a rolled quota (contract, §3 Update and §7 Of updates). A field that equals the shown value
+ * changes nothing, so callers may send back a whole record; a past reset of the same anchor also counts as unchanged. A
+ * changed reset is the new anchor and ends the current cycle at that time; if only the unit or zone changes, the next
+ * reset stays and becomes the anchor. `used` never changes. The quota changes only if no rule is violated.
  */
 export function applyPatch(quota: QuotaState, patch: SettingsPatch, now: Instant): Applied {
   const violations: Violation[] = []
@@ -226,7 +226,7 @@ export function applyPatch(quota: QuotaState, patch: SettingsPatch, now: Instant
   const disabled = status === undefined ? quota.state === 'disabled' : status === 'disabled'
   quota.state = 'active'
   quota.state = disabled ? 'disabled' : statusAt(quota, now)
-  // Revived, it rolls on from its end first, by the rule it had: what is changed then is the cycle that runs now.
+  // A revived quota first rolls from its end by its previous rule, so that the patch applies to the present cycle.
   roll(quota, now)
   const before = { ...settings, cycle_reset_at: settingsView(quota).cycle_reset_at }
   const unit = cycleUnit ?? quota.cycleUnit
@@ -250,8 +250,8 @@ export function applyPatch(quota: QuotaState, patch: SettingsPatch, now: Instant
 }
 
 /**
- * A changed window begins a new count, as a reset by hand does.
- * @returns what the count was that it ends; undefined where nothing changes
+ * A changed window begins a new count, as a manual reset does.
+ * @returns the counters of the count that ends; undefined if nothing changes
  */
 function changeWindow(quota: QuotaState, windowSeconds: number | null): CountersView | undefined {
   if (windowSeconds === quota.windowSeconds) return undefined
@@ -262,24 +262,24 @@ function changeWindow(quota: QuotaState, windowSeconds: number | null): Counters
 }
 
 /**
- * Applies a patch that takes an earlier change of a cycle's rule back: as `applyPatch`, and with the anchor that the
- * quota had then. Its next reset is the first one of that rule that has not come.
+ * Applies a patch that reverts an earlier change of a cycle's rule: as `applyPatch`, but with the quota's earlier
+ * anchor. The next reset is the first future one of that rule.
  */
 export function putBack(quota: QuotaState, patch: SettingsPatch, anchorAt: Instant, now: Instant): Applied {
   const before = { ...quota }
   const applied = applyPatch(quota, patch, now)
   if (applied.violations !== undefined || quota.quotaType !== CYCLE_QUOTA) return applied
-  // An expired quota is rolled up to its end alone, and on from there once it is revived.
+  // An expired quota is rolled only up to its end, and further once it is revived.
   roll(before, now)
   quota.cycleAnchorAt = anchorAt
   quota.cycleEndsAt = firstReset(quota, now)
   return { change: difference(settingsView(before), settingsView(quota)) }
 }
 
-/** Lets nothing be left over, so that a setting which is not applied does not compile. */
+/** Does not compile if a setting is not applied. */
 function nothing(_others: Record<string, never>): void {}
 
-/** The settings of a rolled quota, as the history of changes shows them. */
+/** The settings of a rolled quota, in the format of the history of changes. */
 export function settingsView(quota: QuotaState): SettingsView {
   return {
     total: quota.total,
@@ -295,7 +295,7 @@ export function settingsView(quota: QuotaState): SettingsView {
   }
 }
 
-/** Are two settings the same as they are shown? Thresholds are lists. */
+/** Do two settings have the same shown value? Thresholds are lists. */
 function isSame(a: unknown, b: unknown): boolean {
   return a === b || (Array.isArray(a) && Array.isArray(b) && a.join() === b.join())
 }

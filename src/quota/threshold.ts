@@ -1,4 +1,4 @@
-/** A quota has at most this many thresholds (contract, §10). */
+/** The maximum number of thresholds of a quota (contract, §10). */
 export const MAX_THRESHOLDS = 10
 
 /** Are these at most 10 different integers from 1 to 100, in any order? */
@@ -7,35 +7,35 @@ export function areThresholds(value: unknown): value is number[] {
   return value.every((one) => Number.isSafeInteger(one) && one >= 1 && one <= 100)
 }
 
-/** Thresholds as they are stored: ascending, with blanks between them; null for none. */
+/** Formats thresholds for storage: ascending, separated by blanks; null for none. */
 export function thresholdsText(thresholds: readonly number[]): string | null {
   return thresholds.length === 0 ? null : [...thresholds].sort((a, b) => a - b).join(' ')
 }
 
-/** Stored thresholds as they are shown: ascending. */
+/** Parses stored thresholds: ascending. */
 export function thresholdsOf(text: string | null): number[] {
   return text === null ? [] : text.split(' ').map(Number)
 }
 
-/** What of a quota decides which of its thresholds are passed. */
+/** The members of a quota that determine which thresholds are passed. */
 export interface Watched {
   /** 0 … 10^12. */
   readonly total: number
   /** Units spent in the count `cycleSeq`. */
   readonly used: number
   readonly cycleSeq: number
-  /** As `thresholdsText` writes them. */
+  /** In the format of `thresholdsText`. */
   readonly thresholds: string | null
   /**
-   * The thresholds that are armed no more, as `passedText` writes them with the count in which they were passed: those
-   * of an earlier count are all armed again. Null where none was ever passed.
+   * The thresholds that are no longer armed, with the count in which they were passed, in the format of `passedText`.
+   * Those of an earlier count are all armed again. Null if none was ever passed.
    */
   passed: string | null
 }
 
 /**
- * The smallest `used` that reaches a threshold: the least integer that is at least `threshold` per cent of `total`.
- * Exact, since `threshold * total` is at most 10^14. A `total` of 0 is never reached.
+ * The smallest `used` that reaches a threshold: the smallest integer that is at least `threshold` per cent of `total`.
+ * It is exact, since `threshold * total` is at most 10^14. A threshold of a `total` of 0 is never reached.
  */
 export function reachedAt(threshold: number, total: number): number {
   if (total === 0) return Infinity
@@ -44,7 +44,7 @@ export function reachedAt(threshold: number, total: number): number {
   return (hundredths - rest) / 100 + (rest === 0 ? 0 : 1)
 }
 
-/** The `used` from which on the quota passes another threshold; Infinity where no threshold is armed. */
+/** The smallest `used` at which the quota passes another threshold; Infinity if no threshold is armed. */
 export function nextPassAt(quota: Watched): number {
   if (quota.thresholds === null) return Infinity
   const passed = passedOf(quota)
@@ -55,8 +55,8 @@ export function nextPassAt(quota: Watched): number {
 }
 
 /**
- * The armed thresholds that `used` has reached; they are armed no more.
- * @returns those that are passed by this, ascending; usually none
+ * Disarms and returns the armed thresholds that `used` has reached.
+ * @returns these thresholds, ascending; usually none
  */
 export function passThresholds(quota: Watched): number[] {
   if (quota.used < nextPassAt(quota)) return []
@@ -68,20 +68,20 @@ export function passThresholds(quota: Watched): number[] {
   return crossed
 }
 
-/** After an edit of `total`: every threshold that `used` does not reach is armed, in the list or not. */
+/** After an edit of `total`: arms every threshold that `used` does not reach, whether or not it is in the list. */
 export function armUnreached(quota: Watched): void {
   const passed = [...passedOf(quota)].filter((threshold) => quota.used >= reachedAt(threshold, quota.total))
   quota.passed = passedText(quota.cycleSeq, passed)
 }
 
-/** The thresholds that were passed in the running count, also those that are in the list no more. */
+/** The thresholds that were passed in the current count, including those that are no longer in the list. */
 function passedOf({ passed, cycleSeq }: Watched): ReadonlySet<number> {
   if (passed === null) return new Set()
   const [count, thresholds = ''] = passed.split(':')
   return new Set(Number(count) === cycleSeq ? thresholdsOf(thresholds) : [])
 }
 
-/** `3:50 80`: in count 3 the thresholds 50 and 80 were passed. */
+/** `3:50 80`: the thresholds 50 and 80 were passed in count 3. */
 function passedText(cycleSeq: number, thresholds: readonly number[]): string | null {
   const text = thresholdsText(thresholds)
   return text === null ? null : `${cycleSeq}:${text}`

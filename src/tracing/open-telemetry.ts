@@ -192,8 +192,8 @@ class TellingExporter implements SpanExporter {
       const { code, error } = result
       const failed = code !== ExportResultCode.SUCCESS
       if (failed && !this.failing)
-        this.logger.warn(`spans are lost, the collector does not take them: ${error?.message}`)
-      if (!failed && this.failing) this.logger.log('the collector takes spans again')
+        this.logger.warn(`spans are lost: the collector does not accept them: ${error?.message}`)
+      if (!failed && this.failing) this.logger.log('the collector accepts spans again')
       this.failing = failed
       done(result)
     })

@@ -10,24 +10,24 @@ import { type Attempt, send } from './sender.js'
 import { dropWaiting, type Progress, progressOf, type WebhookStore } from './webhook-store.js'
 import type { WebhookDeliveryRow, WebhookRow } from './webhook.entity.js'
 
-/** An instance that says nothing for so long delivers no more, in milliseconds. */
+/** An instance that does not renew its lease for this time stops delivering, in milliseconds. */
 const LEASE_MS = 10_000
-/** Attempts at one endpoint at a time. */
+/** The maximum number of concurrent attempts at one endpoint. */
 const CONCURRENCY = 16
-/** After so many failed attempts in a row only the oldest event is tried, until one is received (contract, §10). */
+/** After this many failed attempts in a row, only the oldest event is tried, until one is received (contract, §10). */
 const MAX_FAILURES_IN_ROW = 20
-/** Events that one transaction queues. */
+/** The maximum number of events that one transaction queues. */
 const QUEUE_STEP = 500
-/** Deliveries that are read ahead. */
+/** The maximum number of deliveries read ahead. */
 const READ_AHEAD = 64
-/** Events are removed after 31 days: what waits for longer is given up a little before, in milliseconds. */
+/** Events are removed after 31 days: waiting ones are given up a little earlier, in milliseconds. */
 const KEPT_MS = 31 * 86_400_000 - 3_600_000
 const GONE = 410
 
-/** How an attempt ended, for metrics. */
+/** The result of an attempt, for metrics. */
 export type DeliveryResult = 'delivered' | 'failed' | 'given_up'
 
-/** What a delivery needs. */
+/** The dependencies of a delivery. */
 export interface DeliveryParts {
   readonly store: WebhookStore
   readonly roster: Roster
@@ -45,11 +45,11 @@ interface Ended {
 }
 
 /**
- * Delivers to one endpoint, as long as this instance has its lease.
+ * Delivers to one endpoint while this instance has its lease.
  *
- * Turn by turn: what has happened is queued in the store, what is due is read from there, sent, and taken out once it
- * was received. So nothing is lost with the process, and what was sent but not yet taken out is sent again. Memory is
- * bounded: READ_AHEAD events and CONCURRENCY attempts.
+ * Each turn queues new events in the store, reads due ones from there, sends them, and removes those that were
+ * received. So a crash loses nothing, and events that were sent but not yet removed are sent again. Memory is bounded
+ * by READ_AHEAD events and CONCURRENCY attempts.
  */
 export class Delivery {
   private running: Promise<void> | undefined
@@ -59,7 +59,7 @@ export class Delivery {
   private ready: { delivery: WebhookDeliveryRow; message: WebhookMessage }[] = []
   private ended: Ended[] = []
   private failuresInRow = 0
-  /** Does this instance have the lease, as it was found last? */
+  /** Did this instance have the lease in its last turn? */
   private held = false
 
   constructor(
@@ -67,7 +67,7 @@ export class Delivery {
     private readonly parts: DeliveryParts,
   ) {}
 
-  /** Has a turn taken, or another one after that which is being taken. Rejects where the store fails. */
+  /** Takes a turn, or another one after the present turn. Rejects if the store fails. */
   async wake(): Promise<void> {
     if (this.stopped) return
     this.again = true
@@ -77,7 +77,7 @@ export class Delivery {
     await this.running
   }
 
-  /** Ends what is being sent, and gives the lease back. */
+  /** Aborts attempts in flight, and releases the lease. */
   async stop(): Promise<void> {
     this.stopped = true
     this.abandon()
@@ -114,7 +114,7 @@ export class Delivery {
     await this.begin(endpoint)
   }
 
-  /** Nothing here is this instance's any more: what is being sent is ended, and whatever comes of it ignored. */
+  /** The lease is lost: abort attempts in flight and ignore their results. */
   private abandon(): void {
     this.held = false
     for (const attempt of this.inFlight.values()) attempt.abort()
@@ -141,7 +141,7 @@ export class Delivery {
   }
 
   /**
-   * Changes the endpoint's row, unless another instance delivers to it now or nobody may.
+   * Changes the endpoint's row, unless another instance delivers to it or the endpoint is not active.
    * @returns was it changed?
    */
   private async locked(
@@ -157,7 +157,7 @@ export class Delivery {
     })
   }
 
-  /** Queues what has happened since the last turn, and what is to be sent again. */
+  /** Queues the events since the last turn, and those of replays. */
   private async queueUp(endpoint: WebhookEndpoint, seen: WebhookRow): Promise<void> {
     const { clock, store, work } = this.parts
     const tooOld = clock.now() - KEPT_MS
@@ -184,7 +184,7 @@ export class Delivery {
       row.progress = JSON.stringify(progress)
       await store.save(transaction, row)
     })
-    // There may be more than one step takes.
+    // One step may not take all of them.
     this.again = true
   }
 
@@ -209,7 +209,7 @@ export class Delivery {
     const feed = feeds.all.get(channel)
     if (feed === undefined) return 0
     const { lastPosition } = await feed.feed(transaction)
-    // A channel that is wanted from now on begins with what happens from now on.
+    // A newly selected channel begins with later events.
     const after = progress.positions[channel] ?? lastPosition
     const to = Math.min(lastPosition, after + QUEUE_STEP)
     progress.positions[channel] = to
@@ -217,7 +217,7 @@ export class Delivery {
     return store.queue(transaction, this.name, channel, await feed.places(transaction, types, after, to), clock.now())
   }
 
-  /** @returns by how much more, or less, waits than was counted when the replay was asked for */
+  /** @returns the difference between the queued events and the number counted when the replay was requested */
   private async queueReplay(transaction: Transaction, { types }: WebhookEndpoint, progress: Progress): Promise<number> {
     const { clock, feeds, store } = this.parts
     const [replay] = progress.replays
@@ -236,15 +236,15 @@ export class Delivery {
       more = queued - counted
     }
     if (feed !== undefined && replay.after < replay.to) return more
-    // What is gone meanwhile was counted.
+    // Events removed meanwhile were counted.
     progress.replays.shift()
     return more - replay.left
   }
 
-  /** Writes down what has come of attempts. @returns is this instance still the one that delivers? */
+  /** Records the results of attempts. @returns does this instance still deliver? */
   private async settle(): Promise<boolean> {
     const { counted, random, store } = this.parts
-    // More may end meanwhile; the next turn sees to them.
+    // More attempts may end meanwhile; the next turn records them.
     const ended = [...this.ended]
     let results: DeliveryResult[] = []
     const mine = await this.locked(async (transaction, row) => {
@@ -288,11 +288,11 @@ export class Delivery {
     return true
   }
 
-  /** Sends what is due, as much of it as there is room for. */
+  /** Sends due events, as far as there is room. */
   private async begin(endpoint: WebhookEndpoint): Promise<void> {
     const struggling = this.failuresInRow >= MAX_FAILURES_IN_ROW
     if (struggling) this.ready = []
-    // Never more failures in a row than twenty, if all that is being sent fails.
+    // At most twenty failures in a row, even if all attempts in flight fail.
     const allowed = struggling ? 1 : Math.min(CONCURRENCY, MAX_FAILURES_IN_ROW - this.failuresInRow)
     if (this.inFlight.size >= allowed) return
     if (this.ready.length === 0) await this.readAhead(struggling)
@@ -338,7 +338,7 @@ export class Delivery {
     const attempt = await send(endpoint, message, this.parts.clock.now(), stop.signal)
     if (stop.signal.aborted) return
     this.ended.push({ delivery, attempt, endedAt: this.parts.clock.now() })
-    // Where the store is away, a later turn writes it down.
+    // If the store is unavailable, a later turn records it.
     await this.wake().catch(() => undefined)
   }
 }

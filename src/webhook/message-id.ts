@@ -2,7 +2,7 @@ import { v7 } from 'uuid'
 import { pooledRandom } from '../random/pooled-random.js'
 import type { Instant } from '../time/instant.js'
 
-/** An id for a message that tells of no event. */
+/** An id for a message without an event. */
 export function uuidV7(now: Instant): string {
   return v7({ msecs: now, rng: pooledRandom })
 }

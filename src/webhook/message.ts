@@ -1,20 +1,20 @@
 import { createHmac } from 'node:crypto'
 
-/** What is posted to an endpoint. Its body is the same text at each attempt. */
+/** The message that is posted to an endpoint. Its body is the same text at each attempt. */
 export interface WebhookMessage {
   /** The event's id. */
   readonly id: string
   readonly body: string
 }
 
-/** Makes the message of an event, after the Standard Webhooks specification. */
+/** Builds the message of an event, after the Standard Webhooks specification. */
 export function messageOf(event: { id: string; type: string; at: string }): WebhookMessage {
   return { id: event.id, body: JSON.stringify({ type: event.type, timestamp: event.at, data: event }) }
 }
 
 /**
- * What says who sent a message, and when.
- * @param secrets each of them signs, so that a receiver may know either
+ * The headers that identify the sender and the time of a message.
+ * @param secrets each of them signs, so that a receiver may know either one
  * @param seconds since 1970
  */
 export function signatureHeaders(

@@ -1,4 +1,7 @@
-/** Between the failed attempts of one event, in milliseconds; after the last one it is given up (contract, §10). */
+/**
+ * The pauses between the failed attempts of one event, in milliseconds; after the last one it is given up (contract,
+ * §10).
+ */
 const PAUSES_MS = [
   5_000,
   5 * 60_000,
@@ -10,17 +13,17 @@ const PAUSES_MS = [
   20 * 3_600_000,
   24 * 3_600_000,
 ] as const
-/** A pause is longer by up to this share, so that what failed together does not come back together. */
+/** A pause is longer by a random share up to this, so that failed events are not all retried at the same time. */
 const JITTER = 0.1
-/** No longer pause is honoured: events are kept for so long. */
+/** The maximum pause: events are kept for this time. */
 const MAX_RETRY_AFTER_MS = 31 * 86_400_000
 
 /**
- * How long to wait until the next attempt, from the end of the failed one, in milliseconds.
- * @param failed how many attempts have failed, this one included
- * @param retryAfterMs what the endpoint has asked for; counts where it is longer
+ * The time until the next attempt, from the end of the failed one, in milliseconds.
+ * @param failed number of failed attempts, including this one
+ * @param retryAfterMs requested by the endpoint; used if it is longer
  * @param random 0 … 1
- * @returns undefined where it is given up
+ * @returns undefined if the event is given up
  */
 export function pauseAfter(failed: number, retryAfterMs: number | undefined, random: number): number | undefined {
   const pause = PAUSES_MS[failed - 1]
@@ -28,11 +31,11 @@ export function pauseAfter(failed: number, retryAfterMs: number | undefined, ran
   return Math.round(Math.max(pause * (1 + JITTER * random), Math.min(retryAfterMs ?? 0, MAX_RETRY_AFTER_MS)))
 }
 
-/** Reads `Retry-After`: seconds, or a time. In milliseconds from `now`; undefined where it says neither. */
+/** Parses `Retry-After`: seconds, or a time. In milliseconds from `now`; undefined if it is neither. */
 export function readRetryAfter(text: string | null, now: number): number | undefined {
   if (text === null) return undefined
   if (/^\d{1,9}$/.test(text)) return Number(text) * 1000
-  // HTTP's own form; Date.parse takes nearly anything.
+  // HTTP's own format; Date.parse accepts nearly anything.
   const time = text.endsWith(' GMT') ? Date.parse(text) : NaN
   return Number.isNaN(time) ? undefined : Math.max(0, time - now)
 }

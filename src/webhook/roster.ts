@@ -7,16 +7,16 @@ import type { Instant } from '../time/instant.js'
 import { dropWaiting, type Progress, type WebhookStore } from './webhook-store.js'
 import type { WebhookRow } from './webhook.entity.js'
 
-/** An instance that has not said for so long that it is there is there no more, in milliseconds. */
+/** An instance is considered gone after this many milliseconds without a heartbeat. */
 const PRESENT_MS = 60_000
 const FORGOTTEN_MS = 600_000
 
 /**
- * Which endpoints there are: this instance's, as its file names them, and what the live instances say together. An
- * endpoint that no live instance names is removed; whoever says so is itself a live one.
+ * The existing endpoints: this instance's, from its file, and those of all live instances. An endpoint that no live
+ * instance names is removed; the instance that removes it is itself live.
  */
 export class Roster {
-  /** This instance's name in the store. */
+  /** This instance's id in the store. */
   readonly id = randomUUID()
   private endpoints: ReadonlyMap<string, WebhookEndpoint>
 
@@ -35,40 +35,40 @@ export class Roster {
     return this.endpoints
   }
 
-  /** Takes what the file says now. @returns does it differ? */
+  /** Applies the file's present content. @returns does it differ? */
   replace(endpoints: readonly WebhookEndpoint[]): boolean {
     const differs = described([...this.endpoints.values()]) !== described(endpoints)
     this.endpoints = byName(endpoints)
     return differs
   }
 
-  /** Tells the others which endpoints are known here, and concludes from what all say which ones there are. */
+  /** Announces this instance's endpoints to the others, and determines from all announcements which endpoints exist. */
   async announce(): Promise<void> {
     const { store, work } = this
     const names = [...this.endpoints.keys()]
     const known = await work.read((transaction) => store.all(transaction))
     if (names.length === 0 && known.every(({ state }) => state === 'removed')) return
-    // Who is named again begins with nothing: what was left over from before goes first.
+    // An endpoint that is named again begins anew: its remaining deliveries are removed first.
     for (const { name, state } of known) if (state !== 'active') await this.removeLeftOvers(name)
-    // What was committed before is not what happens from now on.
+    // Number the events already committed, so that a new endpoint does not receive them.
     if (names.some((name) => known.find((row) => row.name === name)?.state !== 'active'))
       for (const feed of this.feeds.all.values()) await feed.number()
     await work.write(async (transaction) => this.conclude(transaction, names))
   }
 
-  /** This instance is there no more. */
+  /** Announces that this instance stops. */
   async leave(): Promise<void> {
     if (this.endpoints.size > 0) await this.work.write((transaction) => this.store.forget(transaction, this.id))
   }
 
-  /** Where an endpoint begins that begins now. */
+  /** The position at which a new endpoint begins. */
   async present(transaction: Transaction): Promise<string> {
     const positions: Progress['positions'] = {}
     for (const [channel, feed] of this.feeds.all) positions[channel] = (await feed.feed(transaction)).lastPosition
     return JSON.stringify({ positions, replays: [] } satisfies Progress)
   }
 
-  /** Removes what was queued for an endpoint that is disabled or removed. It is counted already. */
+  /** Removes the queue of an endpoint that is disabled or removed. Its events have already been counted. */
   async removeLeftOvers(name: string): Promise<void> {
     for (let more = true; more;) {
       more = await this.work.write(async (transaction) => {
@@ -104,7 +104,7 @@ export class Roster {
   }
 }
 
-/** Nobody delivers to the endpoint. */
+/** No instance delivers to the endpoint any more. */
 export function release(row: WebhookRow): void {
   row.holder = null
   row.heldUntil = null

@@ -2,28 +2,28 @@ import type { WebhookEndpoint } from '../config/webhook-endpoints.js'
 import { signatureHeaders, type WebhookMessage } from './message.js'
 import { readRetryAfter } from './retry.js'
 
-/** Within this time an endpoint has said that it has received a message, in milliseconds. */
+/** The time within which an endpoint must confirm a message, in milliseconds. */
 const ANSWER_TIMEOUT_MS = 15_000
-/** What is read of an answer, for the connection to be used again; then it is ended. */
+/** The part of an answer that is read so that the connection can be reused; then the read is aborted. */
 const MAX_ANSWER_BYTES = 65_536
 const MAX_ANSWER_MS = 1_000
 const MAX_ERROR_LENGTH = 200
 
-/** How an attempt ended. */
+/** The result of an attempt. */
 export interface Attempt {
-  /** What was answered; null where nothing was. */
+  /** The status of the answer; null without an answer. */
   readonly status: number | null
-  /** Why it was not received, in ASCII; null where it was. */
+  /** The reason why it was not received, in ASCII; null if it was. */
   readonly error: string | null
   readonly ms: number
-  /** What the endpoint asks for before the next attempt. */
+  /** The pause that the endpoint requests before the next attempt. */
   readonly retryAfterMs: number | undefined
 }
 
 /**
- * Posts a message once. Never throws, and ends within 16 seconds, whatever the endpoint does.
+ * Posts a message once. It never throws, and ends within 16 seconds, whatever the endpoint does.
  * @param now the present, in milliseconds since 1970
- * @param stop ends it early
+ * @param stop aborts it
  */
 export async function send(
   { url, secrets }: WebhookEndpoint,
@@ -49,7 +49,7 @@ export async function send(
         ...signatureHeaders(secrets, message, Math.floor(now / 1000)),
       },
       body: message.body,
-      // Whoever may say where a message goes is the operator, and nobody else.
+      // Only the operator determines where messages go.
       redirect: 'manual',
       signal: AbortSignal.any([AbortSignal.timeout(ANSWER_TIMEOUT_MS), stop]),
     })
@@ -65,7 +65,7 @@ export async function send(
   }
 }
 
-/** Reads an answer to its end, if that is near: then the connection serves again. */
+/** Reads a short answer to its end, so that the connection can be reused. */
 async function finish({ body }: Response): Promise<void> {
   if (body === null) return
   const reader = body.getReader()
@@ -77,14 +77,14 @@ async function finish({ body }: Response): Promise<void> {
       read += value.length
     }
   } catch {
-    // It was received or refused by its head.
+    // The status decides whether it was received.
   } finally {
     clearTimeout(timer)
     await reader.cancel().catch(() => undefined)
   }
 }
 
-/** A URL without its user, whom `fetch` takes in a header alone. */
+/** A URL without its user, which `fetch` accepts only in a header. */
 function split(url: string): { target: string; authorization: Record<string, string> } {
   const target = new URL(url)
   const { username, password } = target

@@ -5,27 +5,27 @@ import type { EventPlace } from '../ledger/feed/event-reader.js'
 import type { Instant } from '../time/instant.js'
 import { WebhookDeliveryRow, WebhookReaderRow, WebhookRow } from './webhook.entity.js'
 
-/** Events of a period that are to be sent again. */
+/** A period whose events are to be sent again. */
 export interface Replay {
   readonly channel: string
-  /** Everything up to this position is queued. */
+  /** Events up to this position are queued. */
   after: number
-  /** The last one. */
+  /** The last position. */
   readonly to: number
   readonly from: Instant
   readonly before: Instant
-  /** How many events are counted as waiting for it. */
+  /** The number of its events that count as waiting. */
   left: number
 }
 
-/** How far an endpoint's events are queued. */
+/** The progress of queueing an endpoint's events. */
 export interface Progress {
-  /** By channel: everything up to this position is queued. A channel that the endpoint does not want is absent. */
+  /** By channel: events up to this position are queued. Channels that the endpoint does not select are absent. */
   positions: Record<string, number>
   replays: Replay[]
 }
 
-/** Left-overs that one transaction removes. */
+/** The maximum number of remaining deliveries that one transaction removes. */
 const STEP = 2_000
 
 /** The statements of webhooks. */
@@ -40,7 +40,7 @@ export class WebhookStore {
     this.reader = RowCodec.of(dataSource, WebhookReaderRow)
   }
 
-  /** Every endpoint that there is or was, by name. */
+  /** Every present and former endpoint, by name. */
   async all(transaction: Transaction, lock = false): Promise<WebhookRow[]> {
     const { webhook } = this
     const rows = await transaction.rows(
@@ -63,7 +63,7 @@ export class WebhookStore {
     for (const { sql, values } of this.webhook.inserts([row])) await transaction.later(sql, values)
   }
 
-  /** Writes what has become of an endpoint, which the transaction has locked. */
+  /** Updates an endpoint's row, which the transaction has locked. */
   async save(transaction: Transaction, row: WebhookRow): Promise<void> {
     const { webhook } = this
     const names = webhook.updated
@@ -73,19 +73,19 @@ export class WebhookStore {
     )
   }
 
-  /** Writes down which endpoints an instance knows. */
+  /** Records which endpoints an instance knows. */
   async read(transaction: Transaction, instance: string, names: readonly string[], now: Instant): Promise<void> {
     await this.forget(transaction, instance)
     const rows = names.map((name) => ({ name, instance, seenAt: now }))
     for (const { sql, values } of this.reader.inserts(rows)) await transaction.later(sql, values)
   }
 
-  /** The instance knows none any more. */
+  /** Removes the records of an instance. */
   async forget(transaction: Transaction, instance: string): Promise<void> {
     await transaction.later(`DELETE FROM ${this.reader.table} WHERE ${this.reader.column('instance')} = ?`, [instance])
   }
 
-  /** The names that instances know which said so since then. */
+  /** The names in announcements since the given time. */
   async known(transaction: Transaction, since: Instant): Promise<Set<string>> {
     const { reader } = this
     const rows = await transaction.rows(
@@ -95,7 +95,7 @@ export class WebhookStore {
     return new Set(rows.map((row) => String(row['name'])))
   }
 
-  /** Forgets what instances said that have long been gone. */
+  /** Removes old announcements. */
   async forgetBefore(transaction: Transaction, before: Instant): Promise<void> {
     const { reader } = this
     await transaction.later(`DELETE FROM ${reader.table} WHERE ${reader.column('seenAt')} < ?`, [
@@ -104,8 +104,8 @@ export class WebhookStore {
   }
 
   /**
-   * Queues events; those that wait already stay as they are.
-   * @returns how many are new
+   * Queues events; those that already wait do not change.
+   * @returns the number of new ones
    */
   async queue(
     transaction: Transaction,
@@ -130,7 +130,7 @@ export class WebhookStore {
     return rows.length
   }
 
-  /** What is due, the longest due first. */
+  /** Due deliveries, the longest due first. */
   async due(transaction: Transaction, name: string, now: Instant, limit: number): Promise<WebhookDeliveryRow[]> {
     const { delivery } = this
     const nextAt = delivery.column('nextAt')
@@ -142,7 +142,7 @@ export class WebhookStore {
     )
   }
 
-  /** What has waited for longest by the time of its event; undefined where nothing waits. */
+  /** The oldest waiting event by its own time; undefined if none waits. */
   async oldest(transaction: Transaction, name: string): Promise<WebhookDeliveryRow | undefined> {
     const { delivery } = this
     const [found] = await this.deliveries(
@@ -153,7 +153,7 @@ export class WebhookStore {
     return found
   }
 
-  /** Takes deliveries out of the queue. */
+  /** Removes deliveries from the queue. */
   async remove(
     transaction: Transaction,
     name: string,
@@ -170,7 +170,7 @@ export class WebhookStore {
     }
   }
 
-  /** Writes down when a delivery is to be tried again. */
+  /** Records the time of a delivery's next attempt. */
   async postpone(
     transaction: Transaction,
     { name, channel, position }: WebhookDeliveryRow,
@@ -186,9 +186,9 @@ export class WebhookStore {
   }
 
   /**
-   * Removes some of what is queued.
-   * @param before only events that happened before then; undefined: any
-   * @returns how many; there may be more where it is a whole step
+   * Removes some queued deliveries.
+   * @param before only events that happened before this time; undefined: all
+   * @returns the number; if it is a whole step, there may be more
    */
   async removeSome(
     transaction: Transaction,
@@ -221,12 +221,12 @@ function lockOf({ dialect }: Transaction, lock: boolean): string {
   return lock && dialect === 'mysql' ? ' FOR UPDATE' : ''
 }
 
-/** How far an endpoint's events are queued. */
+/** The progress of an endpoint's queue. */
 export function progressOf(row: WebhookRow): Progress {
   return JSON.parse(row.progress) as Progress
 }
 
-/** Nothing waits for the endpoint any more; what did counts as failed. */
+/** Nothing waits for the endpoint any more; waiting events count as failed. */
 export function dropWaiting(row: WebhookRow): void {
   row.failed += row.waiting
   row.waiting = 0

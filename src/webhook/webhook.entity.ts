@@ -3,13 +3,13 @@ import { ascii, INSTANT, INTEGER } from '../database/column.js'
 import type { Instant } from '../time/instant.js'
 
 /**
- * `removed`: in the file of no live instance. Nothing is queued or sent unless it is active; deliveries that are there
- * all the same are left-overs, which are counted already and go by and by.
+ * `removed`: in the file of no live instance. Events are queued and sent only while it is active; other deliveries are
+ * remainders, which have been counted and are removed step by step.
  */
 export const WEBHOOK_STATES = ['active', 'disabled', 'removed'] as const
 export type WebhookState = (typeof WEBHOOK_STATES)[number]
 
-/** Where an endpoint stands. Its address, its secrets and what it wants are in the operator's file alone. */
+/** The state of an endpoint. Its address, its secrets and its selection are only in the operator's file. */
 @Entity('webhook')
 export class WebhookRow {
   @PrimaryColumn(ascii(64))
@@ -18,11 +18,11 @@ export class WebhookRow {
   @Column(ascii(8))
   state!: WebhookState
 
-  /** The instance that delivers to it; null: nobody. */
+  /** The instance that delivers to it; null: none. */
   @Column({ ...ascii(36), nullable: true })
   holder!: string | null
 
-  /** Until when, unless it says so again. */
+  /** The end of its lease, unless renewed. */
   @Column({ ...INSTANT, name: 'held_until', nullable: true })
   heldUntil!: Instant | null
 
@@ -38,7 +38,7 @@ export class WebhookRow {
   @Column(INTEGER)
   waiting!: number
 
-  /** Attempts that have failed since one was received. */
+  /** Failed attempts since the last received event. */
   @Column({ ...INTEGER, name: 'failures_in_row' })
   failuresInRow!: number
 
@@ -51,7 +51,7 @@ export class WebhookRow {
   @Column({ ...ascii(200), name: 'attempt_error', nullable: true })
   attemptError!: string | null
 
-  /** JSON (`Progress`): up to which event of each channel everything is queued, and what is to be sent again. */
+  /** JSON (`Progress`): the queued position of each channel, and the periods to send again. */
   @Column({ type: 'text' })
   progress!: string
 }
@@ -75,11 +75,11 @@ export class WebhookDeliveryRow {
   @Column(INSTANT)
   at!: Instant
 
-  /** Attempts that have failed. */
+  /** The number of failed attempts. */
   @Column(INTEGER)
   attempts!: number
 
-  /** When it is to be tried. */
+  /** The time of the next attempt. */
   @Column({ ...INSTANT, name: 'next_at' })
   nextAt!: Instant
 }
@@ -93,7 +93,7 @@ export class WebhookReaderRow {
   @PrimaryColumn(ascii(36))
   instance!: string
 
-  /** When it last said so. */
+  /** The time of its last announcement. */
   @Column({ ...INSTANT, name: 'seen_at' })
   seenAt!: Instant
 }

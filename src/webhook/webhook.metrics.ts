@@ -6,12 +6,12 @@ import type { WebhookRow } from './webhook.entity.js'
 
 const RESULTS: readonly DeliveryResult[] = ['delivered', 'failed', 'given_up']
 
-/** Measures what becomes of events that are sent to endpoints. */
+/** Measures deliveries to endpoints. */
 export class WebhookMetrics {
   private readonly deliveries: Counter<'endpoint' | 'result'>
   private readonly waiting: Gauge<'endpoint'>
   private readonly off: Gauge<'endpoint'>
-  /** When the event happened that has waited for longest, by endpoint. */
+  /** The time of the oldest waiting event, by endpoint. */
   private readonly oldest = new Map<string, Instant | undefined>()
 
   constructor(registry: Registry, clock: Clock) {
@@ -52,7 +52,7 @@ export class WebhookMetrics {
     this.deliveries.inc({ endpoint, result })
   }
 
-  /** @param oldestAt when the event happened that has waited for longest */
+  /** @param oldestAt the time of the oldest waiting event */
   show({ name: endpoint, state, waiting }: WebhookRow, oldestAt: Instant | undefined): void {
     for (const result of RESULTS) this.deliveries.inc({ endpoint, result }, 0)
     this.oldest.set(endpoint, oldestAt)
@@ -60,7 +60,7 @@ export class WebhookMetrics {
     this.off.set({ endpoint }, state === 'disabled' ? 1 : 0)
   }
 
-  /** Shows no endpoints but these. */
+  /** Shows only these endpoints. */
   forgetOthers(names: readonly string[]): void {
     for (const endpoint of this.oldest.keys()) {
       if (names.includes(endpoint)) continue

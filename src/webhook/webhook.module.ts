@@ -3,6 +3,6 @@ import { WebhookController } from './webhook.controller.js'
 import { WebhookService } from './webhook.service.js'
 import { Webhooks } from './webhooks.js'
 
-/** Sends events to endpoints, and tells administrators how that goes. */
+/** Sends events to endpoints, and shows administrators the results. */
 @Module({ controllers: [WebhookController], providers: [Webhooks, WebhookService] })
 export class WebhookModule {}

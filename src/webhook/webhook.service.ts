@@ -12,10 +12,10 @@ import type { ReplayDto, TestedDto, WebhookDto } from './webhook.dto.js'
 import type { WebhookRow } from './webhook.entity.js'
 import { Webhooks } from './webhooks.js'
 
-/** Replays of one endpoint that may wait. */
+/** The maximum number of waiting replays of one endpoint. */
 const MAX_REPLAYS = 50
 
-/** What administrators ask about the endpoints, and do with them. Every error is a ServiceError. */
+/** Reads and changes endpoints for administrators. Every error is a ServiceError. */
 @Injectable()
 export class WebhookService {
   constructor(
@@ -25,7 +25,7 @@ export class WebhookService {
     private readonly clock: Clock,
   ) {}
 
-  /** Every endpoint that there is or was, by name. @param asking the principal whose turn it takes */
+  /** Every present and former endpoint, by name. @param asking the principal whose turn it takes */
   async list(asking: string): Promise<WebhookDto[]> {
     const { store } = this.webhooks
     return this.work.readsOf(asking).read(async (transaction) => {
@@ -35,7 +35,7 @@ export class WebhookService {
     })
   }
 
-  /** Sends a message that tells of nothing, once and now. */
+  /** Sends one test message now. */
   async test(name: string): Promise<TestedDto> {
     await this.active(name)
     const endpoint = this.webhooks.roster.mine.get(name)
@@ -47,12 +47,12 @@ export class WebhookService {
     return { status, error, ms }
   }
 
-  /** Ends a disablement; what happens from now on is delivered. */
+  /** Enables a disabled endpoint; it receives later events. */
   async enable(name: string): Promise<WebhookDto> {
     const { store, roster } = this.webhooks
     if ((await this.found(name)).state === 'disabled') {
       await roster.removeLeftOvers(name)
-      // What was committed before is not what happens from now on.
+      // Events committed before do not count as later ones.
       for (const feed of this.feeds.all.values()) await feed.number()
     }
     const shown = await this.work.write(async (transaction) => {
@@ -70,7 +70,7 @@ export class WebhookService {
     return shown
   }
 
-  /** Has the events of a period sent again. @returns how many */
+  /** Has the events of a period sent again. @returns their number */
   async replay(name: string, dto: ReplayDto): Promise<number> {
     const { store, roster } = this.webhooks
     const endpoint = await this.wanted(name)
@@ -103,7 +103,7 @@ export class WebhookService {
 
   private async found(name: string): Promise<WebhookRow> {
     const row = await this.work.read((transaction) => this.webhooks.store.one(transaction, name))
-    // The store may take a name in another case for the same.
+    // The store may compare names without case.
     if (row?.name !== name) throw notFound(name)
     return row
   }
@@ -113,7 +113,7 @@ export class WebhookService {
     if (row.state !== 'active') throw disabled(row)
   }
 
-  /** An active endpoint as this instance's file has it. */
+  /** An active endpoint of this instance's file. */
   private async wanted(name: string): Promise<WebhookEndpoint> {
     await this.active(name)
     const endpoint = this.webhooks.roster.mine.get(name)

@@ -13,14 +13,14 @@ import { Roster } from './roster.js'
 import { WebhookMetrics } from './webhook.metrics.js'
 import { WebhookStore } from './webhook-store.js'
 
-/** Between two turns of each delivery, where nothing wakes it, in milliseconds. */
+/** The interval between turns of each delivery, unless it is woken, in milliseconds. */
 const EVERY_MS = 1_000
-/** Between two words of this instance about which endpoints it knows, in turns. */
+/** The interval between announcements of this instance's endpoints, in turns. */
 const ANNOUNCE_EVERY = 15
 
 /**
- * Sends events to the endpoints of WEBHOOKS_FILE, in the background. Each endpoint has a delivery of its own, which
- * waits for nobody else's; no request waits for any.
+ * Sends events to the endpoints of WEBHOOKS_FILE, in the background. Each endpoint has its own delivery, which waits
+ * for no other; no request waits for any.
  */
 @Injectable()
 export class Webhooks implements OnApplicationBootstrap, BeforeApplicationShutdown {
@@ -62,7 +62,7 @@ export class Webhooks implements OnApplicationBootstrap, BeforeApplicationShutdo
       logName: 'Webhooks',
       setting: WEBHOOKS_FILE,
       path: config.webhooksFile,
-      kept: 'the endpoints from before stay in force',
+      kept: 'the previous endpoints stay in force',
       parse: parseWebhooksFile,
       take: (endpoints) => {
         const differs = this.roster.replace(endpoints)
@@ -73,7 +73,7 @@ export class Webhooks implements OnApplicationBootstrap, BeforeApplicationShutdo
   }
 
   async onApplicationBootstrap(): Promise<void> {
-    // From the first request on it is known who is to be told.
+    // The endpoints are known before the first request.
     await this.announce()
     this.file.start()
     for (const feed of this.feeds.all.values()) feed.onNumbered(() => this.wake())
@@ -89,7 +89,7 @@ export class Webhooks implements OnApplicationBootstrap, BeforeApplicationShutdo
     if (this.work.reach === 'all') await this.roster.leave().catch(() => undefined)
   }
 
-  /** Tells the other instances which endpoints are known here, and begins to deliver to new ones. Never rejects. */
+  /** Announces this instance's endpoints to the others, and starts deliveries to new ones. Never rejects. */
   async announce(): Promise<void> {
     this.announcing ??= this.announceOnce().finally(() => {
       this.announcing = undefined
@@ -97,20 +97,20 @@ export class Webhooks implements OnApplicationBootstrap, BeforeApplicationShutdo
     await this.announcing
   }
 
-  /** Has every delivery look for what it has to do. */
+  /** Wakes every delivery. */
   wake(): void {
     for (const delivery of this.deliveries.values()) delivery.wake().catch((error: unknown) => this.tell(error))
   }
 
   private tick(): void {
-    // Known, told once and watched by others.
+    // Another part has logged the outage and watches it.
     if (this.stopped || this.work.reach !== 'all') return
     this.turnsSince += 1
     if (this.turnsSince >= ANNOUNCE_EVERY) void this.announce()
     this.wake()
   }
 
-  /** After the announcement that is being made, which may have read the file as it was before. */
+  /** After the present announcement, which may have read the previous file. */
   private announceSoon(): void {
     const before = this.announcing ?? Promise.resolve()
     void before.then(async () => this.announce())
@@ -125,7 +125,7 @@ export class Webhooks implements OnApplicationBootstrap, BeforeApplicationShutdo
       this.told = true
     } catch (error) {
       this.tell(error)
-      // Sooner than usual.
+      // Earlier than usual.
       this.turnsSince = ANNOUNCE_EVERY - 2
     }
     for (const name of this.roster.mine.keys())
@@ -151,7 +151,7 @@ export class Webhooks implements OnApplicationBootstrap, BeforeApplicationShutdo
   }
 
   private tell(error: unknown): void {
-    if (this.told) this.logger.warn(`webhooks wait, trying again: ${String(error)}`)
+    if (this.told) this.logger.warn(`cannot update webhooks, retrying: ${String(error)}`)
     this.told = false
   }
 }

@@ -148,7 +148,7 @@ export class AccountFile implements Accounts {
       this.log.info({ file: this.path, entries: this.table.size }, 'the accounts were read again')
     } catch (error) {
       this.isStale = true
-      this.log.error({ file: this.path, error: (error as Error).message }, 'the accounts from before stay in force')
+      this.log.error({ file: this.path, error: (error as Error).message }, 'the previous accounts stay in force')
     }
   }
 }

@@ -14,38 +14,38 @@ import type { EventSequencer } from './event-sequencer.js'
 /** A page of events as it is answered. */
 export interface EventsPage {
   items: EventView[]
-  /** Where to go on, now or later. */
+  /** The cursor from which to continue, now or later. */
   next_after: string
 }
 
-/** Which events are wanted; an absent member is no condition. */
+/** The conditions on events; absent members are no condition. */
 export interface EventFilter {
   readonly type?: EventType | undefined
   readonly ownerId?: number | undefined
   readonly quotaId?: number | undefined
 }
 
-/** Where an event is, and when it happened. */
+/** The position and the time of an event. */
 export interface EventPlace {
   readonly position: number
   readonly at: Instant
 }
 
-/** Where a reader stands: behind the event at this position. `latest` is behind the last one there is. */
+/** A reader's place: after the event at this position. `latest` is after the last existing one. */
 export type EventCursor = number | 'latest'
 
-/** The word for the present. */
+/** The cursor for the present. */
 const LATEST = 'latest'
 const CURSOR = /^e(0|[1-9][0-9]{0,15})$/
 
-/** Reads a cursor; undefined where the text is none that was ever answered. */
+/** Parses a cursor; undefined if it has another format. */
 export function parseEventCursor(text: string): EventCursor | undefined {
   if (text === LATEST) return LATEST
   const position = Number(CURSOR.exec(text)?.[1])
   return Number.isSafeInteger(position) ? position : undefined
 }
 
-/** Nothing in it has to be encoded in a query. */
+/** It needs no encoding in a query. */
 function formatEventCursor(position: number): string {
   return `e${position}`
 }
@@ -68,15 +68,15 @@ export class EventReader<Q extends QuotaRow> {
     private readonly sequencer: EventSequencer<Q>,
   ) {}
 
-  /** Which channel's events these are. */
+  /** The channel of these events. */
   get channelName(): string {
     return this.channel.name
   }
 
   /**
-   * Events behind a cursor, oldest first. What is committed when this is called is seen.
+   * Events after a cursor, oldest first, including all that were committed before the call.
    * @param asking the principal whose turn it takes
-   * @param after undefined: from the beginning of what is kept
+   * @param after undefined: from the first kept event
    * @param size 1 … 100
    * @throws ServiceError cursor_expired where events behind the cursor are removed
    * @throws ServiceError unavailable where the page would be the last one, and committed events cannot be given places
@@ -88,7 +88,7 @@ export class EventReader<Q extends QuotaRow> {
       if (numbered.status === 'rejected') throw numbered.reason
     }
     return this.work.readsOf(asking).read(async (transaction) => {
-      // First how far it goes, then what there is, then what has gone meanwhile.
+      // First the end of the feed, then its events, then what was removed meanwhile.
       const { lastPosition } = await this.feed(transaction)
       if (after === LATEST) {
         end()
@@ -106,7 +106,7 @@ export class EventReader<Q extends QuotaRow> {
     })
   }
 
-  /** How far the feed goes. */
+  /** The end of the feed. */
   async feed(transaction: Transaction): Promise<EventFeedRow> {
     const { eventFeed } = this.store
     const [row] = await transaction.rows(
@@ -116,17 +116,17 @@ export class EventReader<Q extends QuotaRow> {
     return eventFeed.decode(row)
   }
 
-  /** Resolves once everything that was committed before has its place in the feed. */
+  /** Resolves when everything committed before has its position in the feed. */
   async number(): Promise<void> {
     await this.sequencer.number()
   }
 
-  /** Is called each time events of this instance got their places. */
+  /** Called each time events of this instance got their positions. */
   onNumbered(listener: () => void): void {
     this.sequencer.onNumbered(listener)
   }
 
-  /** Events of these types behind one position and up to another, in order: at most as many as lie between. */
+  /** Events of these types after one position and up to another, in order: at most as many as lie between. */
   async places(
     transaction: Transaction,
     types: readonly EventType[],
@@ -144,7 +144,7 @@ export class EventReader<Q extends QuotaRow> {
     return rows.map((row) => part.decode(row) as EventPlace)
   }
 
-  /** How many events of these types a period holds, `[from, to)`, and between which positions they lie. */
+  /** The number of events of these types in a period, `[from, to)`, and the positions between which they are. */
   async period(
     transaction: Transaction,
     types: readonly EventType[],
@@ -161,7 +161,7 @@ export class EventReader<Q extends QuotaRow> {
     return { count: Number(row?.['n'] ?? 0), first: Number(row?.['first'] ?? 0), last: Number(row?.['last'] ?? 0) }
   }
 
-  /** The events at these positions, by position; those that are removed are left out. */
+  /** The events at these positions, by position; removed ones are omitted. */
   async at(transaction: Transaction, positions: readonly number[]): Promise<Map<number, EventView>> {
     if (positions.length === 0) return new Map()
     const { event } = this.store
@@ -200,10 +200,10 @@ export class EventReader<Q extends QuotaRow> {
   }
 }
 
-/** What comes after the cursor is removed in part. */
+/** Some events after the cursor have been removed. */
 function cursorExpired(): ServiceError {
   return new ServiceError(
     'cursor_expired',
-    'Events that come after this cursor are removed; they are kept for 31 days. Begin again without after, or with after=latest.',
+    'Events after this cursor have been removed; events are kept for 31 days. Begin again without after, or with after=latest.',
   )
 }

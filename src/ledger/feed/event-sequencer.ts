@@ -4,26 +4,26 @@ import type { Transaction, UnitOfWork } from '../../database/unit-of-work.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import type { LedgerStore } from '../store/ledger-store.js'
 
-/** Between two looks for events that another instance left without a position, in milliseconds. */
+/** The interval between checks for events without a position from other instances, in milliseconds. */
 const EVERY_MS = 2_000
-/** After a batch of this instance has written events: those of several batches get their positions together. */
+/** The delay after a batch with events: those of several batches get their positions together. */
 const SOON_MS = 100
-/** Events that one transaction gives positions to. */
+/** The maximum number of events that one transaction numbers. */
 const STEP = 1_000
 
 /**
- * Gives committed events their positions in the feed: 1, 2, 3 …, one after another.
+ * Assigns positions in the feed to committed events: 1, 2, 3 …, one after another.
  *
- * Why nothing ever appears behind a position that somebody has seen: positions are given by transactions that all lock
- * the feed's one row first, so one begins where the one before it has been committed. Whoever sees a position sees
- * every smaller one. An event of a transaction that is not committed has none yet, and later gets a larger one, however
- * long ago it was written. Nobody waits for such a transaction.
+ * No event appears before a position that a reader has seen: all transactions that assign positions first lock the
+ * feed's one row, so each begins after the previous one has committed. A reader that sees a position sees every smaller
+ * one. An event of an open transaction has no position, and later gets a larger one, whenever it was written. Nobody
+ * waits for such a transaction.
  *
- * Why events of one quota stand in the order of its acts: they are written under the owner's lock, so the second one
- * has the larger `seq` and is committed after the first. Events to be numbered are found by one statement, which sees
- * what was committed at one moment: with the second the first, and they are numbered by `seq`.
+ * Events of one quota are in the order of its acts: they are written under the owner's lock, so the second one has the
+ * larger `seq` and is committed after the first. One statement finds the events to number, as committed at one moment:
+ * if it sees the second, it sees the first, and numbers them by `seq`.
  *
- * Any number of instances may do it at once; each sees to what it has written, and to what it finds.
+ * Any number of instances may run it at once; each numbers its own events, and others that it finds.
  */
 export class EventSequencer<Q extends QuotaRow> implements OnApplicationBootstrap, OnModuleDestroy {
   private readonly logger: Logger
@@ -41,7 +41,7 @@ export class EventSequencer<Q extends QuotaRow> implements OnApplicationBootstra
     this.logger = new Logger(`${channelName} events`)
   }
 
-  /** Is called each time positions were given here. */
+  /** Called each time this instance has assigned positions. */
   onNumbered(listener: () => void): void {
     this.listeners.push(listener)
   }
@@ -58,7 +58,7 @@ export class EventSequencer<Q extends QuotaRow> implements OnApplicationBootstra
     await this.running?.catch(() => undefined)
   }
 
-  /** Events were committed here: they get their positions in a moment. */
+  /** Events were committed here: they get their positions shortly. */
   written(): void {
     if (this.stopped) return
     this.soon ??= setTimeout(() => {
@@ -68,11 +68,11 @@ export class EventSequencer<Q extends QuotaRow> implements OnApplicationBootstra
   }
 
   /**
-   * Resolves once every event has a position that was committed when this was called.
-   * @throws ServiceError unavailable where the store cannot be written to
+   * Resolves when every event committed before the call has a position.
+   * @throws ServiceError unavailable if the store cannot be written
    */
   async number(): Promise<void> {
-    // One that runs already may have looked before the last commit.
+    // A running one may have read before the last commit.
     if (this.running !== undefined) await this.running.catch(() => undefined)
     this.running ??= this.run().finally(() => {
       this.running = undefined
@@ -81,10 +81,10 @@ export class EventSequencer<Q extends QuotaRow> implements OnApplicationBootstra
   }
 
   private begin(): void {
-    // Known, told once and watched by others.
+    // Another part has logged the outage and watches it.
     if (this.stopped || this.work.reach !== 'all') return
     this.number().catch((error: unknown) => {
-      this.logger.warn(`events could not be given positions, trying again: ${String(error)}`)
+      this.logger.warn(`cannot assign positions to events, retrying: ${String(error)}`)
     })
   }
 
@@ -94,7 +94,7 @@ export class EventSequencer<Q extends QuotaRow> implements OnApplicationBootstra
     for (const listener of this.listeners) listener()
   }
 
-  /** @returns how many events got a position */
+  /** @returns the number of events that got a position */
   private async step(transaction: Transaction): Promise<number> {
     const { event, eventFeed } = this.store
     const last = await this.lockLast(transaction)
@@ -123,7 +123,7 @@ export class EventSequencer<Q extends QuotaRow> implements OnApplicationBootstra
     return eventFeed.decode(row).lastPosition
   }
 
-  /** In one statement, so that all of them are seen as they stood at one moment. */
+  /** In one statement, which sees all of them at one moment. */
   private async unnumbered(transaction: Transaction, limit: number): Promise<number[]> {
     const { event } = this.store
     const seq = event.column('seq')

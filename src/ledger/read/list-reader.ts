@@ -29,64 +29,62 @@ import {
 import { EXACT_UP_TO, type RecentCounts, type Total } from './recent-counts.js'
 import { SharedReads } from './shared-reads.js'
 
-/** A page of a list as it is answered. */
+/** A page of a list, in the form of answers. */
 export interface Page<T> extends Total {
   readonly items: readonly T[]
   readonly page: number
   readonly page_size: number
 }
 
-/** A page that all who asked for it share. */
+/** A page that concurrent requests share. */
 export class SharedPage {
   private text: string | undefined
 
   constructor(readonly page: Page<QuotaView>) {}
 
-  /** The page as it is answered, written once for all. */
+  /** The JSON of the answer, written once for all. */
   get json(): string {
     return (this.text ??= JSON.stringify(this.page))
   }
 }
 
-/** So many rows are sorted without looking for a cheaper way, where no index has them in order of id. */
+/** The number of rows that are sorted without a search for a cheaper way, if no index has them in order of id. */
 const MAX_SORTED = 10_000
 
-/** So many rows of a list are walked at least, before those that a label finds are sorted instead. */
+/** The minimum number of rows of a list that are examined before the rows of a label are sorted instead. */
 const LEAST_WALKED = 5_000
 
-/** And so many for each that the page reaches: walking a row costs as much as sorting some. */
+/** The additional number for each row that the page reaches: examining a row costs as much as sorting some. */
 const WALKED_FOR_EACH = 4
 
 /**
- * Lists that one statement reads at most: with more of them a list costs no less, and each waits for more of the
- * others.
+ * The maximum number of lists in one statement: with more, a list costs no less, and each waits for more of the others.
  */
 const MAX_LISTS = 50
 
-/** A page that reaches no further than this into its list is read with others: nobody waits for a deep one. */
+/** Pages that reach at most this far into their list are read together: nobody waits for a deep one. */
 const SHALLOW_ROWS = 1_000
 
-/** A page that somebody asks for. */
+/** A requested page. */
 interface Ask<Q extends QuotaRow> {
   readonly filter: QuotaFilter<Q>
   readonly page: PageRequest
-  /** Both as JSON: the same key, the same page. */
+  /** Both as JSON: the same key means the same page. */
   readonly key: string
 }
 
 /**
- * Reads pages of quotas for all who ask for them.
+ * Reads pages of quotas for all concurrent requests.
  *
- * - Lists of one person gather, whoever it is: up to 50 of them go in one statement. Where the page shows the end of
- *   its list the total is known by that; where it does not, the page is read once more together with its count, with
- *   others of which that is true.
- * - A list of everybody, or by a label, and a deep page may cost many times as much, so each of them is a statement of
- *   its own, shared by those who ask for the very same.
+ * - Lists of one person are collected, for all persons: up to 50 of them share one statement. If the page shows the end
+ *   of its list, the total is known; otherwise the page is read again together with its count, with other such pages.
+ * - A list of all persons, or by a label, and a deep page may cost many times as much, so each has its own statement,
+ *   which only equal requests share.
  */
 export class ListReader<Q extends QuotaRow> {
   private readonly sources: ListSources<Q>
   private readonly ends: DataLoader<Ask<Q>, SharedPage | undefined>
-  /** What is found comes as promises: a count that takes its time is waited for by those alone who asked for it. */
+  /** Results are promises: only the requests for a slow count wait for it. */
   private readonly counted: DataLoader<Ask<Q>, Promise<SharedPage>>
   private readonly alone = new SharedReads<SharedPage>()
 
@@ -106,22 +104,21 @@ export class ListReader<Q extends QuotaRow> {
 
   /**
    * A page of live quotas, or of deleted ones, newest first.
-   * @param asking the principal whose turn it takes. A list that is read alone is shared with its other callers only:
-   *   behind another principal's it might wait for all that this one asks for
+   * @param asking the principal whose turn it takes. A list that is read alone is shared only among this principal's
+   * requests: behind another principal's, it might wait for all requests of that one
    */
   async get(asking: string, filter: QuotaFilter<Q>, page: PageRequest): Promise<SharedPage> {
     const ask = { filter, page, key: JSON.stringify([filter, page]) }
     if (!gathers(ask)) {
       return this.alone.get(`${asking} ${ask.key}`, async () => this.readAlone(this.work.readsOf(asking), ask))
     }
-    // The total counts what comes before the page's first row too, of which the page knows nothing.
+    // The total includes the rows before the page's first row, which the page does not read.
     const found = page.beforeId === undefined ? await this.ends.load(ask) : undefined
     return found ?? this.counted.load(ask)
   }
 
   /**
-   * The quotas of a list that have smaller ids, newest first, and nothing of how many there are: a step of a walk
-   * through all of it.
+   * The quotas of a list with smaller ids, newest first, without a total: one step of an iteration over the whole list.
    * @param size rows of a step
    */
   async step(asking: string, filter: QuotaFilter<Q>, beforeId: number | undefined, size: number): Promise<Q[]> {
@@ -135,21 +132,21 @@ export class ListReader<Q extends QuotaRow> {
     return quotas
   }
 
-  /** A quota as its list shows it. */
+  /** A quota in the form of its list. */
   view(quota: Q, now: Instant): QuotaView {
     const view = quotaView(this.channel, quota, now)
     if (quota.deletedAt !== null) view.deleted_at = formatInstant(quota.deletedAt)
     return view
   }
 
-  /** Pages that show the end of their list, by which its length is known; undefined where there is more. */
+  /** Pages that show the end of their list, by which its length is known; undefined if there is more. */
   private async readEnds(reads: Reads, asks: readonly Ask<Q>[]): Promise<(SharedPage | undefined)[]> {
     const now = this.clock.now()
     const found = await readLists(
       reads,
       this.store,
       now,
-      // A row more than is shown tells whether there are more.
+      // One row more than requested shows whether there are more.
       asks.map((ask) => this.part(ask, this.sources.of(ask.filter, now), ask.page.pageSize + 1)),
     )
     return asks.map(({ page }, place) => {
@@ -196,7 +193,7 @@ export class ListReader<Q extends QuotaRow> {
 
   private async counting({ filter, page }: Ask<Q>, found: ListFound<Q> | undefined, now: Instant): Promise<SharedPage> {
     const total = await this.counts.total(nameOf(filter), found?.counted ?? 0, async () =>
-      // Counted anew at a later time, the list is another one: its sources are made again.
+      // A later count is for a different time, so the sources are built again.
       this.countedBy(
         this.work,
         countOf(this.store.quota.table, (await this.bestSources(this.work, filter, this.clock.now())).total),
@@ -223,9 +220,9 @@ export class ListReader<Q extends QuotaRow> {
   }
 
   /**
-   * Labels that begin alike lie together in their index, but not in order of id. A few are sorted; where many begin so,
-   * the list is walked in its own order as long as it meets them soon, and else they are sorted all the same: reading
-   * them from their index costs less than walking past all the rows that are newer.
+   * Labels with the same beginning are adjacent in their index, but not in order of id. A few are sorted. If many
+   * match, the list is examined in its own order as long as it soon finds matches; otherwise they are sorted anyway,
+   * since reading them from their index costs less than skipping all newer rows.
    */
   private async bestSources(reads: Reads, filter: QuotaFilter<Q>, now: Instant, page?: PageRequest): Promise<Sources> {
     const sources = this.sources.of(filter, now)
@@ -242,15 +239,15 @@ export class ListReader<Q extends QuotaRow> {
     if (count <= MAX_SORTED || page === undefined || !(await this.isNear(reads, sources[0], others[0], page))) {
       return onlyWay(named)
     }
-    // By the label alone its own index tells how many there are; of what is narrowed further, walking meets enough of
-    // them soon.
+    // For the label alone, its own index gives the number; with further conditions, examining the list soon finds
+    // enough of them.
     return { page: sources, total: narrowed ? sources : named }
   }
 
   /**
-   * Does a list meet the rows of a page soon, walked in its own order?
-   * @param wanted the rows that it looks for
-   * @param all those it meets on its way
+   * Does examining a list in its own order soon find the rows of a page?
+   * @param wanted the rows to find
+   * @param all the rows to examine
    */
   private async isNear(
     reads: Reads,
@@ -268,7 +265,7 @@ export class ListReader<Q extends QuotaRow> {
         [...all.values, ...before.values],
       ),
     )
-    // As a value of its own: the planner finds no range in a subquery's.
+    // As a separate value: the planner finds no range in a subquery's value.
     const near = { sql: `${wanted.sql}${before.sql} AND \`id\` > ?`, values: [...wanted.values, ...before.values] }
     const found = await this.countedBy(reads, {
       sql: `SELECT COUNT(*) AS counted FROM (SELECT 1 AS one FROM ${wanted.from} ${near.sql} ORDER BY \`id\` DESC LIMIT ${reach}) near`,
@@ -283,8 +280,8 @@ export class ListReader<Q extends QuotaRow> {
 }
 
 /**
- * Is it surely read within a moment: live quotas of one person, which an index has in order of id, from not far into
- * the list?
+ * Is the read certainly fast: live quotas of one person, which an index has in order of id, from near the start of the
+ * list?
  */
 function gathers<Q extends QuotaRow>({ filter, page }: Ask<Q>): boolean {
   const { people, deleted, label } = filter
@@ -296,7 +293,7 @@ function onlyWay(sources: readonly Where[]): Sources {
   return { page: sources, total: sources }
 }
 
-/** Under this name the count of a long list is shared. */
+/** The name under which the count of a long list is shared. */
 function nameOf<Q extends QuotaRow>({ status, people, deleted = false, label, cap }: QuotaFilter<Q>): string {
   return JSON.stringify([status, people, deleted, label, cap])
 }

@@ -6,46 +6,46 @@ import type { Channel } from '../rows/channel.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import type { Counted, Statement } from './quota-statements.js'
 
-/** Which quotas a list shows. */
+/** The quotas that a list shows. */
 export interface QuotaFilter<Q extends QuotaRow> {
-  /** Values that the people named by the quota must have, by property. */
+  /** Values of the people that the quota names, by property. */
   readonly people: Partial<Record<keyof Q & string, number>>
   readonly status: Status | undefined
-  /** Only soft-deleted ones; without it only the others. */
+  /** Only soft-deleted ones; otherwise only live ones. */
   readonly deleted?: boolean
-  /** How the label begins, compared as `comparedLabel` says. */
+  /** The beginning of the label, compared in the form of `comparedLabel`. */
   readonly label?: string
   /** Only caps of that kind, or with `none` only payers. */
   readonly cap?: CapMode | 'none'
 }
 
-/** Which part of a list is wanted. */
+/** The requested part of a list. */
 export interface PageRequest {
   /** From 1. */
   readonly page: number
   /** 1 … 100. */
   readonly pageSize: number
-  /** Only items with a smaller id; the total counts the whole list all the same. */
+  /** Only items with a smaller id; the total still counts the whole list. */
   readonly beforeId?: number | undefined
 }
 
-/** Rows of a list: those that a condition finds, by the index that holds them in order of id. */
+/** Rows of a list: a condition, and the index that has them in order of id. */
 export interface Where extends Counted {
-  /** The table, by that index. */
+  /** The table, with that index. */
   readonly from: string
-  /** Does the index hold them in another order? They are sorted then. */
+  /** Does the index have them in another order? Then they are sorted. */
   readonly unordered?: true
 }
 
-/** Where a list's rows are found: two ways to the same ones. */
+/** Two ways to read the same rows of a list. */
 export interface Sources {
   /** In order of id, or few enough to be sorted. */
   readonly page: readonly Where[]
-  /** By what an index covers, as far as there is one. */
+  /** By a covering index, if there is one. */
   readonly total: readonly Where[]
 }
 
-/** Where the rows of a list lie: the conditions of its filter, and the index by which they are read newest first. */
+/** The sources of a list's rows: the conditions of its filter, and the index by which they are read newest first. */
 export class ListSources<Q extends QuotaRow> {
   constructor(
     private readonly channel: Channel<Q>,
@@ -54,9 +54,9 @@ export class ListSources<Q extends QuotaRow> {
   ) {}
 
   /**
-   * A list's rows are those of one or two disjoint sources. `state` is stored, and `expired` in it may lag behind:
-   * quotas that are due but not yet marked are found by their time, left out of the active ones and added to the
-   * expired ones, so that the filter is exact at any instant.
+   * A list's rows come from one or two disjoint sources. The stored `state` `expired` may lag: quotas that are due but
+   * not yet marked are found by their time, excluded from the active ones and added to the expired ones, so that the
+   * filter is exact at any instant.
    */
   of({ people, status, deleted = false, label, cap }: QuotaFilter<Q>, now: Instant): Where[] {
     const { quota } = this
@@ -64,7 +64,7 @@ export class ListSources<Q extends QuotaRow> {
       .map(({ property }) => property)
       .find((property) => people[property] !== undefined)
     const first = person === undefined ? [] : [person]
-    // Deleted quotas of all are read newest first by the flag, and so are caps; those of a person are few.
+    // Deleted quotas of all persons are read newest first by the flag, and so are caps; those of one person are few.
     const flagged = (deleted || cap !== undefined) && person === undefined
     const conditions = [
       flagged
@@ -101,7 +101,7 @@ export class ListSources<Q extends QuotaRow> {
       values: [...values, ...more],
     })
     if (deleted) {
-      // Nobody marks what is deleted as expired: its status is derived, row by row.
+      // Deleted quotas are never marked as expired: their status is derived, row by row.
       const [condition] = statusCondition(quota, status, now)
       return [where(['id'], condition?.sql, ...(condition?.values ?? []))]
     }
@@ -127,7 +127,7 @@ export class ListSources<Q extends QuotaRow> {
     }
   }
 
-  /** A list's rows by their label, in no order. */
+  /** A list's rows by their label, unsorted. */
   byLabel({ people, status, deleted = false, label = '', cap }: QuotaFilter<Q>, now: Instant): Where {
     const { quota } = this
     const conditions = [
@@ -165,7 +165,8 @@ function labelCondition<Q extends QuotaRow>(quota: RowCodec<Q>, label: string): 
 }
 
 /**
- * What a quota of that status is stored like at `now`, whether or not it has been marked as expired; nothing for any.
+ * The stored values of a quota with that status at `now`, whether or not it has been marked as expired; nothing for any
+ * status.
  */
 function statusCondition<Q extends QuotaRow>(
   quota: RowCodec<Q>,
@@ -187,18 +188,18 @@ function statusCondition<Q extends QuotaRow>(
   }
 }
 
-/** The condition of a page that lists quotas with smaller ids alone; it follows others. */
+/** The condition of a page that lists only quotas with smaller ids; it follows others. */
 export function beforeOf(beforeId: number | undefined): Statement {
   return beforeId === undefined ? { sql: '', values: [] } : { sql: ' AND `id` < ?', values: [beforeId] }
 }
 
-/** No table has more rows than there are ids. */
+/** No table has more rows than possible ids. */
 const ALL_ROWS = Number.MAX_SAFE_INTEGER
 
 /**
- * What is told of each row of a page: its sources are read newest first and no further than the page reaches.
- * @param columns what is told: columns of the table, the id among them
- * @param size rows that the page has at most
+ * Selects columns of each row of a page: its sources are read newest first and no further than the page reaches.
+ * @param columns columns of the table, including the id
+ * @param size maximum number of rows of the page
  */
 export function pageOf(
   sources: readonly Where[],
@@ -209,8 +210,8 @@ export function pageOf(
 ): Statement {
   const before = beforeOf(beforeId)
   const window = `LIMIT ${size} OFFSET ${offset}`
-  // What has to be sorted is found first. MariaDB computes a virtual column of a row that it sorts from columns that it
-  // has not read (MDEV-36896), and leaves rows out; a derived table with a LIMIT is not merged into the sort.
+  // Rows to sort are found first. MariaDB computes a virtual column of a sorted row from columns that it has not read
+  // (MDEV-36896), and loses rows; a derived table with a LIMIT is not merged into the sort.
   const rows = ({ from, sql, unordered }: Where, limit: string): string =>
     `SELECT ${columns} FROM ${
       unordered === true

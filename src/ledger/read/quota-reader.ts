@@ -20,49 +20,49 @@ import type { PageRequest, QuotaFilter } from './list-statements.js'
 import { countedIn, countOf, isThere, readQuotas, together } from './quota-statements.js'
 import { EXACT_UP_TO, RecentCounts } from './recent-counts.js'
 
-/** An owner's sums as they are answered; the owner's field comes first. */
+/** An owner's sums in an answer; the owner's field comes first. */
 export interface SummaryView {
   total: number
   used: number
   reserved: number
   remaining: number
   quota_count: number
-  /** What one consume could take now. */
+  /** The largest amount that one consume can take now. */
   available: number
 }
 
-/** A summary with the caps that bound the owner, ids ascending. */
+/** A summary with the owner's active caps, ids ascending. */
 export interface SummaryWithCaps extends SummaryView {
   caps: CapView[]
 }
 
-/** What a check answers: would the amount fit now? */
+/** The answer of a check: does the amount fit now? */
 export interface CheckView {
   allowed: boolean
   requested: number
-  /** What one consume could take now. */
+  /** The largest amount that one consume can take now. */
   remaining: number
-  /** What the payers could pay together. */
+  /** The sum that the payers can pay. */
   payable: number
   refills_at: string | null
-  /** The caps that do not let it pass; none where it is allowed. */
+  /** The caps that refuse the amount; none if it is allowed. */
   caps: CapView[]
 }
 
 const NEWEST_FIRST = 'page.`id` DESC'
 
-/** An owner's active quotas, as one turn of the event loop reads them for all who ask in it. */
+/** An owner's active quotas, as read for all requests in one turn of the event loop. */
 interface OwnerNow<Q> {
   readonly quotas: Q[]
-  /** When they can pay more, where somebody asked. */
+  /** The time when they can pay more, if it was requested. */
   refills: Promise<Refills> | undefined
 }
 
 /**
- * Reads quotas past the engine: every read shows what is committed, rolled to the present, with due holds taken off
- * `reserved`. Reads that come while others of their kind are at the database share the next statement. What must fit
- * together comes from one statement, so that nothing moves in between: a list's page and its total with all its
- * sources, and quotas with the units of their due holds.
+ * Reads quotas without the engine: every read shows committed data, rolled to the present, with due holds subtracted
+ * from `reserved`. Reads that arrive while others of their kind are at the database share the next statement. Data that
+ * must be consistent comes from one statement: a list's page and its total with all its sources, and quotas with the
+ * units of their due holds.
  */
 export class QuotaReader<Q extends QuotaRow> {
   private readonly store: LedgerStore<Q>
@@ -70,7 +70,7 @@ export class QuotaReader<Q extends QuotaRow> {
   private readonly ofOwner: DataLoader<number, OwnerNow<Q>>
   private readonly lists: ListReader<Q>
   private readonly counts: RecentCounts
-  /** Those that all who check or add up share. */
+  /** The reads that all checks and summaries share. */
   private readonly checks: Reads
 
   constructor(
@@ -109,7 +109,7 @@ export class QuotaReader<Q extends QuotaRow> {
     })
   }
 
-  /** One quota. @throws ServiceError quota_not_found where it is absent or deleted */
+  /** One quota. @throws ServiceError quota_not_found if it does not exist or is deleted */
   async get(id: number): Promise<QuotaView> {
     const quota = await this.one.load(id)
     if (quota === undefined || quota.deletedAt !== null) throw quotaNotFound(id)
@@ -117,8 +117,8 @@ export class QuotaReader<Q extends QuotaRow> {
   }
 
   /**
-   * The rules that a patch would break, as far as only the record tells; none where there is no such quota, or nobody
-   * can say.
+   * The rules that a patch would violate, as far as they depend on the record; none if the quota does not exist, or
+   * cannot be read.
    */
   async violationsBy(id: number, patch: SettingsPatch): Promise<Violation[]> {
     const quota = await this.one.load(id).catch((error: unknown) => {
@@ -129,7 +129,7 @@ export class QuotaReader<Q extends QuotaRow> {
     return [...foreignViolations(quota, patch), ...(applyPatch({ ...quota }, patch, this.clock.now()).violations ?? [])]
   }
 
-  /** The sums of the owner's active payers, zeros where there are none, and the caps that bound it. */
+  /** The sums of the owner's active payers, zeros if there are none, and the caps. */
   async summary(ownerId: number): Promise<SummaryWithCaps> {
     const now = this.clock.now()
     const { quotas } = await this.rolled(ownerId, now)
@@ -137,7 +137,7 @@ export class QuotaReader<Q extends QuotaRow> {
     return { ...this.sums(ownerId, limits, now), caps: limits.caps.map(capView) }
   }
 
-  /** The sums of the owner's active payers alone. */
+  /** Only the sums of the owner's active payers. */
   async sumsOf(ownerId: number): Promise<SummaryView> {
     const now = this.clock.now()
     return this.sums(ownerId, limitsAt((await this.rolled(ownerId, now)).quotas, now), now)
@@ -157,7 +157,7 @@ export class QuotaReader<Q extends QuotaRow> {
   }
 
   /**
-   * Would `amount` fit now, and if not, when might it? Takes nothing, so the answer may be old by the time it arrives.
+   * Does `amount` fit now, and if not, when may it? It charges nothing, so the answer may be outdated when it arrives.
    */
   async check(ownerId: number, amount: number): Promise<CheckView> {
     const now = this.clock.now()
@@ -188,21 +188,21 @@ export class QuotaReader<Q extends QuotaRow> {
     return (await this.lists.get(asking, filter, page)).page
   }
 
-  /** The same as the JSON that is answered. */
+  /** The same as the JSON of the answer. */
   async listAsJson(asking: string, filter: QuotaFilter<Q>, page: PageRequest): Promise<string> {
     return (await this.lists.get(asking, filter, page)).json
   }
 
   /**
-   * The next step of a walk through a list, newest first.
+   * The next step of an iteration over a list, newest first.
    * @param asking the principal whose turn it takes
-   * @param beforeId the last id of the step before
+   * @param beforeId the last id of the previous step
    */
   async step(asking: string, filter: QuotaFilter<Q>, beforeId: number | undefined, size: number): Promise<Q[]> {
     return this.lists.step(asking, filter, beforeId, size)
   }
 
-  /** The same as they are shown. */
+  /** The same in the form of answers. */
   async stepShown(
     asking: string,
     filter: QuotaFilter<Q>,
@@ -215,9 +215,9 @@ export class QuotaReader<Q extends QuotaRow> {
   }
 
   /**
-   * A page of what was changed in a quota's settings, newest first; deleted quotas' too.
+   * A page of the changes of a quota's settings, newest first; also for deleted quotas.
    * @param asking the principal whose turn it takes
-   * @throws ServiceError quota_not_found where it never was
+   * @throws ServiceError quota_not_found if it never existed
    */
   async changes(asking: string, quotaId: number, { page, pageSize }: PageRequest): Promise<Page<ChangeView>> {
     const { change, quota } = this.store
@@ -246,7 +246,7 @@ export class QuotaReader<Q extends QuotaRow> {
     return { items, page, page_size: pageSize, ...total }
   }
 
-  /** Makes shared counts anew that are still asked for. */
+  /** Renews shared counts that are still in use. */
   async refreshCounts(): Promise<void> {
     await this.counts.refresh()
   }

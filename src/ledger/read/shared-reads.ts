@@ -1,4 +1,4 @@
-/** A read that is to begin or is under way, and the one that follows it. */
+/** A pending or running read, and the next one. */
 interface Reading<V> {
   begun: boolean
   readonly found: Promise<V>
@@ -7,18 +7,18 @@ interface Reading<V> {
 }
 
 /**
- * Runs like reads once for all who ask for them meanwhile: whoever comes while one is under way waits for the next one,
- * which begins when it is over, so that it begins after everybody in it has come. Reads that differ have nothing to do
- * with each other. What is found is shared, and must not be changed.
+ * Runs equal reads once for all concurrent requests: a request that arrives during a read waits for the next one, which
+ * begins after the present one ends, so that it begins after all of its requests have arrived. Different reads are
+ * independent. Results are shared, and must not be changed.
  */
 export class SharedReads<V> {
   private readonly readings = new Map<string, Reading<V>>()
 
-  /** @param key what is asked for: the same key, the same read */
+  /** @param key identifies the read */
   async get(key: string, read: () => Promise<V>): Promise<V> {
     const current = this.readings.get(key)
-    // One turn of the event loop, so that what came in together goes together. Who waits for a read to be over has
-    // gathered by then.
+    // One turn of the event loop, so that requests that arrived together share a read. Requests that waited for a read
+    // have already been collected.
     if (current === undefined) return this.begin(key, read, new Promise(setImmediate))
     if (!current.begun) return current.found
     current.next ??= current.finished.then(async () => this.begin(key, read, undefined))
@@ -42,7 +42,7 @@ export class SharedReads<V> {
     }
     this.readings.set(key, reading)
     void reading.finished.then(() => {
-      // The next one has taken its place, where there is one.
+      // The next one has replaced it, if there is one.
       if (reading.next === undefined && this.readings.get(key) === reading) this.readings.delete(key)
     })
     return found

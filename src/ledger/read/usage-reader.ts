@@ -17,60 +17,60 @@ import { operationNotFound } from '../store/errors.js'
 import { inThisOrder, LedgerStore } from '../store/ledger-store.js'
 import type { OperationEntry } from '../store/working-set.js'
 
-/** Whose operations a ledger page shows: exactly one of the two. */
+/** The subject of a ledger page: exactly one of the two. */
 export type LedgerOf = { readonly ownerId: number } | { readonly quotaId: number }
 
-/** Which operations of a page are wanted; an absent member is no condition. The period is that of `created_at`. */
+/** The conditions on operations; absent members are no condition. The period is that of `created_at`. */
 export interface LedgerFilter extends Period {
   readonly state?: OperationState | undefined
   readonly kind?: OperationKind | undefined
 }
 
-/** A page of the ledger as it is answered. */
+/** A page of the ledger, in the form of answers. */
 export interface LedgerPage {
   items: OperationView[]
-  /** Where the next page starts, or null at the end. */
+  /** The start of the next page, or null at the end. */
   next_before: string | null
-  /** From when on it is whole; absent where nothing was ever removed. */
+  /** The time from which it is complete; absent if nothing was ever removed. */
   begins_at?: string
 }
 
-/** Who reads. */
+/** The reading caller. */
 export type Reader = Pick<Caller, 'id' | 'name' | 'ownOnly'>
 
 /**
- * How many operations are walked past at most for a page of those that one caller made: there is no index by caller,
- * which every consume would pay for.
+ * The maximum number of operations that a page of one caller's operations skips: there is no index by caller, since
+ * every consume would have to maintain it.
  */
 const MOST_WALKED = 2_000
 
-/** Operations of one key that are told at most, where it is looked for under every caller. */
+/** The maximum number of operations of one key in a search under every caller. */
 const MOST_OF_A_KEY = 20
 
 /** A cap whose operations are read. */
 interface OfCap {
   readonly quotaId: number
   readonly ownerId: number
-  /** No operation with an earlier id was counted in it. */
+  /** It counted no operation with a smaller id. */
   readonly firstId: string
-  /** Nor one with a later id, where it is deleted. */
+  /** Nor one with a larger id, if it is deleted. */
   readonly lastId: string | undefined
 }
 
-/** Between the time of an operation's id and that of its act: requests wait, and a clock may be set back. */
+/** The maximum time between an operation's id and its act: requests wait, and a clock may be set back. */
 const WAITING_MS = 86_400_000
 
-/** One of the places where the ids of a page may be, to be read newest first. */
+/** One source of a page's ids, to be read newest first. */
 interface Arm {
   readonly from: string
   readonly id: string
   readonly conditions: readonly Condition[]
-  /** The alias of the act that made the operation, where that is among what is read. */
+  /** The alias of the act that made the operation, if the source reads it. */
   readonly act?: string
 }
 
 /**
- * Reads operations past the engine; a hold whose time has come shows as expired, whether or not that is written down.
+ * Reads operations without the engine; a due hold is shown as expired, whether or not that is recorded.
  */
 export class UsageReader<Q extends QuotaRow> {
   private readonly store: LedgerStore<Q>
@@ -104,8 +104,8 @@ export class UsageReader<Q extends QuotaRow> {
   }
 
   /**
-   * Operations of an owner or of a quota, newest first; a deleted quota's too. Who may see but its own is shown those
-   * alone, and a page then ends where it has walked past MOST_WALKED operations, full or not.
+   * Operations of an owner or of a quota, newest first, also of a deleted quota. A caller that may see only its own
+   * operations gets those; the page then ends after it has examined MOST_WALKED operations, full or not.
    * @param before only operations older than this id
    * @param size 1 … 100
    */
@@ -119,14 +119,14 @@ export class UsageReader<Q extends QuotaRow> {
     if (isEmpty(filter)) return { items: [], next_before: null }
     return this.work.readsOf(asking.id).read(async (transaction) => {
       const of = 'ownerId' in whose ? whose : await this.quotaOrCap(transaction, whose.quotaId)
-      // What is open is few, however long the ledger is.
+      // Open holds are few, however long the ledger is.
       const far = asking.ownOnly && filter.state !== 'reserved'
       const end = far ? await this.endOfWalk(transaction, of, before) : undefined
       const all = [this.inRows(of, filter), ...this.plain(of, filter)]
       const arms = (asking.ownOnly ? all.map((arm) => this.madeBy(asking, arm)) : all).map((arm) =>
         within(arm, before, end),
       )
-      // One more than asked for tells whether there is a next page.
+      // One more than requested shows whether there is a next page.
       const found = await newestIn(transaction, arms, `LIMIT ${size + 1}`, size + 1)
       const page = found.slice(0, size)
       const entries = await this.store.operationsById(transaction, page)
@@ -137,8 +137,8 @@ export class UsageReader<Q extends QuotaRow> {
   }
 
   /**
-   * The id at which a walk ends that began at `before`, itself included. It is the first of a millisecond, and so not
-   * the id of an operation that the caller may not know of. Undefined where there are not so many operations.
+   * The id, inclusive, at which a page ends that began at `before`. It is the first of a millisecond, so that it is not
+   * the id of an operation that the caller must not know. Undefined if there are fewer operations.
    */
   private async endOfWalk(
     transaction: Transaction,
@@ -161,9 +161,9 @@ export class UsageReader<Q extends QuotaRow> {
   }
 
   /**
-   * The operations that a key stands for: those it made, and those it refunded; of one caller at most one. None where
-   * it stands for a quota's act, or for nothing.
-   * @param callers whose key it may be
+   * The operations of a key: those that it made, and those that it refunded; of one caller at most one. None if the key
+   * belongs to a quota's act, or to nothing.
+   * @param callers the possible owners of the key
    */
   async byKey(asking: Reader, callers: readonly string[], key: string): Promise<LedgerPage> {
     return this.work.readsOf(asking.id).read(async (transaction) => {
@@ -179,7 +179,7 @@ export class UsageReader<Q extends QuotaRow> {
     })
   }
 
-  /** A page of the ledger that says of each operation who made it, and with which key. */
+  /** A page of the ledger with the maker and key of each operation. */
   async withMakers({ id }: Reader, page: LedgerPage): Promise<LedgerPage> {
     const made = await this.work.readsOf(id).read((transaction) =>
       this.store.beginningsOf(
@@ -194,18 +194,18 @@ export class UsageReader<Q extends QuotaRow> {
     return { ...page, items }
   }
 
-  /** What was done with an operation, oldest first. @throws ServiceError operation_not_found */
+  /** The acts on an operation, oldest first. @throws ServiceError operation_not_found */
   async acts({ id: asking, ownOnly }: Reader, id: string): Promise<ActView[]> {
     const acts = await this.work.readsOf(asking).read((transaction) => this.store.actsOf(transaction, id))
     const hidden = ownOnly && !acts.some((act) => act.id === id && (act.callerId ?? act.caller) === asking)
     if (acts.length === 0 || hidden) throw operationNotFound(id)
-    // In the order in which they must have happened, also where the clocks of two instances disagree.
+    // In their logical order, even if the clocks of two instances disagree.
     const rank = ({ kind }: Act): number => (kind === 'refund' ? 2 : kind === 'commit' || kind === 'release' ? 1 : 0)
     acts.sort((a, b) => rank(a) - rank(b) || a.at - b.at || (a.id < b.id ? -1 : 1))
     return acts.map(actView)
   }
 
-  /** How many reservations are open, over all owners. */
+  /** The number of open reservations of all owners. */
   async openHolds(): Promise<number> {
     const { hold } = this.store
     const rows = await this.work.read(async (transaction) =>
@@ -217,13 +217,13 @@ export class UsageReader<Q extends QuotaRow> {
   }
 
   /**
-   * Where the ids of operations in rows of their own are read from, newest first by an index, and what tells the
-   * owner's or the quota's from others.
+   * The sources of ids of operations with rows of their own, newest first by an index, and the condition that selects
+   * the owner or the quota.
    */
   private inRows(of: LedgerOf | OfCap, filter: LedgerFilter): Arm {
     const { operation, allocation, hold } = this.store
     const conditions = this.conditions(filter)
-    // An owner's open holds are few, however long the owner's ledger is.
+    // An owner's open holds are few, however long its ledger is.
     const open =
       filter.state === 'reserved'
         ? `JOIN ${hold.table} h ON h.${hold.column('operationId')} = o.${operation.column('id')}`
@@ -249,8 +249,8 @@ export class UsageReader<Q extends QuotaRow> {
   }
 
   /**
-   * Where the ids of plain consumes are read from; nowhere where the filter wants none. What the filter asks for is the
-   * same of one that has rows of its own by now.
+   * The sources of ids of plain consumes; none if the filter excludes them. The filter has the same meaning for a
+   * consume that has its own rows by now.
    */
   private plain(of: LedgerOf | OfCap, { state, kind, from, to }: LedgerFilter): Arm[] {
     if ((state !== undefined && state !== 'consumed') || kind === 'reserve') return []
@@ -271,7 +271,7 @@ export class UsageReader<Q extends QuotaRow> {
     ]
   }
 
-  /** Plain consumes of its owner that a cap counted: nearly all of them while there was one. */
+  /** Plain consumes of its owner that a cap counted: nearly all of them while the cap was active. */
   private namingIt({ quotaId, firstId, lastId }: OfCap): Condition[] {
     const { act } = this.store
     const id = `p.${act.column('id')}`
@@ -289,7 +289,7 @@ export class UsageReader<Q extends QuotaRow> {
     return { quotaId, ownerId, firstId: firstIdAt(createdAt - WAITING_MS), lastId }
   }
 
-  /** Those of a place that one caller made: a consume's or reserve's act has the operation's id. */
+  /** The ids of a source that one caller made: a consume's or reserve's act has the operation's id. */
   private madeBy({ id: callerId, name }: Reader, { from, id, conditions, act }: Arm): Arm {
     const codec = this.store.act
     const made: ['caller' | 'callerId', string] = callerId === name ? ['caller', name] : ['callerId', callerId]
@@ -301,7 +301,7 @@ export class UsageReader<Q extends QuotaRow> {
     }
   }
 
-  /** Conditions on the operation `o`. A hold whose time has come is expired, whether or not that is written down. */
+  /** Conditions on the operation `o`. A due hold is expired, whether or not that is recorded. */
   private conditions({ state, kind, from, to }: LedgerFilter): Condition[] {
     const { operation } = this.store
     const column = (property: keyof OperationRow): string => `o.${operation.column(property)}`
@@ -331,7 +331,7 @@ export class UsageReader<Q extends QuotaRow> {
   }
 }
 
-/** Those of a place that are older than `before`, and no older than `end`. */
+/** The ids of a source that are older than `before`, and no older than `end`. */
 function within(arm: Arm, before: string | undefined, end: string | undefined): Arm {
   return {
     ...arm,
@@ -344,9 +344,9 @@ function within(arm: Arm, before: string | undefined, end: string | undefined): 
 }
 
 /**
- * The newest ids of several places.
- * @param window of all of them
- * @param most that one place can have in it
+ * The newest ids of several sources.
+ * @param window of all sources
+ * @param most maximum from one source
  */
 async function newestIn(
   transaction: Transaction,
@@ -358,7 +358,7 @@ async function newestIn(
     const where = conditions.map(({ sql }) => sql).join(' AND ')
     return `SELECT * FROM (SELECT ${id} AS id FROM ${from} WHERE ${where} ORDER BY ${id} DESC LIMIT ${most}) arm${n}`
   })
-  // A union, since a refunded consume is found in both.
+  // A union, since both sources contain a refunded consume.
   const rows = await transaction.rows(
     `${newest.join(' UNION ')} ORDER BY id DESC ${window}`,
     arms.flatMap(({ conditions }) => conditions.flatMap(({ values }) => values)),
@@ -371,7 +371,7 @@ function firstOfItsMillisecond(id: string): string {
   return `${id.slice(0, 13)}-7000-8000-000000000000`
 }
 
-/** Conditions on when something was. */
+/** Conditions on a time. */
 function during<T extends object>(
   codec: RowCodec<T>,
   alias: string,

@@ -2,7 +2,7 @@ import { Column, Index, PrimaryColumn } from 'typeorm'
 import { ascii, INSTANT, INTEGER } from '../../database/column.js'
 import type { Instant } from '../../time/instant.js'
 
-/** What an act did. */
+/** The kinds of acts. */
 export const ACT_KINDS = [
   'create',
   'update',
@@ -17,7 +17,7 @@ export const ACT_KINDS = [
 ] as const
 export type ActKind = (typeof ACT_KINDS)[number]
 
-/** What can be done with an operation. */
+/** The kinds of acts on an operation. */
 export const OPERATION_ACTS = [
   'consume',
   'reserve',
@@ -31,15 +31,15 @@ export type OperationAct = (typeof OPERATION_ACTS)[number]
  * One recorded change with its caller, key and answer. Immutable: a replay is answered from here, never from rows that
  * change.
  *
- * A plain consume (`plain-consume.ts`) has no other row: what its operation, its allocation and its answer would say is
- * in the last four columns, which are null in every other act.
+ * A plain consume (`plain-consume.ts`) has no other row: its operation, its allocation and its answer are derived from
+ * the last columns, which are null in every other act.
  */
 @Index(['operationId'])
 @Index(['plainOwnerId', 'id'])
 @Index(['plainQuotaId', 'id'])
 export abstract class ActRow {
   /**
-   * UUIDv7, made when the request came in, so that a rerun recognises its own act. A consume's or reserve's act and
+   * UUIDv7, created when the request arrived, so that a rerun recognizes its own act. A consume's or reserve's act and
    * operation share it.
    */
   @PrimaryColumn(ascii(36))
@@ -57,41 +57,40 @@ export abstract class ActRow {
   @Column({ ...ascii(36), name: 'operation_id', nullable: true })
   operationId!: string | null
 
-  /** The principal's name, for showing. */
+  /** The principal's name, for display. */
   @Column(ascii(64))
   caller!: string
 
-  /** Whom the act belongs to, where that is not the name: a principal of the identity provider. */
+  /** The owner of the act, if that is not the name: a principal of the identity provider. */
   @Column({ ...ascii(37), name: 'caller_id', nullable: true })
   callerId!: string | null
 
-  /** The caller's Idempotency-Key, for people who look for it. */
+  /** The caller's Idempotency-Key, for look-ups by people. */
   @Column({ ...ascii(255), name: 'idempotency_key', nullable: true })
   idempotencyKey!: string | null
 
   /**
-   * The column `once`: what may happen once only, as 128 bits of SHA-256 in hex: a caller's key with its caller, or the
-   * settling of a hold. A hash compares by bytes under any collation and is short. Null where nothing forbids a second
-   * such act.
+   * The column `once`: the deduplication key, 128 bits of SHA-256 in hex: of a caller's key with its caller, or of the
+   * settlement of a hold. A hash compares by bytes under any collation and is short. Null if the act may repeat.
    */
   @Index({ unique: true })
   @Column({ ...ascii(32), name: 'once', nullable: true })
   deduplicationKey!: string | null
 
   /**
-   * The column `request`: hash of what was asked, its amount left out; empty in a plain consume, where the owner says
+   * The column `request`: the hash of the request without its amount; empty in a plain consume, whose owner determines
    * it.
    */
   @Column({ ...ascii(32), name: 'request' })
   requestHash!: string
 
-  /** The units that the act moved; null for acts on settings. */
+  /** The units of the act; null for acts on settings. */
   @Column({ ...INTEGER, nullable: true })
   amount!: number | null
 
   /**
-   * The amount that an absent `amount` stood for at that time: what was held, or what was left to refund. Null for a
-   * consume and a reserve, which always name theirs; release 0.1.0 writes it for them too, by which it is known.
+   * The meaning of an absent `amount` at that time: the held or the refundable amount. Null for a consume and a
+   * reserve, which always have an amount; release 0.1.0 also writes it for these, by which it is recognized.
    */
   @Column({ ...INTEGER, name: 'default_amount', nullable: true })
   defaultAmount!: number | null
@@ -106,7 +105,7 @@ export abstract class ActRow {
   @Column(INSTANT)
   at!: Instant
 
-  /** The owner of a plain consume, once more: its index holds plain consumes alone. */
+  /** The owner of a plain consume, a second time: its index contains only plain consumes. */
   @Column({ ...INTEGER, name: 'plain_owner_id', nullable: true })
   plainOwnerId!: number | null
 
@@ -114,18 +113,18 @@ export abstract class ActRow {
   @Column({ ...INTEGER, name: 'plain_quota_id', nullable: true })
   plainQuotaId!: number | null
 
-  /** In which of that quota's cycles. */
+  /** That quota's cycle. */
   @Column({ ...INTEGER, name: 'cycle_seq', nullable: true })
   cycleSeq!: number | null
 
-  /** What the owner had left right after a plain consume. */
+  /** The owner's remaining amount right after a plain consume. */
   @Column({ ...INTEGER, name: 'owner_remaining', nullable: true })
   ownerRemaining!: number | null
 
-  /** The caps that counted a plain consume, as `capsText` writes them; null where there were none. */
+  /** The caps that counted a plain consume, in the format of `capsText`; null if there were none. */
   @Column({ ...ascii(600), nullable: true })
   caps!: string | null
 }
 
-/** An act as it is told, however it is stored. */
+/** An act in the form of answers, however it is stored. */
 export type Act = Omit<ActRow, 'plainOwnerId' | 'plainQuotaId' | 'cycleSeq' | 'ownerRemaining' | 'caps'>

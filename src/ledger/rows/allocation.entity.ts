@@ -4,15 +4,15 @@ import type { Allocation } from '../../quota/draw-down.js'
 import type { Instant } from '../../time/instant.js'
 
 /**
- * What one quota paid of an operation, or in which count a cap counted it, with its whole amount. Immutable: what an
- * operation keeps is always a prefix of what was paid (see `cut`). Caps come after those that paid, ids ascending.
+ * The units of an operation that one quota paid, or the count in which a cap counted its whole amount. Immutable: an
+ * operation always keeps a prefix of its allocations (see `cut`). Caps follow the payers, ids ascending.
  */
 @Index(['quotaId', 'operationId'])
 export abstract class AllocationRow implements Allocation {
   @PrimaryColumn({ ...ascii(36), name: 'operation_id' })
   operationId!: string
 
-  /** The place, from 0: those that paid in draw-down order, then caps. */
+  /** The position, from 0: payers in draw-down order, then caps. */
   @PrimaryColumn({ type: 'smallint' })
   position!: number
 
@@ -25,7 +25,7 @@ export abstract class AllocationRow implements Allocation {
   @Column(INTEGER)
   amount!: number
 
-  /** Of a cap: when it counted the operation, which is when that was made. Null where the quota paid. */
+  /** For a cap: the time when it counted the operation, its creation. Null if the quota paid. */
   @Column({ ...INSTANT, name: 'counted_at', nullable: true })
   countedAt!: Instant | null
 }

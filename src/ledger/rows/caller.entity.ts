@@ -2,17 +2,17 @@ import { Column, PrimaryColumn } from 'typeorm'
 import { INSTANT, unicode } from '../../database/column.js'
 import type { Instant } from '../../time/instant.js'
 
-/** A caller who has spent in a channel: under whose keys a message may have gone out. */
+/** A caller that has spent in a channel, for look-ups of keys under all callers. */
 export abstract class CallerRow {
-  /** Whom the keys belong to; compared by bytes. */
+  /** The owner of the keys; compared by bytes. */
   @PrimaryColumn(unicode(64))
   id!: string
 
-  /** For showing; another one's name may be the same. */
+  /** For display; several callers may have the same name. */
   @Column(unicode(64))
   name!: string
 
-  /** A use of the channel on the last UTC day on which there was one. */
+  /** A time on the last UTC day on which it used the channel. */
   @Column({ ...INSTANT, name: 'spent_at' })
   spentAt!: Instant
 }

@@ -5,7 +5,10 @@ import type { Instant } from '../../time/instant.js'
 export const CHANGE_ACTIONS = ['create', 'update', 'delete', 'restore', 'reset'] as const
 export type ChangeAction = (typeof CHANGE_ACTIONS)[number]
 
-/** Who changed which settings of a quota from what to what, or reset its counters; written with the change. */
+/**
+ * A change of a quota's settings, with its actor and the values before and after, or a reset of its counters; written
+ * with the change.
+ */
 @Index(['quotaId', 'id'])
 @Index(['ownerId', 'id'])
 @Index(['actor', 'id'])
@@ -20,7 +23,7 @@ export abstract class ChangeRow {
   @Column({ ...INTEGER, name: 'quota_id' })
   quotaId!: number
 
-  /** Whose quota it is; null in rows that an instance of release 0.1.0 wrote, until the sweeper names it. */
+  /** The quota's owner; null in rows of release 0.1.0, until the sweeper sets it. */
   @Column({ ...INTEGER, name: 'owner_id', nullable: true })
   ownerId!: number | null
 
@@ -37,15 +40,15 @@ export abstract class ChangeRow {
   @Column(INSTANT)
   at!: Instant
 
-  /** JSON: the settings that changed, as they were. */
+  /** JSON: the changed settings, before. */
   @Column({ type: 'text', name: 'before_json' })
   before!: string
 
-  /** JSON: the same settings, as they became. */
+  /** JSON: the same settings, after. */
   @Column({ type: 'text', name: 'after_json' })
   after!: string
 
-  /** The change set that it was part of; null where somebody changed this quota alone. */
+  /** Its change set; null for a change outside of one. */
   @Column({ ...INTEGER, name: 'change_set_id', nullable: true })
   changeSetId!: number | null
 }

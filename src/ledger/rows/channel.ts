@@ -15,13 +15,13 @@ import type { RefusalRow } from './refusal.entity.js'
 import type { UsageTotalRow } from './usage-total.entity.js'
 
 /**
- * All that tells one channel from another, as data: its name, its entities, and whom a quota names on the wire.
- * Everything else the channels share.
+ * Everything that distinguishes the channels, as data: the name, the entities, and the people that a quota names in the
+ * API. Channels share everything else.
  */
 export interface Channel<Q extends QuotaRow = QuotaRow> {
   /** For logs and metrics. */
   readonly name: string
-  /** The people a quota names: wire name and property. The first one is the owner, whom the quota limits. */
+  /** The people that a quota names: API name and property. The first one is the owner, whom the quota limits. */
   readonly people: readonly [Person<Q>, ...Person<Q>[]]
   readonly quota: EntityClass<Q>
   readonly owner: EntityClass<OwnerRow>
@@ -39,14 +39,14 @@ export interface Channel<Q extends QuotaRow = QuotaRow> {
   readonly eventFeed: EntityClass<EventFeedRow>
 }
 
-/** One of the people a quota names. */
+/** A person that a quota names. */
 export interface Person<Q extends QuotaRow = QuotaRow> {
-  /** The wire name, for example `account_id`. */
+  /** The API name, for example `account_id`. */
   readonly field: string
   readonly property: keyof Q & string
 }
 
-/** A channel where it does not matter which. */
+/** Any channel. */
 export type AnyChannel = Pick<
   Channel,
   | 'name'

@@ -5,14 +5,14 @@ export const NO_CAPS: readonly CapCount[] = []
 /** An operation that no cap would have refused. */
 export const NONE_REFUSING: readonly number[] = []
 
-/** Marks a cap that only observes, and would have refused. */
+/** Marks an `observe` cap that would have refused. */
 const WOULD_REFUSE = '!'
 
 /**
- * The caps that counted a plain consume, as its act says them: ` 9:0 10:14!`. Each has a blank before it, then its id,
- * a colon and the number of its count, and a `!` where it would have refused. The longest text has 560 characters.
+ * Formats the caps that counted a plain consume, for its act: ` 9:0 10:14!`. Each has a blank, its id, a colon and the
+ * number of its count, and a `!` if it would have refused. The longest text has 560 characters.
  * @param caps ids ascending
- * @param wouldRefuse ids of those of them that would have refused
+ * @param wouldRefuse ids of those that would have refused
  * @returns null for none
  */
 export function capsText(caps: readonly CapCount[], wouldRefuse: readonly number[]): string | null {
@@ -23,12 +23,12 @@ export function capsText(caps: readonly CapCount[], wouldRefuse: readonly number
   return text
 }
 
-/** In which counts of which caps a plain consume was counted. */
+/** The caps that counted a plain consume, with their counts. */
 export function capsOf(text: string | null): readonly CapCount[] {
   return text === null ? NO_CAPS : text.slice(1).split(' ').map(capOf)
 }
 
-/** Which caps would have refused a plain consume. */
+/** The caps that would have refused a plain consume. */
 export function refusingIn(text: string | null): readonly number[] {
   if (text?.includes(WOULD_REFUSE) !== true) return NONE_REFUSING
   return text
@@ -38,7 +38,7 @@ export function refusingIn(text: string | null): readonly number[] {
     .map((one) => capOf(one).quotaId)
 }
 
-/** A pattern for LIKE that finds the texts which name a cap. */
+/** A pattern for LIKE that matches the texts with a cap. */
 export function namingCap(quotaId: number): string {
   return `% ${quotaId}:%`
 }

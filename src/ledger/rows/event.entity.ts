@@ -4,10 +4,10 @@ import type { EventType } from '../../quota/event-type.js'
 import type { Instant } from '../../time/instant.js'
 
 /**
- * What happened to a quota, written in the transaction of the act that brought it about. Only `position` changes after
- * that, once: from null to the event's place in the feed (`EventSequencer`).
+ * An event of a quota, written in the transaction of its act. Later only `position` changes, once: from null to the
+ * event's place in the feed (`EventSequencer`).
  *
- * An act has at most one event of each type for each quota; each channel's entity says so by a unique index.
+ * An act has at most one event of each type for each quota; a unique index of each channel's entity enforces this.
  */
 @Index(['position'], { unique: true })
 @Index(['actId', 'quotaId', 'type'], { unique: true })
@@ -19,13 +19,13 @@ import type { Instant } from '../../time/instant.js'
 @Index(['at'])
 export abstract class EventRow {
   /**
-   * In the order in which events were written, but for those of transactions that ran side by side. An owner's
-   * transactions run one after another, so events of one quota stand in the order of its acts.
+   * In the order in which events were written, except for concurrent transactions. An owner's transactions run one
+   * after another, so events of one quota are in the order of its acts.
    */
   @PrimaryGeneratedColumn('increment', { type: 'bigint' })
   seq!: number
 
-  /** Its place in the channel's feed, from 1; null until its transaction is committed and it was numbered. */
+  /** Its place in the channel's feed, from 1; null until its transaction is committed and it is numbered. */
   @Column({ ...INTEGER, nullable: true })
   position!: number | null
 
@@ -45,15 +45,15 @@ export abstract class EventRow {
   @Column({ ...INTEGER, name: 'quota_id' })
   quotaId!: number
 
-  /** The act that brought it about. */
+  /** Its act. */
   @Column({ ...ascii(36), name: 'act_id' })
   actId!: string
 
-  /** The change that it tells of; null for a threshold. */
+  /** Its change; null for a threshold. */
   @Column({ ...INTEGER, name: 'change_id', nullable: true })
   changeId!: number | null
 
-  /** JSON: its `data`, but for the change's id. */
+  /** JSON: its `data`, without the change's id. */
   @Column({ type: 'text', name: 'data_json' })
   data!: string
 }

@@ -1,4 +1,4 @@
-/** Values by what a function says of each; those of one key in the order in which they come. */
+/** Groups values by the result of a function; the values of a group keep their order. */
 export function groupBy<T, K>(values: readonly T[], key: (value: T) => K): Map<K, T[]> {
   const groups = new Map<K, T[]>()
   for (const value of values) {

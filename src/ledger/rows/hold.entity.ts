@@ -3,8 +3,8 @@ import { ascii, INSTANT, INTEGER } from '../../database/column.js'
 import type { Instant } from '../../time/instant.js'
 
 /**
- * An open reservation; the row goes when the hold is settled. Small, so that finding the due ones stays cheap however
- * long the ledger is.
+ * An open reservation; the row is removed when the hold is settled. The table is small, so that due holds are found at
+ * low cost, however long the ledger is.
  */
 @Index(['ownerId', 'expiresAt'])
 @Index(['expiresAt'])

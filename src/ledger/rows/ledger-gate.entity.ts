@@ -2,7 +2,7 @@ import { Column, PrimaryColumn } from 'typeorm'
 import { ascii, INTEGER } from '../../database/column.js'
 
 /**
- * Up to where a channel's acts are closed; one row, which each batch that writes keeps from changing until it is
+ * The id up to which a channel's acts are closed; one row, which each writing batch keeps unchanged until it is
  * committed.
  */
 export abstract class LedgerGateRow {
@@ -10,7 +10,7 @@ export abstract class LedgerGateRow {
   @PrimaryColumn(INTEGER)
   id!: number
 
-  /** No act is written any more whose id is this one or an earlier one. */
+  /** New acts have greater ids. */
   @Column({ ...ascii(36), name: 'closed_to' })
   closedTo!: string
 }

@@ -15,8 +15,8 @@ import { RefusalRow } from './refusal.entity.js'
 import { UsageTotalRow } from './usage-total.entity.js'
 
 /**
- * The tables of a channel's ledger, which differ by their names alone. That of its quotas is the channel's own.
- * @param channel the channel's name, with which the tables' names begin
+ * The tables of a channel's ledger, which differ only in their names. The table of its quotas is the channel's own.
+ * @param channel the channel's name, the prefix of the tables' names
  */
 export function ledgerTables(channel: string): Omit<Channel, 'name' | 'people' | 'quota'> {
   return {

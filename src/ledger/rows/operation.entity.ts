@@ -9,7 +9,7 @@ export const OPERATION_STATES = ['consumed', 'reserved', 'committed', 'released'
 export type OperationState = (typeof OPERATION_STATES)[number]
 
 /**
- * A consume or a reservation with what became of it through its acts: they write all that does not say `update: false`.
+ * A consume or a reservation with the effects of its acts, which update every column without `update: false`.
  */
 @Index(['ownerId', 'id'])
 export abstract class OperationRow {
@@ -23,27 +23,27 @@ export abstract class OperationRow {
   @Column({ ...ascii(8), update: false })
   kind!: OperationKind
 
-  /** As far as it is written down: a hold that is due may still say `reserved` here. */
+  /** The recorded state: a due hold may still be `reserved` here. */
   @Column(ascii(10))
   state!: OperationState
 
-  /** Units asked for. */
+  /** Units requested. */
   @Column({ ...INTEGER, update: false })
   amount!: number
 
-  /** Units spent, gross: what was refunded later is still in here. */
+  /** Units spent, gross: including units refunded later. */
   @Column(INTEGER)
   charged!: number
 
-  /** Units of `charged` that came back; 0 … charged. */
+  /** Refunded units of `charged`; 0 … charged. */
   @Column(INTEGER)
   refunded!: number
 
-  /** What the owner had left right after the operation's last act. */
+  /** The owner's remaining amount right after the operation's last act. */
   @Column({ ...INTEGER, name: 'owner_remaining' })
   ownerRemaining!: number
 
-  /** When the hold ends by itself; null for a consume. */
+  /** The expiry of the hold; null for a consume. */
   @Column({ ...INSTANT, name: 'expires_at', nullable: true, update: false })
   expiresAt!: Instant | null
 

@@ -1,12 +1,12 @@
 import type { Instant } from '../../time/instant.js'
 
-/** A stretch of time, half-open: `from` belongs to it, `to` does not. An absent end is open. */
+/** A period, half-open: `from` belongs to it, `to` does not. An absent end is open. */
 export interface Period {
   readonly from?: Instant | undefined
   readonly to?: Instant | undefined
 }
 
-/** Can no instant lie in it? */
+/** Does the period contain no instant? */
 export function isEmpty({ from, to }: Period): boolean {
   return from !== undefined && to !== undefined && from >= to
 }

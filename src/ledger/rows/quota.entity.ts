@@ -7,9 +7,9 @@ import type { RollingWindow } from '../../quota/rolling-window.js'
 import type { Instant } from '../../time/instant.js'
 
 /**
- * A quota as it is stored; each channel's entity adds its owner. What the columns mean stands at `QuotaState`.
+ * A stored quota; each channel's entity adds its owner. `QuotaState` documents the columns.
  *
- * Every column is written by the create, and by each edit unless it says `update: false`.
+ * The create writes every column, and each edit those without `update: false`.
  * Only the ledger writes these rows, under the owner's lock; the one exception is the sweep that stores `expired`.
  * The indexes end in the id, so that every list is read newest first without sorting.
  */
@@ -28,7 +28,7 @@ export abstract class QuotaRow implements QuotaState {
   @PrimaryGeneratedColumn('increment', { type: 'bigint' })
   id!: number
 
-  /** Whom the quota limits. */
+  /** The owner. */
   abstract ownerId: number
 
   @Column({ name: 'quota_type', type: 'tinyint', update: false })
@@ -67,14 +67,14 @@ export abstract class QuotaRow implements QuotaState {
   @Column({ ...INSTANT, name: 'hold_due_at', nullable: true })
   holdDueAt!: Instant | null
 
-  /** Starts at 1 and counts edits of the settings, delete and restore included; usage leaves it alone. */
+  /** Starts at 1 and counts edits of the settings, including delete and restore; usage does not change it. */
   @Column({ ...INTEGER, default: 1 })
   version!: number
 
   @Column({ ...INSTANT, name: 'created_at', update: false })
   createdAt!: Instant
 
-  /** When the settings were edited last. */
+  /** The time of the last edit of the settings. */
   @Column({ ...INSTANT, name: 'updated_at' })
   updatedAt!: Instant
 
@@ -100,7 +100,7 @@ export abstract class QuotaRow implements QuotaState {
   @Column({ type: 'text', name: 'window_counts', nullable: true, transformer: WINDOW })
   window!: RollingWindow | null
 
-  /** The label as the filter compares it (`storedForSearch`); for statements alone. */
+  /** The label in the form that the filter compares (`storedForSearch`); only for statements. */
   @Column({ ...unicode(MAX_STORED_LENGTH), name: 'label_search', nullable: true, select: false })
   labelSearch?: string | null
 

@@ -3,18 +3,18 @@ import type { NewSettings, SettingsPatch } from '../../quota/settings.js'
 import type { Instant } from '../../time/instant.js'
 import type { ActKind } from '../rows/act.entity.js'
 
-/** Who asks, and how the request is told apart from others. */
+/** The caller, and the identity of the request. */
 export interface Caller {
-  /** The principal's name, for showing: 1 … 64 characters of ASCII. */
+  /** The principal's name, for display: 1 … 64 characters of ASCII. */
   readonly name: string
-  /** Whom keys and operations belong to: of a static token its name. */
+  /** The owner of keys and operations: for a static token its name. */
   readonly id: string
   readonly requestId: string
-  /** Are operations that others made to it as if they did not exist? */
+  /** Are others' operations invisible to it? */
   readonly ownOnly: boolean
 }
 
-/** What one caller asks the ledger to write. Amounts are 1 … 10^12. */
+/** The requested write of one caller. Amounts are 1 … 10^12. */
 export type Command =
   | {
       readonly kind: 'create'
@@ -26,7 +26,7 @@ export type Command =
       readonly quotaId: number
       readonly patch: SettingsPatch
       readonly version: number | undefined
-      /** The cycle's anchor from before a change that is taken back; undefined where it stays or follows the patch. */
+      /** The cycle's anchor before a change that is reverted; undefined if it does not change or follows the patch. */
       readonly anchorAt?: Instant | undefined
     }
   | { readonly kind: 'delete'; readonly quotaId: number; readonly version: number | undefined }
@@ -38,39 +38,39 @@ export type Command =
   | { readonly kind: 'commit'; readonly operationId: string; readonly amount: number | undefined }
   | { readonly kind: 'release'; readonly operationId: string }
   | { readonly kind: 'refund'; readonly operationId: string; readonly amount: number | undefined }
-  /** Writes down the expiry of the owner's due holds; asked for by the sweeper alone. */
+  /** Records the expiry of the owner's due holds; only for the sweeper. */
   | { readonly kind: 'sweep' }
 
-/** A command with who asked for it. */
+/** A command with its caller. */
 export interface Request {
   /**
-   * Becomes the act's id: a rerun recognises its own act by it. The engine gives the request another one where acts up
-   * to it are closed, and no act with it is there.
+   * Becomes the act's id, by which a rerun recognizes its own act. If acts up to this id are closed and no act with it
+   * exists, the engine assigns another one.
    */
   id: string
   readonly ownerId: number
-  /** The principal's name, for showing. */
+  /** The principal's name, for display. */
   readonly caller: string
-  /** Whom the key belongs to, and whose turn it is. */
+  /** The owner of the key, and of the turn. */
   readonly callerId: string
   readonly requestId: string
   readonly key: string | null
-  /** What may happen once only; see ActRow. */
+  /** The deduplication key; see ActRow. */
   readonly deduplicationKey: string | null
-  /** The change set that asks for it; absent where a caller does. */
+  /** The change set that submits it; absent for callers. */
   readonly changeSetId?: number
   readonly command: Command
 }
 
-/** How a request that took effect is answered. */
+/** The answer to a request that took effect. */
 export interface Outcome {
   /** The body, byte for byte the same for every replay. */
   readonly body: string
-  /** Had it taken effect before this request came? */
+  /** Had it taken effect before this request? */
   readonly replayed: boolean
-  /** The quota or operation that the act was about. */
+  /** The quota or operation of the act. */
   readonly subject: number | string
-  /** Would a cap that only observes have refused what has just been taken? */
+  /** Would an `observe` cap have refused the operation? */
   readonly observed?: true
 }
 
@@ -78,31 +78,31 @@ function shortHash(...parts: readonly unknown[]): string {
   return hash('sha256', JSON.stringify(parts)).slice(0, 32)
 }
 
-/** What a caller's key stands for: a key belongs to the caller that sent it, and to the channel by its table. */
+/** The deduplication key of a caller's key, which belongs to its caller, and by the table to the channel. */
 export function deduplicationKeyFor(callerId: string, key: string): string {
   return shortHash('key', callerId, key)
 }
 
-/** A hold is settled once, whoever asks and however. */
+/** A hold is settled once, by any caller and in any way. */
 export function deduplicationKeyForSettling(operationId: string): string {
   return shortHash('settle', operationId)
 }
 
-/** A row of a change set takes effect once, and is taken back once. */
+/** A row of a change set is applied once, and reverted once. */
 export function deduplicationKeyForRow(step: 'apply' | 'revert', changeSetId: number, row: number): string {
   return shortHash('change set', step, changeSetId, row)
 }
 
-/** What a value adds to a hash. */
+/** The part of a hash that a value adds. */
 type Part<V> = (value: V) => readonly unknown[]
 type Parts<T> = { readonly [M in keyof T]-?: Part<T[M]> }
 
 const itself: Part<unknown> = (value) => [value]
 const orNull: Part<unknown> = (value) => [value ?? null]
-/** Compared apart, or of a command that takes no key. */
+/** Compared separately, or part of a command without a key. */
 const leftOut: Part<unknown> = () => []
 
-/** The order is that of the first release, whose keys still replay. */
+/** The order is that of the first release, whose keys must still replay. */
 const SETTINGS: Parts<NewSettings> = {
   quotaType: itself,
   total: itself,
@@ -110,8 +110,8 @@ const SETTINGS: Parts<NewSettings> = {
   cycleUnit: itself,
   cycleResetAt: itself,
   cycleTimeZone: itself,
-  // Without one the hash is that of a release that knew no labels. What comes next and may be absent names itself, lest
-  // it be taken for a label.
+  // Without a label, the hash equals that of a release without labels. Later optional members add their names, so that
+  // they cannot be taken for a label.
   label: (label) => (label === null ? [] : [label]),
   cap: (cap) => (cap === null ? [] : [{ cap }]),
   windowSeconds: (windowSeconds) => (windowSeconds === null ? [] : [{ windowSeconds }]),
@@ -119,8 +119,8 @@ const SETTINGS: Parts<NewSettings> = {
 }
 
 /**
- * What each member adds, so that none is forgotten: two requests that differ in one of them alone must not replay each
- * other's answer.
+ * The part that each member adds, so that none is forgotten: requests that differ in a single member must not replay
+ * each other's answer.
  */
 const PARTS: { readonly [K in Command['kind']]: Parts<Omit<Extract<Command, { kind: K }>, 'kind'>> } = {
   create: { people: (people) => [Object.entries(people)], settings: (settings) => partsOf(SETTINGS, settings) },
@@ -136,15 +136,15 @@ const PARTS: { readonly [K in Command['kind']]: Parts<Omit<Extract<Command, { ki
   sweep: {},
 }
 
-/** In the order of the parts, whatever that of the value's members. */
+/** In the order of the parts, regardless of the order of the value's members. */
 function partsOf<T extends object>(parts: Parts<T>, value: T): unknown[] {
   return (Object.keys(parts) as (keyof T)[]).flatMap((member) => parts[member](value[member]))
 }
 
 /**
- * What of a request must be equal for it to be the same one. Requests compare by meaning (contract, §7): absent members
- * stand for their defaults, times for their instants. The amount is compared apart, since an absent one stands for what
- * was there at the time.
+ * The hash of the members that must be equal for two requests to be the same. Requests compare by meaning (contract,
+ * §7): absent members mean their defaults, times their instants. The amount is compared separately, since an absent
+ * amount means the one available at that time.
  */
 export function hashRequest(command: Command, ownerId: number): string {
   const { kind } = command
@@ -153,10 +153,10 @@ export function hashRequest(command: Command, ownerId: number): string {
   return shortHash(kind, ...owner, ...partsOf<object>(PARTS[kind], command))
 }
 
-/** The amount a command names; null where it names none or there is none. */
+/** The amount of a command; null if it has none. */
 export function amountOf(command: Command): number | null {
   return 'amount' in command ? (command.amount ?? null) : null
 }
 
-/** The kind of act that a command becomes, if it becomes one. */
+/** The kind of act that a command becomes, if any. */
 export type RecordedCommand = Extract<Command, { kind: ActKind }>

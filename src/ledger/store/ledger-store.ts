@@ -28,25 +28,24 @@ import type { MadeBy } from './answers.js'
 import { isPlain, plainOperation, plainRow, wholeAct } from './plain-consume.js'
 import { allocationRows, type DueUnits, type WorkingSet, type HeldBy, type OperationEntry } from './working-set.js'
 
-/** The index by which an owner's live quotas are found. */
+/** The index of an owner's live quotas. */
 export const LIVE_OF_OWNER = ['ownerId', 'deletedAt', 'state', 'id'] as const
 
-/** The index by which an owner's holds are found. */
+/** The index of an owner's holds. */
 export const HOLDS_OF_OWNER = ['ownerId', 'expiresAt'] as const
 
-/** Lists of ids in one statement are cut at this length. */
+/** The maximum length of a list of ids in one statement. */
 const MAX_IDS = 10_000
 
 /**
- * The present is read once the locks are had, and may then be earlier than what was taken for it when they were asked
- * for.
+ * The present time is read after the locks are taken, and may then be earlier than the time that was assumed before.
  */
 const CLOCK_MAY_STEP_BACK_MS = 60_000
 
-/** What a batch must know; lists without doubles. */
+/** The data that a batch needs; lists without duplicates. */
 export interface Wanted {
   readonly ownerIds: readonly number[]
-  /** Leave out owners that somebody else keeps locked, instead of waiting for them. */
+  /** Skip owners that another session keeps locked, instead of waiting for them. */
   readonly skipLocked: boolean
   /** The present, or a little earlier. */
   readonly now: Instant
@@ -56,24 +55,24 @@ export interface Wanted {
   readonly quotaIds: readonly number[]
 }
 
-/** What was found. */
+/** The data found. */
 export interface Found<Q> {
   /**
-   * The owners that are locked. One without a row is not: its first create may be under way elsewhere, and what that
-   * makes must not be touched here.
+   * The locked owners. An owner without a row is not locked: another instance may be creating its first quota, which
+   * must not be changed here.
    */
   readonly lockedIds: readonly number[]
-  /** The owners' quotas that may be live, of those not locked as well, and those that were named, deleted or not. */
+  /** The owners' quotas that may be live, including those of unlocked owners, and the named ones, deleted or not. */
   readonly quotas: readonly Q[]
   readonly acts: readonly Act[]
   readonly operations: readonly OperationEntry[]
-  /** No act may be written whose id is this one or an earlier one; it stays so until the transaction ends. */
+  /** No act with an id up to this one may be written; this holds until the transaction ends. */
   readonly closedTo: string
 }
 
 /**
- * The statements of one channel's ledger. Knows tables, and nothing of what they are for; that plain consumes have one
- * row is known here alone.
+ * The statements of one channel's ledger. It knows the tables but not their use; only this class knows that plain
+ * consumes have one row.
  */
 export class LedgerStore<Q extends QuotaRow> {
   readonly quota: RowCodec<Q>
@@ -92,8 +91,8 @@ export class LedgerStore<Q extends QuotaRow> {
   readonly eventFeed: RowCodec<EventFeedRow>
 
   /**
-   * @param plainConsumes may a plain consume be written as one row? Not beside an instance that cannot read it. Such
-   *   rows are read in any case.
+   * @param plainConsumes may a plain consume be written as one row? Not next to an instance that cannot read it. Such
+   * rows are read in any case.
    */
   constructor(
     dataSource: DataSource,
@@ -116,11 +115,11 @@ export class LedgerStore<Q extends QuotaRow> {
     this.eventFeed = RowCodec.of(dataSource, channel.eventFeed)
   }
 
-  /** Makes sure that the owners have the rows that serve as their locks. Harmless where nothing follows. */
+  /** Creates missing lock rows of the owners. It has no other effect. */
   async ensureOwners(transaction: Transaction, ownerIds: readonly number[]): Promise<void> {
     const id = this.owner.column('ownerId')
-    // An upsert and not INSERT IGNORE, which would take a shared lock that two instances cannot both trade for an
-    // exclusive one.
+    // An upsert and not INSERT IGNORE, which takes a shared lock that two instances cannot both upgrade to an exclusive
+    // one.
     const conflict =
       transaction.dialect === 'mysql' ? `ON DUPLICATE KEY UPDATE ${id} = ${id}` : `ON CONFLICT (${id}) DO NOTHING`
     await transaction.execute(
@@ -130,8 +129,8 @@ export class LedgerStore<Q extends QuotaRow> {
   }
 
   /**
-   * Takes the owners' locks, in id order, and reads behind them what a batch must know: all that one packet can ask
-   * for. On SQLite the transaction holds the one write lock already.
+   * Takes the owners' locks, in id order, then reads all data of the batch that one packet can request. On SQLite the
+   * transaction already holds the only write lock.
    */
   async lockAndRead(transaction: Transaction, wanted: Wanted): Promise<Found<Q>> {
     const { dialect } = transaction
@@ -163,8 +162,8 @@ export class LedgerStore<Q extends QuotaRow> {
   }
 
   /**
-   * Up to where acts are closed, and nobody moves that until the transaction ends. Those who read it do not wait for
-   * each other. It comes after the owners' locks, so that nobody keeps it while waiting for one of these.
+   * The id up to which acts are closed; it cannot change until the transaction ends. Its readers do not wait for each
+   * other. It is read after the owners' locks are taken, so that nobody holds it while waiting for one of these.
    */
   private keptGate(dialect: Dialect): Statement {
     const { gate } = this
@@ -177,8 +176,8 @@ export class LedgerStore<Q extends QuotaRow> {
   }
 
   /**
-   * Takes the owners' locks alone, in id order. On SQLite the transaction holds the one write lock already.
-   * @returns the owners that are locked: those that have a row
+   * Takes only the owners' locks, in id order. On SQLite the transaction already holds the only write lock.
+   * @returns the locked owners: those that have a row
    */
   async lockOwners(transaction: Transaction, ownerIds: readonly number[]): Promise<number[]> {
     const lock = transaction.dialect === 'sqlite' ? '' : 'FOR UPDATE'
@@ -186,13 +185,13 @@ export class LedgerStore<Q extends QuotaRow> {
     return (await transaction.rows(sql, values)).map((row) => Number(row['id']))
   }
 
-  /** Those of the owners that have a lock row, whoever keeps it locked. */
+  /** The owners that have a lock row, locked or not. */
   async standingOwners(transaction: Transaction, ownerIds: readonly number[]): Promise<number[]> {
     const { sql, values } = this.ownerRows(transaction.dialect, ownerIds, '')
     return (await transaction.rows(sql, values)).map((row) => Number(row['id']))
   }
 
-  /** Those of the owners that have quotas, deleted ones too. */
+  /** The owners that have quotas, including deleted ones. */
   async ownersWithQuotas(transaction: Transaction, ownerIds: readonly number[]): Promise<number[]> {
     const id = this.quota.column('ownerId')
     const rows = await transaction.rows(
@@ -203,8 +202,8 @@ export class LedgerStore<Q extends QuotaRow> {
   }
 
   /**
-   * Counts a batch on the owners' rows. A cluster's other node does not see the locks of this one, but two batches that
-   * wrote the same row collide there: who holds the row's lock is thrown out, and who comes late to the commit too.
+   * Increments a counter in the owners' rows. Another node of a cluster does not see this node's locks, but two batches
+   * that write the same row conflict: one loses its lock or fails at its commit.
    */
   async touchOwners(transaction: Transaction, ownerIds: readonly number[]): Promise<void> {
     const edits = this.owner.column('edits')
@@ -214,18 +213,18 @@ export class LedgerStore<Q extends QuotaRow> {
     )
   }
 
-  /** The owners' quotas that may be live, and those that are named, deleted or not; nothing is locked. */
+  /** The owners' quotas that may be live, and the named ones, deleted or not; nothing is locked. */
   async quotasOf(
     transaction: Transaction,
     { ownerIds, quotaIds, now }: Pick<Wanted, 'ownerIds' | 'quotaIds' | 'now'>,
   ): Promise<Q[]> {
-    // Connections for reads take one statement at a time.
+    // Connections for reads accept one statement at a time.
     const { sql, values = [] } = this.liveQuotas(transaction.dialect, ownerIds, now)
     const live = ownerIds.length === 0 ? [] : await decoded(this.quota, await transaction.rows(sql, values))
     return [...live, ...(await this.quotasById(transaction, quotaIds))]
   }
 
-  /** What a change set changed first of each of the quotas, by quota. */
+  /** The first change of each quota by a change set, by quota. */
   async changesOfSet(
     transaction: Transaction,
     changeSetId: number,
@@ -241,7 +240,7 @@ export class LedgerStore<Q extends QuotaRow> {
     return new Map(rows.map((row) => change.decode(row)).map((one) => [one.quotaId, one]))
   }
 
-  /** Quotas by id, deleted ones too. */
+  /** Quotas by id, including deleted ones. */
   async quotasById(transaction: Transaction, ids: readonly number[]): Promise<Q[]> {
     return this.byIds(transaction, this.quota, 'id', ids)
   }
@@ -252,7 +251,7 @@ export class LedgerStore<Q extends QuotaRow> {
     )
   }
 
-  /** The acts on an operation, the one that made it among them. */
+  /** The acts on an operation, including the one that made it. */
   async actsOf(transaction: Transaction, operationId: string): Promise<Act[]> {
     const later = await this.byIds(transaction, this.act, 'operationId', [operationId])
     return [...(await this.plainActs(transaction, [operationId])), ...later].map((act) => this.whole(act))
@@ -277,7 +276,7 @@ export class LedgerStore<Q extends QuotaRow> {
     return [...entries, ...(await this.plainOperations(transaction, ids, entries))]
   }
 
-  /** Whose the quotas are. */
+  /** The owners of the quotas. */
   async ownersOfQuotas(transaction: Transaction, ids: readonly number[]): Promise<Map<number, number>> {
     const { quota } = this
     const [id, ownerId] = [quota.column('id'), quota.column('ownerId')]
@@ -288,7 +287,7 @@ export class LedgerStore<Q extends QuotaRow> {
     return new Map(rows.map((row) => [Number(row['id']), Number(row['owner_id'])]))
   }
 
-  /** Whose the operations are. */
+  /** The owners of the operations. */
   async ownersOfOperations(transaction: Transaction, ids: readonly string[]): Promise<Map<string, number>> {
     const { operation, act } = this
     const [id, ownerId] = [operation.column('id'), operation.column('ownerId')]
@@ -301,7 +300,7 @@ export class LedgerStore<Q extends QuotaRow> {
     return new Map(rows.map((row) => [row['id'] as string, Number(row['owner_id'])]))
   }
 
-  /** Who made the operations: the callers of the acts that have their ids. Ids of nothing are left out. */
+  /** The makers of the operations: the callers of the acts with their ids. Unknown ids are omitted. */
   async makersOf(transaction: Transaction, ids: readonly string[]): Promise<Map<string, string>> {
     const { act } = this
     const makers = new Map<string, string>()
@@ -315,7 +314,7 @@ export class LedgerStore<Q extends QuotaRow> {
     return makers
   }
 
-  /** Who made the operations, and with which key, by their ids. */
+  /** The makers of the operations, with their keys, by operation id. */
   async beginningsOf(transaction: Transaction, ids: readonly string[]): Promise<Map<string, MadeBy>> {
     const part = this.act.part(['id', 'caller', 'idempotencyKey'])
     if (ids.length === 0) return new Map()
@@ -336,7 +335,7 @@ export class LedgerStore<Q extends QuotaRow> {
     return this.holds(transaction, ownerIds, '>', now)
   }
 
-  /** The owners' holds that are due at `now` and still written down, the earliest `limit` of them. */
+  /** The owners' holds that are due at `now` and not yet recorded as expired, the earliest `limit` of them. */
   async dueHolds(
     transaction: Transaction,
     ownerIds: readonly number[],
@@ -354,8 +353,8 @@ export class LedgerStore<Q extends QuotaRow> {
   }
 
   /**
-   * What the owners' due holds keep that are still written down: units by quota and cycle, of caps by when they
-   * counted.
+   * The units of the owners' due holds that are not yet recorded as expired, by quota and cycle, for caps also by the
+   * time when they were counted.
    */
   async dueUnits(transaction: Transaction, ownerIds: readonly number[], now: Instant): Promise<DueUnits[]> {
     if (ownerIds.length === 0) return []
@@ -371,7 +370,7 @@ export class LedgerStore<Q extends QuotaRow> {
     return rows.map((row) => ({ ...unitsOf(row), countedAt: countedAtOf(row) }))
   }
 
-  /** When the first of each owner's holds is due that are open at `now`; owners without one are left out. */
+  /** The earliest expiry of each owner's holds that are open at `now`; owners without one are omitted. */
   async nextDue(transaction: Transaction, ownerIds: readonly number[], now: Instant): Promise<Map<number, Instant>> {
     const { hold } = this
     const [ownerId, expiresAt] = [hold.column('ownerId'), hold.column('expiresAt')]
@@ -383,16 +382,16 @@ export class LedgerStore<Q extends QuotaRow> {
     return new Map(rows.map((row) => [Number(row['owner_id']), instantFromStore(row['expires_at'] as string)]))
   }
 
-  /** Inserts quotas and answers their ids, in order. */
+  /** Inserts quotas and returns their ids, in order. */
   async insertQuotas(transaction: Transaction, quotas: readonly Omit<Q, 'id'>[]): Promise<number[]> {
     const rows = quotas.map((quota) => searchable(quota as Q))
     return this.insertNumbered(transaction, this.quota, rows)
   }
 
   /**
-   * Inserts rows and answers their generated ids, in order. The ids of one INSERT are consecutive, as far apart as the
-   * server's setting says. On a cluster that setting changes with the number of nodes: there each row has a statement
-   * of its own.
+   * Inserts rows and returns their generated ids, in order. The ids of one INSERT are consecutive, with the distance
+   * that the server's setting defines. On a cluster, this setting changes with the number of nodes: there each row has
+   * its own statement.
    */
   private async insertNumbered<T extends object>(
     transaction: Transaction,
@@ -410,10 +409,10 @@ export class LedgerStore<Q extends QuotaRow> {
   }
 
   /**
-   * Writes everything that a batch recorded. The acts go first: theirs is the one index on which two batches can meet.
-   * Rows go in order of their ids, which rise: pages of the table are then filled one after the other, and not split in
+   * Writes all rows that a batch recorded. The acts are first: only on their index can two batches meet. Rows are in
+   * the order of their ids, which increase, so that pages of the table fill one after the other and are not split in
    * the middle.
-   * @param nextId makes ids for events
+   * @param nextId creates ids for events
    */
   async write(transaction: Transaction, workingSet: WorkingSet<Q>, nextId: () => string): Promise<void> {
     const plain = new Map<string, OperationEntry>()
@@ -461,7 +460,7 @@ export class LedgerStore<Q extends QuotaRow> {
     ])
   }
 
-  /** Changes, and the events, which name the changes that they tell of. */
+  /** Changes, and the events that contain their ids. */
   private async insertChanges(
     transaction: Transaction,
     { changes, events }: WorkingSet<Q>,
@@ -484,14 +483,14 @@ export class LedgerStore<Q extends QuotaRow> {
   private ownerRows(dialect: Dialect, ownerIds: readonly number[], lock: string): Statement {
     const id = this.owner.column('ownerId')
     const sorted = [...ownerIds].sort((a, b) => a - b)
-    // The primary key and no plan of the server's own: locks are taken in the order in which rows are read.
+    // By the primary key, not by a plan of the server: locks are taken in the order in which rows are read.
     return {
       sql: `SELECT ${id} AS id FROM ${this.owner.readByKey(dialect)} WHERE ${id} IN (${placeholders(sorted)}) ORDER BY ${id} ${lock}`,
       values: sorted,
     }
   }
 
-  /** The owners' quotas that may be live at `since` or later, disabled ones among them. */
+  /** The owners' quotas that may be live at `since` or later, including disabled ones. */
   private liveQuotas(dialect: Dialect, ownerIds: readonly number[], since: Instant): Statement {
     const { quota } = this
     return {
@@ -503,7 +502,7 @@ export class LedgerStore<Q extends QuotaRow> {
     }
   }
 
-  /** Holds with what they keep, in one statement of few columns: an owner may have thousands. */
+  /** Holds with their units, in one statement with few columns: an owner may have thousands. */
   private async holds(
     transaction: Transaction,
     ownerIds: readonly number[],
@@ -560,12 +559,12 @@ export class LedgerStore<Q extends QuotaRow> {
     return wholeAct(this.channel, act)
   }
 
-  /** The acts of those of the operations that are plain consumes. */
+  /** The acts of those operations that are plain consumes. */
   private async plainActs(transaction: Transaction, ids: readonly string[]): Promise<ActRow[]> {
     return (await this.byIds(transaction, this.act, 'id', ids)).filter(({ plainOwnerId }) => plainOwnerId !== null)
   }
 
-  /** Those of the operations that have no rows of their own. */
+  /** Those operations that have no rows of their own. */
   private async plainOperations(
     transaction: Transaction,
     ids: readonly string[],
@@ -602,7 +601,7 @@ export class LedgerStore<Q extends QuotaRow> {
     for (const { sql, values } of codec.inserts(rows)) await transaction.later(sql, values)
   }
 
-  /** Sets absolute values on many rows in one statement: `SET used = CASE id WHEN … END`, only where they differ. */
+  /** Sets absolute values on many rows in one statement: `SET used = CASE id WHEN … END`, only if they differ. */
   private async update<T extends { id: string | number }>(
     transaction: Transaction,
     codec: RowCodec<T>,
@@ -634,7 +633,7 @@ export class LedgerStore<Q extends QuotaRow> {
   }
 }
 
-/** Joins tables in the order in which they are named, whatever a planner thinks of tables that have just grown. */
+/** Joins tables in the given order, whatever the planner estimates for tables that have just grown. */
 export function inThisOrder(dialect: Dialect): string {
   return dialect === 'mysql' ? 'STRAIGHT_JOIN' : 'CROSS JOIN'
 }
@@ -651,7 +650,7 @@ function selectBy<T extends object>(
   }
 }
 
-/** The rows of each statement; one that looks for nothing is not sent. */
+/** The rows of each statement; statements with empty lists are not sent. */
 async function sent(transaction: Transaction, statements: readonly Statement[]): Promise<RawRow[][]> {
   const asking = statements.filter(({ values = [] }) => values.length > 0)
   const results = await transaction.all(asking)
@@ -664,7 +663,7 @@ function added<T>(lists: Map<string, T[]>, name: string, one: T): void {
   else list.push(one)
 }
 
-/** Operations with what each was paid by, in draw-down order, and the caps that counted it. */
+/** Operations with their allocations in draw-down order, and the caps that counted them. */
 function withAllocations(rows: readonly OperationRow[], allocations: AllocationRow[]): OperationEntry[] {
   const paid = new Map<string, Allocation[]>()
   const counted = new Map<string, CapCount[]>()
@@ -676,10 +675,10 @@ function withAllocations(rows: readonly OperationRow[], allocations: AllocationR
   return rows.map((row) => ({ row, allocations: paid.get(row.id) ?? [], caps: counted.get(row.id) ?? NO_CAPS }))
 }
 
-/** Each row may need two placeholders a column. */
+/** Each row may need two placeholders per column. */
 const MAX_ROWS_UPDATED = 1_000
 
-/** Rows as entities; 500 owners may have 100,000 of them, so that others get a turn in between. */
+/** Rows as entities. 500 owners may have 100,000 of them, so the conversion yields to other tasks. */
 async function decoded<T extends object>(codec: RowCodec<T>, rows: readonly RawRow[]): Promise<T[]> {
   const slice = new TimeSlice()
   const found: T[] = []
@@ -690,7 +689,7 @@ async function decoded<T extends object>(codec: RowCodec<T>, rows: readonly RawR
   return found
 }
 
-/** A hold whose rows are being read. */
+/** A hold during the read of its rows. */
 interface MutableHold extends Hold {
   allocations: Allocation[]
   counted?: { at: Instant; caps: CapCount[] }
@@ -716,7 +715,7 @@ function* chunks<T>(values: readonly T[], size: number = MAX_IDS): Generator<rea
   for (let start = 0; start < values.length; start += size) yield values.slice(start, start + size)
 }
 
-/** A quota with what the label filter compares. */
+/** A quota with the value that the label filter compares. */
 function searchable<Q extends QuotaRow>(quota: Q): Q {
   return { ...quota, labelSearch: storedForSearch(quota.label) }
 }

@@ -13,75 +13,75 @@ import type { OperationRow } from '../rows/operation.entity.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import type { NewEvent } from './new-event.js'
 
-/** The counters that usage moves, and their cycle. */
+/** The counters that usage changes, and their cycle. */
 export const COUNTERS = ['used', 'reserved', 'cycleSeq', 'cycleEndsAt', 'holdDueAt', 'window', 'passed'] as const
 type Counters = Pick<QuotaState, (typeof COUNTERS)[number]>
 
-/** An operation with what its quotas paid. */
+/** An operation with the allocations of its quotas. */
 export interface OperationEntry {
   readonly row: OperationRow
   readonly allocations: readonly Allocation[]
-  /** In which counts of caps it was counted, with its whole amount, when it was made; ids ascending. */
+  /** The counts of caps that counted its whole amount when it was made; ids ascending. */
   readonly caps?: readonly CapCount[]
-  /** The caps that would have refused it; known while it is made. */
+  /** The caps that would have refused it; known only while it is made. */
   readonly wouldRefuse?: readonly number[]
-  /** Is its act the only row it has yet? See `plain-consume.ts`. */
+  /** Is its act still its only row? See `plain-consume.ts`. */
   readonly plain?: boolean
 }
 
-/** A hold and whose it is. */
+/** A hold and its owner. */
 export interface HeldBy {
   readonly ownerId: number
   readonly hold: Hold
 }
 
-/** What due holds keep of one count, and of a cap when that was counted. */
+/** The units of due holds in one count, and for a cap the time when they were counted. */
 export interface DueUnits extends Allocation {
-  /** Null where the quota paid. */
+  /** Null if the quota paid. */
   readonly countedAt: Instant | null
 }
 
-/** What due holds keep of a cap that is still written down. */
+/** The units of a due hold in a cap, not yet recorded as expired. */
 interface DueUnitsOfCap {
   readonly cycleSeq: number
   readonly countedAt: Instant
   amount: number
-  /** Is it taken off what the cap holds here? Not where its count does not hold it any more. */
+  /** Is it subtracted from the cap's counters here? Not if the cap's count no longer contains it. */
   taken: boolean
 }
 
-/** One owner's part of the working set. */
+/** The part of the working set that belongs to one owner. */
 export interface OwnerWorkingSet<Q extends QuotaRow> {
   readonly ownerId: number
   /** Every quota of the owner that may be live, and those that a request named. */
   readonly quotas: Set<Q>
-  /** Open holds as far as they are needed: all that are not due where a refusal may want them. */
+  /** Open holds as far as they are needed: all that are not due, if a refusal may need them. */
   readonly holds: Map<string, Hold>
-  /** Active quotas, those that pay in draw-down order; undefined after an edit. */
+  /** Active quotas, payers in draw-down order; undefined after an edit. */
   limits: Limits<Q> | undefined
-  /** When they can pay more; undefined before a refusal asks, and after an edit. */
+  /** When they can pay more; undefined before a refusal needs it, and after an edit. */
   refills: Refills | undefined
 }
 
 /**
- * The working set of one batch: what was read under the owners' locks, changed in memory request by request, and what
- * is to be written of it. All quotas are rolled to `now`. Knows no database.
+ * The working set of one batch: data read under the owners' locks, changed in memory request by request, and the rows
+ * to write. All quotas are rolled to `now`. It uses no database.
  */
 export class WorkingSet<Q extends QuotaRow> {
   private readonly quotas = new Map<number, Q>()
   private readonly loaded = new Map<number, Counters>()
   private readonly touchedIds = new Set<number>()
-  /** Quotas that were drawn on. */
+  /** Quotas from which units were drawn. */
   private readonly drawnIds = new Set<number>()
   private readonly owners = new Map<number, OwnerWorkingSet<Q>>()
   private readonly operations = new Map<string, OperationEntry>()
   private readonly actsByDeduplicationKey = new Map<string, Act>()
   private readonly actsById = new Map<string, Act>()
-  /** What due holds keep that are still written down, by quota and cycle; of those that paid. */
+  /** Units of due holds that are not yet recorded as expired, by quota and cycle; of quotas that paid. */
   private readonly dueUnits = new Map<string, number>()
-  /** The same of caps, by quota; what has been written down since is taken off. */
+  /** The same for caps, by quota, without those recorded meanwhile. */
   private readonly dueUnitsOfCaps = new Map<number, DueUnitsOfCap[]>()
-  /** Owners whose due holds were looked at. */
+  /** Owners whose due holds have been read. */
   readonly dueOwners = new Set<number>()
 
   readonly newActs: Act[] = []
@@ -93,9 +93,9 @@ export class WorkingSet<Q extends QuotaRow> {
   readonly changes: Omit<ChangeRow, 'id'>[] = []
   readonly editedQuotas = new Map<number, Q>()
   readonly events: NewEvent[] = []
-  /** The `used` from which on quotas pass a threshold, of those that were drawn on. */
+  /** The `used` from which on quotas pass a threshold, for those from which units were drawn. */
   private readonly passAt = new Map<number, number>()
-  /** Quotas that have reached an armed threshold since they were asked for last. */
+  /** Quotas that have reached an armed threshold since the last call of `takeReached`. */
   private reached: Q[] = []
 
   constructor(readonly now: Instant) {}
@@ -109,7 +109,7 @@ export class WorkingSet<Q extends QuotaRow> {
     return owner
   }
 
-  /** Takes in a quota that was read or made; rolls it. */
+  /** Adds a quota that was read or created; rolls it. */
   addQuota(quota: Q): void {
     if (this.quotas.has(quota.id)) return
     const { used, reserved, cycleSeq, cycleEndsAt, holdDueAt, window, passed } = quota
@@ -136,13 +136,13 @@ export class WorkingSet<Q extends QuotaRow> {
     return this.operations.get(id)
   }
 
-  /** Takes in an act that was read. */
+  /** Adds an act that was read. */
   addAct(act: Act): void {
     this.actsById.set(act.id, act)
     if (act.deduplicationKey !== null) this.actsByDeduplicationKey.set(act.deduplicationKey, act)
   }
 
-  /** The act of this very request, committed by an earlier try whose answer was lost. */
+  /** The act of this request, committed by an earlier attempt whose answer was lost. */
   actById(id: string): Act | undefined {
     return this.actsById.get(id)
   }
@@ -156,13 +156,13 @@ export class WorkingSet<Q extends QuotaRow> {
     return this.actsByDeduplicationKey.get(deduplicationKey)
   }
 
-  /** Records an act to be written; later requests of the batch see it. */
+  /** Records an act to write; later requests of the batch see it. */
   record(act: Act): void {
     this.newActs.push(act)
     this.addAct(act)
   }
 
-  /** The owner's active quotas: those that pay, in draw-down order, and caps. */
+  /** The owner's active quotas: payers in draw-down order, and caps. */
   limits(ownerId: number): Limits<Q> {
     const owner = this.owner(ownerId)
     if (owner.limits === undefined) {
@@ -173,8 +173,8 @@ export class WorkingSet<Q extends QuotaRow> {
   }
 
   /**
-   * The earliest instant from which `amount` could fit, or null. Needs the owner's open holds. What it takes to know
-   * that is sorted once for all refusals of a batch.
+   * The earliest instant from which `amount` could fit, or null. Needs the owner's open holds. Its data is sorted once
+   * for all refusals of a batch.
    */
   refillsAt(ownerId: number, amount: number): Instant | null {
     const owner = this.owner(ownerId)
@@ -185,12 +185,12 @@ export class WorkingSet<Q extends QuotaRow> {
     return owner.refills.at(amount)
   }
 
-  /** What one consume of the owner's could take now. */
+  /** The largest amount that one consume of the owner can take now. */
   available(ownerId: number): number {
     return available(this.limits(ownerId))
   }
 
-  /** How many live quotas the owner has, and how many of them are caps. */
+  /** The number of the owner's live quotas, and of the caps among them. */
   liveCounts(ownerId: number): { quotas: number; caps: number } {
     const counts = { quotas: 0, caps: 0 }
     for (const quota of this.owner(ownerId).quotas) {
@@ -220,9 +220,9 @@ export class WorkingSet<Q extends QuotaRow> {
   }
 
   /**
-   * Counts an operation that is made now in caps of its owner.
+   * Counts a new operation in caps of its owner.
    * @param caps active
-   * @returns in which counts
+   * @returns the counts
    */
   countInCaps(caps: readonly Q[], move: Move): readonly CapCount[] {
     return caps.map((cap) => {
@@ -246,7 +246,7 @@ export class WorkingSet<Q extends QuotaRow> {
     }
   }
 
-  /** Looks whether a quota whose `used` has grown, or whose settings have changed, has reached an armed threshold. */
+  /** Checks whether a quota whose `used` has grown, or whose settings have changed, has reached an armed threshold. */
   watch(quota: Q): void {
     if (quota.thresholds === null) return
     let passAt = this.passAt.get(quota.id)
@@ -257,7 +257,7 @@ export class WorkingSet<Q extends QuotaRow> {
     if (quota.used >= passAt) this.reached.push(quota)
   }
 
-  /** The quotas that have reached an armed threshold since this was asked last; usually none. */
+  /** Returns the quotas that have reached an armed threshold since the last call; usually none. */
   takeReached(): readonly Q[] {
     const { reached } = this
     if (reached.length === 0) return reached
@@ -288,9 +288,9 @@ export class WorkingSet<Q extends QuotaRow> {
   }
 
   /**
-   * Takes note of what due holds keep that are still written down. `reserved` here is without it from now on, whatever
-   * is written; what they keep of quotas that are taken in later counts too.
-   * @param ownerIds whose holds these are: all of their due ones
+   * Adds the units of due holds that are not yet recorded as expired. From now on, `reserved` excludes them, whatever
+   * is stored; this also applies to quotas added later.
+   * @param ownerIds the holds' owners: all of their due holds are given
    */
   overdue(ownerIds: readonly number[], units: readonly DueUnits[]): void {
     for (const ownerId of ownerIds) this.dueOwners.add(ownerId)
@@ -309,7 +309,7 @@ export class WorkingSet<Q extends QuotaRow> {
     }
   }
 
-  /** A quota as it is to be written: with what due holds keep as long as these are written down. */
+  /** A quota as stored: including the units of due holds that are not yet recorded as expired. */
   stored(quota: Q): Q {
     if (quota.cap === null) return { ...quota, reserved: quota.reserved + this.dueUnitsOf(quota) }
     const stored = { ...quota }
@@ -319,16 +319,17 @@ export class WorkingSet<Q extends QuotaRow> {
   }
 
   /**
-   * Is anything spent that a due hold keeps and that is still written down? It must be written down as expired together
-   * with that: an instance whose clock is behind could still have it committed, and the quota would be overdrawn.
+   * Does the batch spend units of a due hold that is not yet recorded as expired? Then the expiry must be recorded in
+   * the same transaction: otherwise an instance whose clock is behind could still commit the hold, and the quota would
+   * be overdrawn.
    */
   get leans(): boolean {
     return [...this.drawnIds].some((id) => this.leansOn(id))
   }
 
   /**
-   * Writes down that due holds have expired. Needs the quotas that paid for them.
-   * @param all or only those that the working set leans on
+   * Records that due holds have expired. Needs the quotas that paid for them.
+   * @param all or only those whose units the batch has spent
    */
   expireHolds(due: readonly HeldBy[], all: boolean): void {
     for (const { ownerId, hold } of due) {
@@ -374,16 +375,16 @@ export class WorkingSet<Q extends QuotaRow> {
     return units
   }
 
-  /** What is taken off the running count of a cap. */
+  /** The units that are subtracted from the current count of a cap. */
   private dueUnitsHeldBy({ id, cycleSeq }: Q): DueUnitsOfCap[] {
     return (this.dueUnitsOfCaps.get(id) ?? []).filter((due) => due.taken && due.cycleSeq === cycleSeq)
   }
 
   /**
-   * Moves `holdDueAt` on where it has come and nothing due is written down any more: to the next hold of the owner,
-   * which is never too late, and costs one look-up. A hold that was settled early leaves its time behind, which moves
-   * on too, or every later batch would look again.
-   * @param next when the first of each owner's open holds is due, as far as they are stored
+   * Advances a past `holdDueAt` after all due holds are recorded: to the expiry of the owner's next hold, which is
+   * never too late, and costs one look-up. It also advances the time of a hold that was settled early; otherwise every
+   * later batch would look again.
+   * @param next the expiry of the first stored open hold of each owner
    */
   moveDueTimes(next: ReadonlyMap<number, Instant>): void {
     const first = new Map(next)
@@ -398,12 +399,12 @@ export class WorkingSet<Q extends QuotaRow> {
     }
   }
 
-  /** Writes an event with the act that brings it about. */
+  /** Writes an event with its act. */
   tell(event: NewEvent): void {
     this.events.push(event)
   }
 
-  /** Marks a quota's settings as edited, or its counters as reset: the draw-down order may have changed with them. */
+  /** Marks a quota's settings as edited, or its counters as reset: the draw-down order may have changed. */
   edited(quota: Q): void {
     this.editedQuotas.set(quota.id, quota)
     this.passAt.delete(quota.id)
@@ -418,7 +419,7 @@ export class WorkingSet<Q extends QuotaRow> {
     return this.newActs.length > 0 || this.expiredOperations.size > 0 || this.changedCounters().length > 0
   }
 
-  /** Quotas whose counters moved, with what differs from what is stored. */
+  /** Quotas whose counters changed, with the differences to the stored row. */
   changedCounters(): { id: number; values: Partial<Counters> }[] {
     const changed = []
     for (const id of [...this.touchedIds].sort((a, b) => a - b)) {
@@ -434,7 +435,7 @@ export class WorkingSet<Q extends QuotaRow> {
   }
 }
 
-/** Takes off what a cap holds what due holds keep of it. */
+/** Subtracts the units of due holds from a cap's counters. */
 function takeOff(cap: QuotaState, due: DueUnitsOfCap): void {
   due.taken = settleIn(cap, { quotaId: cap.id, cycleSeq: due.cycleSeq }, due.countedAt, { reserved: -due.amount })
 }
@@ -443,13 +444,13 @@ function cycleOf(quotaId: number, cycleSeq: number): string {
   return `${quotaId} ${cycleSeq}`
 }
 
-/** The quotas that a hold keeps units of: those that paid, and caps. */
+/** The quotas that a hold affects: those that paid, and caps. */
 export function quotasOf({ allocations, counted }: Hold): number[] {
   const paid = allocations.map(({ quotaId }) => quotaId)
   return counted === undefined ? paid : [...paid, ...counted.caps.map(({ quotaId }) => quotaId)]
 }
 
-/** The rows of an operation's allocations: what paid, then what counted it. */
+/** The rows of an operation's allocations: payers, then caps. */
 export function allocationRows({ row, allocations, caps = NO_CAPS }: OperationEntry): AllocationRow[] {
   const { id: operationId, amount, createdAt: countedAt } = row
   return [

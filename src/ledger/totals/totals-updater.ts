@@ -8,16 +8,16 @@ import type { QuotaRow } from '../rows/quota.entity.js'
 import type { LedgerStore } from '../store/ledger-store.js'
 import { summed, TotalsStore } from './totals-store.js'
 
-/** Acts that one step adds up: the more at once, the more of them are of one quota, and add up to one row. */
+/** The number of acts per step: in a larger step, more acts belong to one quota and share one row. */
 const STEP = { mysql: 50_000, sqlite: 1_000 } as const
-/** How far the totals may lag behind where there is less than a step to add. */
+/** The maximum lag of the totals if there are fewer acts than one step. */
 export const LAZY_MS = 300_000
 
 /**
- * Adds up acts by hour and day, each exactly once. A step first closes acts up to one that is there (`LedgerGateRow`):
- * batches that write keep the gate from moving, so once it has, whatever is to come has a later id. Then it adds the
- * closed acts to the totals and moves the id that they reach, in one transaction. What an act did is a fact of the
- * past, so totals stay right when the acts themselves are removed.
+ * Adds up acts by hour and day, each exactly once. A step first closes acts up to an existing one (`LedgerGateRow`):
+ * writing batches hold the gate, so after it has moved, all new acts have later ids. Then it adds the closed acts to
+ * the totals and advances their id, in one transaction. The effect of an act never changes, so totals stay right when
+ * the acts are removed.
  */
 export class TotalsUpdater<Q extends QuotaRow> {
   readonly rows: TotalsStore<Q>
@@ -30,25 +30,25 @@ export class TotalsUpdater<Q extends QuotaRow> {
     this.rows = new TotalsStore(store)
   }
 
-  /** How far upkeep has come. */
+  /** The progress of upkeep. */
   async state(): Promise<LedgerStateRow> {
     return this.work.read((transaction) => this.rows.state(transaction))
   }
 
-  /** When the first act came in, by its id's time, that is not in the totals; undefined where all are. */
+  /** The time of the first act that is not in the totals, from its id; undefined if all are. */
   async behindSince(): Promise<Instant | undefined> {
     const first = await this.nthBehind(1)
     return first === undefined ? undefined : instantOfId(first)
   }
 
-  /** Are as many acts not in the totals as one step adds up, or more? */
+  /** Are at least as many acts outside the totals as one step adds? */
   async isStepBehind(): Promise<boolean> {
     return (await this.nthBehind(STEP[this.work.dialect])) !== undefined
   }
 
   /**
    * Adds the next acts.
-   * @returns are there more that could be added now?
+   * @returns are there more to add now?
    */
   async fold(): Promise<boolean> {
     const { state } = this.store
@@ -86,8 +86,8 @@ export class TotalsUpdater<Q extends QuotaRow> {
   }
 
   /**
-   * Closes the next acts: a step of them, or what there is once the first is old enough. Never further than the latest
-   * act that is there, nor than the store's own time allows: a clock that is wrong closes nothing that is to come.
+   * Closes the next acts: a step of them, or all if the first is old enough. It never closes beyond the latest existing
+   * act, nor beyond the store's own time: a wrong clock closes nothing in the future.
    * @returns was anything closed?
    */
   private async close(): Promise<boolean> {
@@ -111,5 +111,5 @@ export class TotalsUpdater<Q extends QuotaRow> {
   }
 }
 
-/** Not before any id. */
+/** Less than any id. */
 const LAST_ID = 'g'

@@ -10,18 +10,18 @@ import { beginningOf, STEP_MS } from '../rows/utc-step.js'
 import type { LedgerStore } from '../store/ledger-store.js'
 import { TotalsStore } from '../totals/totals-store.js'
 
-/** Rows that one step looks at: their owners are locked for as long as it takes to remove them. */
+/** The number of rows that one step examines: their owners are locked until they are removed. */
 const STEP = 200
 
-/** Events are kept for so many days at least (contract, §10). */
+/** The minimum retention of events, in days (contract, §10). */
 const EVENT_DAYS = 31
 
 /**
- * Removes what is older than it need be kept: operations that are settled, with all their acts, and acts on settings.
- * An operation goes as a whole or stays as a whole: one with an act that is younger stays, and so does an open hold.
- * Each step locks the owners that it touches, as every write does, so that nothing happens to an operation while it
- * goes. What a step removes is old by the store's own time, too, as that says in the same transaction, and is in the
- * totals, which do not move meanwhile.
+ * Removes rows after their retention: settled operations with all their acts, and acts on settings. An operation is
+ * removed as a whole or not at all: one with a younger act stays, and so does an open hold. Each step locks its owners,
+ * as every write does, so that an operation cannot change while it is removed. A step removes only rows that are old
+ * also by the store's own time, read in the same transaction, and that are in the totals, which do not change
+ * meanwhile.
  */
 export class Retention<Q extends QuotaRow> {
   private readonly totals: TotalsStore<Q>
@@ -34,12 +34,12 @@ export class Retention<Q extends QuotaRow> {
     this.totals = new TotalsStore(store)
   }
 
-  /** What is older than this may go: the beginning of a UTC day, at least `days` back. */
+  /** Older rows may be removed: the beginning of a UTC day, at least `days` back. */
   cutoff(days: number): Instant {
     return cutoffAt(this.clock.now(), days)
   }
 
-  /** When the oldest act came in, by its id's time; undefined where there is none. */
+  /** The time of the oldest act, from its id; undefined if there is none. */
   async oldestActAt(): Promise<Instant | undefined> {
     const { act } = this.store
     const id = act.column('id')
@@ -50,10 +50,10 @@ export class Retention<Q extends QuotaRow> {
   }
 
   /**
-   * Looks at the next acts and removes what may go of them.
-   * @param after the last act that was looked at; empty at first
-   * @param days for how long everything is kept
-   * @returns how much was removed, and the last act that was looked at; undefined at the end
+   * Examines the next acts and removes those that may be removed.
+   * @param after the last examined act; empty at first
+   * @param days retention
+   * @returns the number of removed rows, and the last examined act; undefined at the end
    */
   async removeActs(after: string, days: number): Promise<{ removed: number; last: string | undefined }> {
     const { act } = this.store
@@ -66,13 +66,13 @@ export class Retention<Q extends QuotaRow> {
     )
     const acts = rows.map((row) => act.decode(row))
     const last = acts.at(-1)?.id
-    // Settlements and refunds go with their operation, whose own act is older.
+    // Settlements and refunds are removed with their operation, whose own act is older.
     const roots = acts.filter(({ kind }) => kind === 'consume' || kind === 'reserve')
     const edits = acts.filter(({ kind }) => !(OPERATION_ACTS as readonly string[]).includes(kind))
     if (roots.length + edits.length === 0) return { removed: 0, last }
     const removed = await this.work.write(async (transaction) => {
       const ownerIds = [...new Set([...roots, ...edits].map(({ ownerId }) => ownerId))]
-      // Without its row an owner cannot be locked; the next create or consume makes it.
+      // An owner without a row cannot be locked; the next create or consume creates it.
       const locked = new Set(await this.store.lockOwners(transaction, ownerIds))
       const { foldedTo } = await this.totals.lockState(transaction)
       const cutoff = await this.confirmedCutoff(transaction, days)
@@ -80,14 +80,14 @@ export class Retention<Q extends QuotaRow> {
       const { inRows, acts: gone } = await this.removable(transaction, roots.filter(mine), cutoff, foldedTo)
       const ids = [...gone, ...edits.filter(mine).map((edit) => edit.id)]
       const count = await this.remove(transaction, inRows, ids)
-      // On a cluster a refund on another node does not see the lock: both must collide.
+      // On a cluster, a refund on another node does not see the lock: both must write the same row.
       if (transaction.clustered) await this.store.touchOwners(transaction, [...locked])
       return count
     })
     return { removed, last }
   }
 
-  /** Removes the oldest changes of settings. @returns how many */
+  /** Removes the oldest changes of settings. @returns their number */
   async removeChanges(days: number): Promise<number> {
     const { change } = this.store
     const [id, at] = [change.column('id'), change.column('at')]
@@ -109,9 +109,9 @@ export class Retention<Q extends QuotaRow> {
   }
 
   /**
-   * Removes the oldest events, by the time that they hold: one whose time lies in the future, as a clock that was wrong
-   * has left it, keeps no other from going. A cursor before the last one removed is told to be expired.
-   * @returns how many
+   * Removes the oldest events, by their own time: an event with a time in the future, from a wrong clock, does not
+   * prevent others from being removed. A cursor before the last removed one is answered as expired.
+   * @returns their number
    */
   async removeEvents(): Promise<number> {
     const { event, eventFeed } = this.store
@@ -127,7 +127,7 @@ export class Retention<Q extends QuotaRow> {
       if (rows.length === 0) return 0
       const positions = rows.map((row) => Number(row['position'])).sort((a, b) => a - b)
       const last = positions.at(-1) ?? 0
-      // The feed's row first, as whoever gives positions does.
+      // The feed's row first, in the same order as the numbering.
       await transaction.later(
         `UPDATE ${eventFeed.table} SET ${removedTo} = ? WHERE ${eventFeed.column('id')} = 1 AND ${removedTo} < ?`,
         [last, last],
@@ -168,7 +168,7 @@ export class Retention<Q extends QuotaRow> {
     return cutoffAt(await this.clock.confirmed(async () => presentOf(transaction)), days)
   }
 
-  /** Those of the operations that nothing happened to since, and nothing can happen to by themselves; with all acts. */
+  /** The operations without later acts, and that cannot change by themselves; with all acts. */
   private async removable(
     transaction: Transaction,
     roots: readonly ActRow[],

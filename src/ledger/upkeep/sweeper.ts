@@ -12,18 +12,18 @@ import { MAX_EXPIRED_AT_ONCE } from '../write/holds.js'
 import type { Ledger } from '../write/ledger.js'
 
 const EVERY_MS = 2_000
-/** Quotas that one step takes, so that a step never holds locks for long. */
+/** The maximum number of quotas per step, so that a step holds locks only briefly. */
 const STEP = 500
 
-/** On SQLite a step keeps the event loop to itself: between two of them it is the requests' turn. */
+/** On SQLite a step blocks the event loop: requests run between two steps. */
 async function turn(): Promise<void> {
   await new Promise(setImmediate)
 }
 
 /**
- * Tidies up in the background: writes down that quotas and holds have expired, and keeps shared counts young. Nothing
- * depends on it for being right, only for staying fast. Safe on any number of instances: each step states its condition
- * in the statement or runs under the owner's lock.
+ * Cleans up in the background: records that quotas and holds have expired, and renews shared counts. Correctness does
+ * not depend on it, only speed. Any number of instances may run it: each step states its condition in the statement or
+ * runs under the owner's lock.
  */
 export class Sweeper<Q extends QuotaRow> implements OnApplicationBootstrap, OnModuleDestroy {
   private readonly logger: Logger
@@ -43,11 +43,11 @@ export class Sweeper<Q extends QuotaRow> implements OnApplicationBootstrap, OnMo
 
   onApplicationBootstrap(): void {
     this.timer = setInterval(() => {
-      // Known, told once and watched by others.
+      // Another part has logged the outage and watches it.
       if (this.work.reach !== 'all') return
       this.running ??= this.sweep()
         .catch((error: unknown) => {
-          this.logger.warn(`sweep failed, trying again later: ${String(error)}`)
+          this.logger.warn(`sweep failed, retrying later: ${String(error)}`)
         })
         .finally(() => {
           this.running = undefined
@@ -61,7 +61,7 @@ export class Sweeper<Q extends QuotaRow> implements OnApplicationBootstrap, OnMo
     await this.running
   }
 
-  /** One round: everything that is due now, step by step; what depends on the time while that is in no doubt. */
+  /** One round: everything that is due now, step by step; steps that depend on the time run only while it is steady. */
   async sweep(): Promise<void> {
     if (this.clock.steady) await this.expire()
     await this.nameOwners()
@@ -69,11 +69,11 @@ export class Sweeper<Q extends QuotaRow> implements OnApplicationBootstrap, OnMo
     await this.reader.refreshCounts()
   }
 
-  /** Writes down what has expired. */
+  /** Records expired quotas and holds. */
   private async expire(): Promise<void> {
     while ((await this.markExpired()) === STEP) await turn()
-    // Whoever is asked for in between goes in the same batches. A hold that is there still after its step will not go
-    // by asking again at once.
+    // Owners are submitted together, so that they share batches. Holds that remain after their step are not retried at
+    // once.
     let first: string | undefined
     for (;;) {
       const due = await this.sweepHolds()
@@ -83,13 +83,13 @@ export class Sweeper<Q extends QuotaRow> implements OnApplicationBootstrap, OnMo
     }
   }
 
-  /** Stores `expired` on quotas that are over. The statement asks again, so that an edit in between wins. */
+  /** Stores `expired` on quotas that have ended. The statement checks again, so that a concurrent edit wins. */
   private async markExpired(): Promise<number> {
     const { quota } = this.ledger.store
     const due = `${quota.column('state')} = 'active' AND ${quota.column('expireAt')} <= ?`
     const now = quota.bind('expireAt', this.clock.now())
     return this.work.write(async (transaction) => {
-      // Deleted quotas are left alone: a restore judges them anew.
+      // Deleted quotas are not changed: a restore evaluates them again.
       const rows = await transaction.rows(
         `SELECT ${quota.column('id')} AS id FROM ${quota.table} WHERE ${quota.column('deletedAt')} IS NULL AND ${due} ` +
           `ORDER BY ${quota.column('expireAt')} LIMIT ${STEP}`,
@@ -105,7 +105,7 @@ export class Sweeper<Q extends QuotaRow> implements OnApplicationBootstrap, OnMo
     })
   }
 
-  /** Adds the oldest counts of refusals to the day's totals, and drops them, hour by hour. */
+  /** Adds the oldest counts of refusals to the day's totals, and removes them, hour by hour. */
   private async dropRefusals(): Promise<number> {
     const { refusal } = this.ledger.store
     const [hour, ownerId] = [refusal.column('hour'), refusal.column('ownerId')]
@@ -124,7 +124,7 @@ export class Sweeper<Q extends QuotaRow> implements OnApplicationBootstrap, OnMo
     const these = `WHERE ${hour} = ? AND ${ownerId} IN (${placeholders(ids)})`
     const values = [refusal.bind('hour', began), ...ids]
     await this.work.write(async (transaction) => {
-      // Locked: what another instance moves at the same time is moved once.
+      // Locked, so that two instances do not move the same rows.
       const counted = await transaction.rows(
         `SELECT ${refusal.columns} FROM ${refusal.table} ${these} ORDER BY ${ownerId} ${transaction.dialect === 'mysql' ? 'FOR UPDATE' : ''}`,
         values,
@@ -135,7 +135,7 @@ export class Sweeper<Q extends QuotaRow> implements OnApplicationBootstrap, OnMo
     return rows.length
   }
 
-  /** Says of changes whose quota it was, where an instance of release 0.1.0 wrote them beside this one. */
+  /** Sets the owner of changes that an instance of release 0.1.0 wrote next to this one. */
   private async nameOwners(): Promise<void> {
     const { change, quota } = this.ledger.store
     const [id, ownerId] = [change.column('id'), change.column('ownerId')]
@@ -155,7 +155,7 @@ export class Sweeper<Q extends QuotaRow> implements OnApplicationBootstrap, OnMo
     )
   }
 
-  /** @returns the holds that were due, the earliest first; as many as one step takes at most */
+  /** @returns the due holds, the earliest first; at most the number of one step */
   private async sweepHolds(): Promise<string[]> {
     const { hold } = this.ledger.store
     const expiresAt = hold.column('expiresAt')

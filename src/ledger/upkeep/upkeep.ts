@@ -15,16 +15,16 @@ import { Retention } from './retention.js'
 
 const EVERY_MS = 5_000
 const MAX_PAUSE_MS = 10_000
-/** An instance that says nothing for so long keeps house no more. */
+/** An instance that does not renew its lease for this time stops upkeep. */
 const LEASE_MS = 60_000
-/** Between two steps: so many times what the step took, so that requests have the store to themselves. */
+/** The pause between steps, as a multiple of the step's duration, so that requests have the store to themselves. */
 const REST = 9
-/** The same where totals are far behind. */
+/** The same if totals are far behind. */
 const SHORT_REST = 4
-/** Totals that are behind by more than this are far behind. */
+/** The lag from which totals count as far behind. */
 const FAR_BEHIND_MS = 600_000
 
-/** How long things are kept, in days; undefined: for ever. */
+/** Retention periods, in days; undefined: unlimited. */
 export interface RetentionOptions {
   /** Operations and acts. */
   readonly days: number | undefined
@@ -32,33 +32,33 @@ export interface RetentionOptions {
   readonly changesDays: number | undefined
 }
 
-/** Told of what was done; for metrics. */
+/** Observes upkeep; for metrics. */
 export interface UpkeepObserver {
   removed(what: 'act' | 'change' | 'event', count: number): void
 }
 
 /**
- * Keeps house in the background, on one instance at a time: adds acts up into totals, and removes what is older than it
- * need be kept. The lease only saves work; two that keep house at once do nothing wrong, since each step is right by
- * itself.
+ * Runs upkeep in the background, on one instance at a time: adds up acts into totals, and removes rows after their
+ * retention. The lease only saves work; if two instances run it at once, the result is still correct, since each step
+ * is correct on its own.
  */
 export class Upkeep<Q extends QuotaRow> implements OnApplicationBootstrap, OnModuleDestroy {
   readonly totals: TotalsUpdater<Q>
   readonly retention: Retention<Q>
   private readonly logger: Logger
-  /** This instance's name where the lease is written down. */
+  /** This instance's id in the lease. */
   readonly id = randomUUID()
   private timer: NodeJS.Timeout | undefined
   private running: Promise<void> | undefined
   private readonly stop = new AbortController()
-  /** As it was found last. */
+  /** The state found last. */
   private known: LedgerStateRow | undefined
   private behindSince: Instant | undefined
   private oldestActAt: Instant | undefined
   private aheadTold = false
-  /** Set by whoever wants to count; at most one. */
+  /** An observer for metrics; at most one. */
   observer: UpkeepObserver | undefined
-  /** What others keep no longer than they must: each does one step, and says whether there may be another. */
+  /** Further removals: each runs one step, and returns whether there may be more. */
   readonly removals: (() => Promise<boolean>)[] = []
 
   constructor(
@@ -72,14 +72,14 @@ export class Upkeep<Q extends QuotaRow> implements OnApplicationBootstrap, OnMod
     this.logger = new Logger(`${ledger.channel.name} upkeep`)
   }
 
-  /** From when on the ledger is whole; null where nothing was ever removed. */
+  /** The time from which the ledger is complete; null if nothing was ever removed. */
   get beginsAt(): Instant | null {
     return this.known?.beginsAt ?? null
   }
 
   /**
-   * For how long the first act has been there that is not in the totals, in milliseconds; 0 where all are; undefined
-   * until it is known. Where the totals claim to reach beyond the present, it is by how much.
+   * The age of the first act that is not in the totals, in milliseconds; 0 if all are; undefined until it is known. If
+   * the totals claim to reach into the future, by how much.
    */
   get foldLagMs(): number | undefined {
     if (this.known === undefined) return undefined
@@ -87,7 +87,7 @@ export class Upkeep<Q extends QuotaRow> implements OnApplicationBootstrap, OnMod
     return Math.max(ahead, this.clock.now() - (this.behindSince ?? Infinity), 0)
   }
 
-  /** For how long something has been due to be removed, in milliseconds; undefined where everything is kept. */
+  /** How long the oldest row has been due for removal, in milliseconds; undefined if everything is kept. */
   get retentionLagMs(): number | undefined {
     const { days } = this.options
     if (days === undefined || this.known === undefined) return undefined
@@ -96,10 +96,10 @@ export class Upkeep<Q extends QuotaRow> implements OnApplicationBootstrap, OnMod
   }
 
   async onApplicationBootstrap(): Promise<void> {
-    // Ids come after the totals from the first request on.
+    // Before the first request, ids are set to be greater than the totals' id.
     await this.look().catch((error: unknown) => this.tell(error))
     this.timer = setInterval(() => {
-      // Known, told once and watched by others.
+      // Another part has logged the outage and watches it.
       if (this.work.reach !== 'all') return
       this.running ??= this.round()
         .catch((error: unknown) => this.tell(error))
@@ -115,14 +115,14 @@ export class Upkeep<Q extends QuotaRow> implements OnApplicationBootstrap, OnMod
     clearInterval(this.timer)
     await this.running
     if (this.known?.holder === this.id && this.work.reach === 'all') {
-      // The next one need not wait until it is over.
+      // The next instance need not wait for the lease to expire.
       await this.hold(this.id, null).catch((error: unknown) => this.tell(error))
     }
   }
 
   /**
-   * Looks how far upkeep has come, and keeps this instance's ids after that: an instance of a version before may have
-   * added up what is not closed.
+   * Reads the progress of upkeep, and keeps this instance's ids above it: an instance of a previous version may have
+   * added up acts that are not closed.
    */
   async look(): Promise<LedgerStateRow> {
     const state = await this.totals.state()
@@ -141,7 +141,7 @@ export class Upkeep<Q extends QuotaRow> implements OnApplicationBootstrap, OnMod
     return state
   }
 
-  /** Everything that is due now, step by step, unless another instance keeps house. */
+  /** Everything that is due now, step by step, unless another instance has the lease. */
   async round(): Promise<void> {
     const found = await this.look()
     if (!this.clock.steady || !(await this.lease(found))) return
@@ -188,9 +188,8 @@ export class Upkeep<Q extends QuotaRow> implements OnApplicationBootstrap, OnMod
   }
 
   /**
-   * Does steps with pauses until there is nothing left, this instance is to stop, another one has taken over, or the
-   * time is in doubt.
-   * @returns is there nothing left?
+   * Runs steps with pauses until none is left, this instance stops, another one has the lease, or the time is in doubt.
+   * @returns is nothing left?
    */
   private async paced(step: () => Promise<boolean>): Promise<boolean> {
     let renewed = performance.now()
@@ -211,15 +210,15 @@ export class Upkeep<Q extends QuotaRow> implements OnApplicationBootstrap, OnMod
   }
 
   /**
-   * Takes the lease, or keeps it.
-   * @param found how far upkeep has come, and who has the lease
+   * Takes or renews the lease.
+   * @param found the progress of upkeep, and the holder of the lease
    */
   private async lease(found: LedgerStateRow): Promise<boolean> {
     const state = leaseFor(this.id, found, this.clock.now(), LEASE_MS)
     return state === 'held' || (state === 'free' && (await this.hold(found.holder, this.id)))
   }
 
-  /** @returns did it have the holder that was expected, and has it this one now? */
+  /** @returns did the expected holder have it, and does this one have it now? */
   private async hold(expected: string | null, holder: string | null): Promise<boolean> {
     const { state } = this.ledger.store
     const heldUntil = holder === null ? null : state.bind('heldUntil', this.clock.now() + LEASE_MS)
@@ -249,6 +248,6 @@ export class Upkeep<Q extends QuotaRow> implements OnApplicationBootstrap, OnMod
   }
 
   private tell(error: unknown): void {
-    this.logger.warn(`upkeep failed, trying again later: ${String(error)}`)
+    this.logger.warn(`upkeep failed, retrying later: ${String(error)}`)
   }
 }

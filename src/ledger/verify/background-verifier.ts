@@ -75,7 +75,8 @@ export class BackgroundVerifier implements OnApplicationBootstrap, OnModuleDestr
       if (finding.note === true) continue
       this.foundSoFar += 1
       if (this.foundSoFar <= MAX_TOLD) this.logger.error(findingLine(this.channel, finding))
-      else if (this.foundSoFar === MAX_TOLD + 1) this.logger.error('there are more: npm run verify names all of them')
+      else if (this.foundSoFar === MAX_TOLD + 1)
+        this.logger.error('there are more contradictions: npm run verify lists all of them')
     }
     return false
   }
@@ -104,7 +105,7 @@ export class BackgroundVerifier implements OnApplicationBootstrap, OnModuleDestr
     } catch (error) {
       if (this.stopping.signal.aborted) return
       // The pass that failed counts for nothing: what it found is told, and the next one finds it again.
-      this.logger.warn(`looking for drift failed, beginning again: ${String(error)}`)
+      this.logger.warn(`the background verification failed, starting again: ${String(error)}`)
       this.begin()
     }
   }

@@ -22,38 +22,40 @@ import { Judge, type Verdict } from './judge.js'
 import { Lane, type Waiting } from './lane.js'
 import { LockedOwners } from './locked-owners.js'
 
-/** What happened in the engine, for metrics. Every time is in seconds. */
+/** Observes the engine, for metrics. Every time is in seconds. */
 export interface EngineObserver extends UnitOfWorkObserver {
-  /** A batch was answered: its size, how long its first request had waited, how long it took. */
+  /** A batch was answered: its size, the wait of its first request, its duration. */
   batch(size: number, waitedSeconds: number, tookSeconds: number): void
-  /** A request was answered: how, or with which error code, and for `unavailable` why. */
+  /** A request was answered: its result, or its error code, and the reason of an `unavailable`. */
   answered(kind: string, result: 'done' | 'replayed' | ServiceError['code'], reason?: UnavailableReason): void
 }
 
-/** A request of a batch, as it is traced. */
+/** A request of a batch, for tracing. */
 export interface TracedRequest {
   readonly request: Request
-  /** When it came, on the clock of `performance.now()`. */
+  /** Its arrival, on the clock of `performance.now()`. */
   readonly since: number
-  /** What `BatchTracer.current` gave when it came. */
+  /** The value of `BatchTracer.current` at its arrival. */
   readonly traced: object | undefined
 }
 
-/** Follows requests into the batches that answer them. */
+/** Links requests to the batches that answer them. */
 export interface BatchTracer {
-  /** What the request that is being worked on here is known by; undefined where it is not followed. */
+  /** The identity of the current request; undefined if it is not traced. */
   current(): object | undefined
   /** Runs a batch's work. */
   run<T>(batch: readonly TracedRequest[], work: () => Promise<T>): Promise<T>
 }
 
-/** How the engine is set up. */
+/** The configuration of the engine. */
 export interface EngineOptions {
-  /** Batches at the database at the same time, at most; one on SQLite. */
+  /** The maximum number of concurrent batches at the database; one on SQLite. */
   readonly lanes: number
-  /** Requests that may wait, in each lane an equal share of them; one more is answered `unavailable`. */
+  /**
+   * The maximum number of waiting requests, divided equally among the lanes; further ones are answered `unavailable`.
+   */
   readonly queueLimit: number
-  /** Requests of one caller that may be in hand, over all lanes; what is beyond waits for room. */
+  /** The maximum number of one caller's requests in the engine, over all lanes; further ones wait for room. */
   readonly callerQueueLimit: number
 }
 
@@ -65,67 +67,69 @@ const MAX_WAITING_FOR_ROOM = 4
 /** Owners whose lock row is known to exist; forgetting them costs one upsert. */
 const MAX_KNOWN_OWNERS = 100_000
 
-/** How long a request is tried whose owner somebody else keeps locked, in milliseconds. */
+/** How long the engine tries a request whose owner another session keeps locked, in milliseconds. */
 const LOCKED_OUT_PATIENCE_MS = 6_000
-/** Between two tries to get the locks of owners that somebody else kept locked, in milliseconds. */
+/** The pause between two attempts to lock such owners, in milliseconds. */
 const LOCKED_OUT_PAUSE_MS = 50
-/** Requests that may wait for one such owner: as many as one batch may find there. */
+/** The maximum number of requests that wait for one such owner: as many as one batch may contain. */
 const MAX_LOCKED_OUT_OF_ONE = 500
-/** Tries that may end in waiting for a row, before the batch is taken apart. */
+/** The number of attempts that may end in a lock timeout before the batch is split. */
 const MAX_LOCK_TIMEOUTS = 2
-/** Requests of the background that one transaction takes: so many owners are locked for a moment at most. */
+/** The maximum number of background requests in one transaction, and so of owners that it locks. */
 const BACKGROUND_BATCH_SIZE = 100
-/** For how long after a request somebody is reckoned to use the engine, in milliseconds. */
+/** The time after a request during which the engine counts as in use, in milliseconds. */
 const IN_USE_MS = 1_000
-/** Times that lock rows which a batch found missing are made for it; more says that something takes them away again. */
+/**
+ * The maximum number of times that the engine creates missing lock rows for a batch; more means that they are being
+ * removed.
+ */
 const MAX_MENDS = 3
 
 type Decision = { outcome: Outcome } | { refusal: ServiceError } | 'locked out'
 
-/** Owners have quotas, or are about to get one, and no row that could be locked. */
+/** Owners that have quotas, or are about to get one, but no lock row. */
 class LockRowsMissing extends Error {
   constructor(readonly ownerIds: readonly number[]) {
     super(`no lock rows for ${ownerIds.length} owners`)
   }
 }
 
-/** A batch holds the locks of its owners, and waits in vain for another row. */
+/** A batch holds the locks of its owners, and the lock of another row has timed out. */
 class RowsLocked extends Error {}
 
 /**
- * Group commit: while one transaction is at the database, requests gather; the next transaction takes them together.
- * One owner's requests in hand are all in the same lane, so those of one caller keep their order.
+ * Group commit: while one transaction is at the database, requests are collected; the next transaction takes them
+ * together. All pending requests of one owner are in the same lane, so one caller's requests keep their order.
  *
  * Locks are taken in one order everywhere: owners by id, then the act's unique index, then rows by id.
  *
- * Who waits for whom is bounded. Callers take turns in a lane, and a lane has its share of the queue. An owner whose
- * row somebody else keeps locked is waited for once; from then on its requests have a lane of their own, until the lock
- * was had again.
+ * Waits are bounded. Callers take turns in a lane, and a lane has its share of the queue. If another session keeps an
+ * owner's row locked, its lane waits for it once; then its requests use a separate lane, until the lock is free again.
  */
 export class Engine<Q extends QuotaRow> {
   private readonly lanes: readonly Lane[]
-  /** For owners that somebody else keeps locked: takes the locks that are free, and waits for none. */
+  /** For owners that another session keeps locked: takes the free locks, and waits for none. */
   private readonly lockedOut: Lane
-  /** How many requests wait in it, by owner. */
+  /** The number of requests that wait in it, by owner. */
   private readonly lockedOwners = new Map<number, number>()
-  /** Where an owner's requests are that wait or are at the database. */
+  /** The lane of each owner with requests that wait or are at the database. */
   private readonly inLane = new Map<number, { readonly lane: Lane; count: number }>()
   private readonly knownOwners = new Set<number>()
   /** Of callers, for what the engine has in hand of each. */
   private readonly rooms: FairSemaphore
   /** Which owners somebody else keeps locked, and since when. */
   readonly locks: LockedOwners
-  /** For requests that nobody waits for: small batches, so that those which somebody does wait for come in between. */
+  /** For background requests: small batches, so that other requests need not wait long. */
   private readonly background: Lane
-  /** When a request came last that somebody waits for, on the clock of `performance.now()`. */
+  /** The arrival of the last request with a waiting caller, on the clock of `performance.now()`. */
   private askedAt = -Infinity
   private waitingCount = 0
   private closed = false
-  /** Set by whoever wants to count; at most one. */
+  /** An observer for metrics; at most one. */
   observer: EngineObserver | undefined
-  /** Called when a batch has committed events; set by whoever numbers them, at most one. */
+  /** Called when a batch has committed events; at most one listener, which numbers them. */
   onEvents: (() => void) | undefined
-  /** Set by whoever traces requests; at most one. */
+  /** The tracer of requests; at most one. */
   tracer: BatchTracer | undefined
 
   constructor(
@@ -155,30 +159,30 @@ export class Engine<Q extends QuotaRow> {
     return this.waitingCount
   }
 
-  /** Requests by caller that have room, those of a batch until the whole batch is answered. */
+  /** Requests with room, by caller; those of a batch keep theirs until the whole batch is answered. */
   get depthByCaller(): ReadonlyMap<string, number> {
     return new Map([...this.rooms.shares()].map(([caller, { weight }]) => [caller, weight]))
   }
 
   /**
-   * Takes room for requests of a caller before anything is done for them, and waits where there is none yet. `leave`
-   * gives it back.
-   * @returns undefined where there is room at once
-   * @throws Unavailable at once or by the promise
+   * Takes room for requests of a caller before any work is done for them, and waits if there is none. Return it with
+   * `leave`.
+   * @returns undefined if there is room at once
+   * @throws Unavailable, at once or from the promise
    */
   enter(caller: string, count: number): Promise<void> | undefined {
     if (this.closed) throw new Unavailable('draining')
     return this.rooms.tryAcquire(caller, count) ? undefined : this.waitForRoom(caller, count)
   }
 
-  /** Gives back the room that `enter` took, once the requests are answered. */
+  /** Returns the room that `enter` took, after the requests are answered. */
   leave(caller: string, count: number): void {
     this.rooms.release(caller, count)
   }
 
   /**
-   * Has a request decided and, where it takes effect, committed. There must be room for it (`enter`).
-   * @throws ServiceError the refusal; `unavailable` where the database is away, the queue full or the engine closed
+   * Decides a request and commits its effect. It must have room (`enter`).
+   * @throws ServiceError the refusal; `unavailable` if the database is unavailable, the queue full or the engine closed
    */
   async submit(request: Request): Promise<Outcome> {
     this.askedAt = performance.now()
@@ -186,14 +190,14 @@ export class Engine<Q extends QuotaRow> {
   }
 
   /**
-   * The same for a request that nobody waits for: in a lane of its own, which takes few at a time. It needs no room:
-   * who submits it bounds how many there are, and rests while the engine is in use (`inUse`).
+   * The same for a background request: it uses a separate lane with small batches. It needs no room: the caller limits
+   * their number, and pauses while the engine is in use (`inUse`).
    */
   async submitInBackground(request: Request): Promise<Outcome> {
     return this.enqueue(request, () => this.background)
   }
 
-  /** Has somebody asked for something lately who waits for it? */
+  /** Has a request with a waiting caller arrived recently? */
   get inUse(): boolean {
     return performance.now() - this.askedAt < IN_USE_MS
   }
@@ -222,21 +226,21 @@ export class Engine<Q extends QuotaRow> {
       }
       this.waitingCount += 1
       if (lane === this.lockedOut) this.putAside(waiting)
-      // What is in the background does not lead its owner's other requests there.
+      // A background request does not move its owner's other requests to the background lane.
       else if (lane === this.background) lane.push(waiting)
       else this.join(lane, waiting)
     })
   }
 
-  /** Transactions at the database at this moment. */
+  /** The present number of transactions at the database. */
   get busyLanes(): number {
     return [...this.lanes, this.background, this.lockedOut].filter(({ busy }) => busy).length
   }
 
   /**
-   * The lane for an owner's next request: that of its others, so that they keep their order; else the first that is not
-   * congested. As long as one lane keeps up there is one, since the larger its batches the less each request costs;
-   * others help where the queue is deep, the disk slow or somebody's lock in the way.
+   * The lane for an owner's next request: that of its pending ones, so that they keep their order; otherwise the first
+   * uncongested lane. As long as one lane keeps up, only that one is used, since larger batches cost less per request;
+   * others help if the queue is deep, the disk slow or a row locked.
    */
   private laneOf(ownerId: number): Lane {
     const inHand = this.inLane.get(ownerId)
@@ -252,7 +256,7 @@ export class Engine<Q extends QuotaRow> {
     return best
   }
 
-  /** Takes nothing new, and resolves when everything taken is answered. */
+  /** Accepts no further requests, and resolves when all accepted ones are answered. */
   async close(): Promise<void> {
     this.closed = true
     await Promise.all(this.lanes.map(async (lane) => lane.idle()))
@@ -264,17 +268,17 @@ export class Engine<Q extends QuotaRow> {
     const start = performance.now()
     const answer = async (): Promise<StoreUnavailable | undefined> => this.answerBatch(batch, lane === this.lockedOut)
     const unreachable = await (this.tracer === undefined ? answer() : this.tracer.run(batch, answer))
-    // Who waited behind a batch that found no database would only wait as long again.
+    // Otherwise the requests behind a batch that found no database would wait equally long.
     if (unreachable !== undefined) for (const waiting of lane.clear()) this.refuse(waiting, unreachable)
     const waited = start - (batch[0]?.since ?? start)
     this.observer?.batch(batch.length, waited / 1000, (performance.now() - start) / 1000)
   }
 
   /**
-   * Answers every request of a batch, or puts it aside where somebody else keeps its owner locked. A batch that is
-   * itself at fault is halved until the one request that breaks it stands alone.
-   * @param lockedOut take those locks alone that are free
-   * @returns what every request was refused with, where the database was away
+   * Answers every request of a batch, or moves it to the lane of locked owners if another session keeps its owner
+   * locked. A faulty batch is halved until the faulty request is alone.
+   * @param lockedOut take only locks that are free
+   * @returns the refusal of every request, if the database was unavailable
    */
   private async answerBatch(batch: readonly Waiting[], lockedOut: boolean): Promise<StoreUnavailable | undefined> {
     let decisions: Decision[]
@@ -311,8 +315,8 @@ export class Engine<Q extends QuotaRow> {
   }
 
   /**
-   * Some row of a batch stays locked, and nothing tells whose it is: each owner's requests are tried by themselves, off
-   * the others' lane.
+   * A row of the batch stays locked, and its owner is unknown: each owner's requests are tried separately, in another
+   * lane.
    */
   private async separate(batch: readonly Waiting[], lockedOut: boolean): Promise<StoreUnavailable | undefined> {
     const byOwner = groupBy(batch, ({ request }) => request.ownerId)
@@ -326,7 +330,7 @@ export class Engine<Q extends QuotaRow> {
   }
 
   /**
-   * Tries a request again later, in the lane of those whose owner is locked, unless that has gone on for long enough.
+   * Retries a request later, in the lane of locked owners, until its time limit.
    */
   private putAside(waiting: Waiting): void {
     const now = performance.now()
@@ -381,7 +385,7 @@ export class Engine<Q extends QuotaRow> {
     if (inHand.count === 0) this.inLane.delete(ownerId)
   }
 
-  /** Has a batch decided and committed, once its owners have lock rows. */
+  /** Decides and commits a batch, after its owners have lock rows. */
   private async decide(requests: readonly Request[], lockedOut: boolean): Promise<Decision[]> {
     const creating = requests.filter(({ command }) => command.kind === 'create').map(({ ownerId }) => ownerId)
     await this.ensureOwners(creating.filter((ownerId) => !this.knownOwners.has(ownerId)))
@@ -405,8 +409,7 @@ export class Engine<Q extends QuotaRow> {
   }
 
   /**
-   * Makes the owners' lock rows where there are none; in a transaction of its own, so that it holds no lock out of
-   * order.
+   * Creates missing lock rows of owners, in a separate transaction, so that it holds no lock out of order.
    */
   private async ensureOwners(ownerIds: readonly number[]): Promise<void> {
     if (ownerIds.length === 0) return
@@ -417,8 +420,8 @@ export class Engine<Q extends QuotaRow> {
   }
 
   /**
-   * One try at one batch. Everything it knows is read under the locks; a rerun starts from nothing.
-   * @param skipLocked leave alone the owners that somebody else keeps locked
+   * One attempt at a batch. It reads everything under the locks; a rerun starts from nothing.
+   * @param skipLocked omit the owners that another session keeps locked
    * @param written is told whether events were written
    */
   private async transact(
@@ -437,7 +440,7 @@ export class Engine<Q extends QuotaRow> {
     const { lockedIds } = found
     const elsewhere = await this.lockedElsewhere(transaction, requests, ownerIds, lockedIds, skipLocked)
     const judged = requests.filter(({ ownerId }) => !elsewhere.has(ownerId))
-    // The present is what it is once the locks are had.
+    // The present time is read after the locks are taken.
     const workingSet = new WorkingSet<Q>(this.clock.now())
     await this.load(transaction, workingSet, judged, found)
 
@@ -445,8 +448,8 @@ export class Engine<Q extends QuotaRow> {
     const judge = new Judge(this.channel, workingSet)
     const slice = new TimeSlice()
     const decisions: Decision[] = []
-    // Quotas that are to be made, and whose answers need their ids. They are made together, as long as what follows
-    // does not depend on them.
+    // Quotas to create, whose answers need their ids. They are inserted together, as long as later requests do not
+    // depend on them.
     let creating: Creating<Q>[] = []
     const create = async (): Promise<void> => {
       const ids = await this.store.insertQuotas(
@@ -484,16 +487,17 @@ export class Engine<Q extends QuotaRow> {
     const edited = workingSet.changes
       .map(({ quotaId }) => workingSet.quota(quotaId)?.ownerId)
       .filter((ownerId) => ownerId !== undefined)
-    // On a cluster another node may change what was only read here, and no lock is in its way: whatever writes must
-    // collide.
+    // On a cluster, another node may change rows that were only read here, since locks are local: every write must
+    // touch a row that the other one also writes.
     const touched = transaction.clustered && workingSet.changed ? lockedIds : [...new Set(edited)]
     if (touched.length > 0) await this.store.touchOwners(transaction, touched)
     return decisions
   }
 
   /**
-   * Gives those requests other ids whose acts may be written no more under theirs: acts up to these are closed, and may
-   * be in the totals. Nothing of such a request is there, nor can be on its way, since its owner's lock is had.
+   * Assigns new ids to requests whose acts can no longer be written under their present ids: acts up to these ids are
+   * closed, and may be in the totals. No act of such a request exists or can still be committed, since the owner's lock
+   * is held.
    */
   private renewIds(requests: readonly Request[], workingSet: WorkingSet<Q>, closedTo: string): void {
     for (const request of requests) {
@@ -504,10 +508,10 @@ export class Engine<Q extends QuotaRow> {
   }
 
   /**
-   * Sorts out the owners whose lock was not had: somebody else keeps it, or there is no row to lock. The latter is
-   * right for whoever has no quota and gets none. For others a row is missing that was there or thought to be there, as
-   * after a backup was put back: nothing may be decided without the lock.
-   * @returns the owners that somebody else keeps locked
+   * Examines the owners that were not locked: another session keeps the lock, or there is no row. A missing row is
+   * correct for an owner that has no quota and gets none. For others, a row is missing that should exist, for example
+   * after a restore: no decision may be made without the lock.
+   * @returns the owners that another session keeps locked
    * @throws LockRowsMissing
    */
   private async lockedElsewhere(
@@ -540,7 +544,7 @@ export class Engine<Q extends QuotaRow> {
     const locked = new Set(lockedIds)
     const named = new Set(requests.map(({ command }) => ('quotaId' in command ? command.quotaId : undefined)))
     const paid = new Set<number>()
-    // A quota that is neither locked nor named is somebody's whose lock was not had.
+    // A quota that is neither locked nor named belongs to an owner whose lock was not taken.
     for (const quota of quotas) if (locked.has(quota.ownerId) || named.has(quota.id)) workingSet.addQuota(quota)
     for (const act of acts) workingSet.addAct(act)
     for (const entry of operations) {
@@ -548,7 +552,8 @@ export class Engine<Q extends QuotaRow> {
       for (const { quotaId } of entry.allocations) paid.add(quotaId)
       for (const { quotaId } of entry.caps ?? NO_CAPS) paid.add(quotaId)
     }
-    // Before the holds: a due one may lie on a quota that is deleted or over, and that an edit is about to bring back.
+    // Before the holds: a due one may belong to a quota that is deleted or expired, and that an edit is about to
+    // revive.
     await this.loadMissing(transaction, workingSet, paid)
     await loadHolds(transaction, this.store, workingSet, requests, lockedIds)
   }
@@ -563,15 +568,15 @@ export class Engine<Q extends QuotaRow> {
   }
 }
 
-/** A quota that is to be made. */
+/** A quota to create. */
 interface Creating<Q> {
-  /** The request's, among those of the batch. */
+  /** The index of the request in the batch. */
   readonly place: number
   readonly request: Request
   readonly verdict: Extract<Verdict<Q>, { insert: unknown }>
 }
 
-/** Does it matter to a request that these have been made: for their owners' sake, or a key's? */
+/** Does the request depend on these new quotas, by an owner or a key? */
 function dependsOn<Q>(request: Request, creating: readonly Creating<Q>[]): boolean {
   if (request.command.kind !== 'create') return true
   return creating.some(
@@ -580,7 +585,7 @@ function dependsOn<Q>(request: Request, creating: readonly Creating<Q>[]): boole
   )
 }
 
-/** What requests name, without doubles. */
+/** The distinct values that requests name. */
 function namedBy(
   requests: readonly Request[],
 ): Pick<Wanted, 'deduplicationKeys' | 'actIds' | 'operationIds' | 'quotaIds'> {
@@ -593,7 +598,7 @@ function namedBy(
     if ('quotaId' in command) quotaIds.add(command.quotaId)
     if ('operationId' in command) operationIds.add(command.operationId)
     if (request.deduplicationKey !== null) deduplicationKeys.add(request.deduplicationKey)
-    // An edit without a key may have been committed by an earlier try whose answer was lost: it is known by its own id.
+    // An earlier attempt whose answer was lost may have committed an edit without a key: it is found by its own id.
     else if (command.kind !== 'sweep') actIds.push(request.id)
   }
   return { deduplicationKeys: [...deduplicationKeys], actIds, operationIds: [...operationIds], quotaIds: [...quotaIds] }

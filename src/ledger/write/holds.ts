@@ -7,18 +7,18 @@ import type { LedgerStore } from '../store/ledger-store.js'
 import { quotasOf, type WorkingSet } from '../store/working-set.js'
 
 /**
- * Due holds that a batch writes down as expired, unless it spends what more of them return. However many are due at
- * once, nobody waits long for them.
+ * The number of due holds that a batch records as expired, unless it spends units of more of them. It bounds the wait,
+ * however many are due at once.
  */
 export const MAX_EXPIRED_AT_ONCE = 200
 
-/** Where more of them are to be found, so many times as many are read. */
+/** If more are needed, this multiple of them is read. */
 const NEXT_LOOK = 10
 
 /**
- * Reads what a batch must know of holds, under the owners' locks: what the due ones still keep, which is subtracted
- * whether or not they are written down as expired, and the open ones where a refusal has to say when they return.
- * @param ownerIds the owners that are locked; their quotas are in the working set
+ * Reads the batch's data on holds, under the owners' locks: the units of due holds, which are subtracted whether or not
+ * they are recorded as expired, and the open holds if a refusal must say when they return.
+ * @param ownerIds the locked owners; their quotas are in the working set
  */
 export async function loadHolds<Q extends QuotaRow>(
   transaction: Transaction,
@@ -29,8 +29,8 @@ export async function loadHolds<Q extends QuotaRow>(
 ): Promise<void> {
   const due = ownersWithDueHolds(workingSet, requests, ownerIds)
   workingSet.overdue(due, await store.dueUnits(transaction, due, workingSet.now))
-  // Of what a request settles too late it is told that it has expired: then so it is, on an instance with a slower
-  // clock as well.
+  // If a request settles a hold too late, it is told that the hold has expired, so the expiry is recorded: it then also
+  // holds on an instance with a slower clock.
   const locked = new Set(ownerIds)
   workingSet.expireHolds(
     requests.flatMap(({ command }) => {
@@ -53,10 +53,10 @@ export async function loadHolds<Q extends QuotaRow>(
 }
 
 /**
- * Writes due holds down as expired, once the batch is decided: as many as one batch may, the earliest first, and beyond
- * these all that it leans on.
- * @param steady may more be written down than what the batch leans on?
- * @param loadMissing takes quotas into the working set that are not there yet
+ * Records due holds as expired, after the batch is decided: up to the limit of a batch, the earliest first, and beyond
+ * it all whose units the batch has spent.
+ * @param steady may holds beyond those that the batch needs be recorded?
+ * @param loadMissing loads quotas into the working set that it lacks
  */
 export async function expireDueHolds<Q extends QuotaRow>(
   transaction: Transaction,
@@ -76,7 +76,7 @@ export async function expireDueHolds<Q extends QuotaRow>(
   workingSet.moveDueTimes(await store.nextDue(transaction, owners, workingSet.now))
 }
 
-/** Where a quota's due time has come, and where a sweep was asked for. */
+/** Owners with a due quota, and those for which a sweep was requested. */
 function ownersWithDueHolds<Q extends QuotaRow>(
   workingSet: WorkingSet<Q>,
   requests: readonly Request[],
@@ -91,8 +91,8 @@ function ownersWithDueHolds<Q extends QuotaRow>(
 }
 
 /**
- * Owners whose open holds must be known, since a refusal would have to say when they return. Everybody else's are left
- * alone, so that a busy owner with a thousand of them does not read them for each batch.
+ * The owners whose open holds must be known because a refusal would have to say when they return. Others are not read,
+ * so that a busy owner with a thousand holds does not read them for each batch.
  */
 function ownersThatMayBeRefused<Q extends QuotaRow>(
   workingSet: WorkingSet<Q>,

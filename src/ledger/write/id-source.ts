@@ -3,14 +3,14 @@ import type { Clock } from '../../clock/clock.js'
 import { pooledRandom } from '../../random/pooled-random.js'
 import type { Instant } from '../../time/instant.js'
 
-/** The largest counter that a UUIDv7 made by `uuid` carries beside its milliseconds. */
+/** The largest counter in a UUIDv7 of `uuid`, in addition to its milliseconds. */
 const MAX_PER_MILLISECOND = 0x7fff_ffff
-/** Ids keep rising where the clock goes back by no more than this; further back they follow it. In milliseconds. */
+/** If the clock goes back by at most this, ids keep increasing; beyond it, they follow the clock. In milliseconds. */
 const MAX_AHEAD_MS = 60_000
 
 /**
- * Makes UUIDv7 ids from the injected clock, rising within one process, so that sorting by id is sorting by arrival.
- * Where the clock goes back by more than a minute the ids go with it: a time that was wrong once is not kept for ever.
+ * Creates UUIDv7 ids from the injected clock, increasing within one process, so that the order of ids is the order of
+ * arrival. If the clock goes back by more than a minute, the ids follow it, so that a wrong time does not persist.
  */
 export class IdSource {
   private last = -Infinity
@@ -19,7 +19,7 @@ export class IdSource {
 
   constructor(private readonly clock: Clock) {}
 
-  /** Every id from here on is later than this instant, whatever the clock says; until the next such word. */
+  /** All later ids are greater than this instant, whatever the clock says; until the next call. */
   keepAfter(instant: Instant): void {
     this.floor = instant + 1
   }
@@ -30,7 +30,7 @@ export class IdSource {
       this.last = now
       this.sequence = 0
     } else {
-      // Also where the clock went back a little: the id then keeps the later time.
+      // Also if the clock went back a little: the id then keeps the later time.
       this.sequence += 1
       if (this.sequence > MAX_PER_MILLISECOND) {
         this.last += 1

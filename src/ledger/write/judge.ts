@@ -35,18 +35,18 @@ import type { WorkingSet, OperationEntry } from '../store/working-set.js'
 
 type Of<K extends Command['kind']> = Extract<Command, { kind: K }>
 
-/** A quota refusal names at most this many quotas. */
+/** The maximum number of quotas that a quota refusal names. */
 const MAX_QUOTAS_SHOWN = 20
 
 /**
- * What is decided of a request: its answer, or a new quota that must get its id from the database before it can be
- * answered.
+ * The decision on a request: its answer, or a new quota that needs its id from the database before it can be answered.
  */
 export type Verdict<Q> = { outcome: Outcome } | { insert: Omit<Q, 'id'>; admit: (id: number) => Outcome }
 
 /**
- * Decides requests one by one, in order of arrival, against the working set, and records there what they did. Pure: no
- * database, no clock but the working set's. A refusal is a ServiceError and leaves the working set as it was.
+ * Decides requests one by one, in order of arrival, against the working set, and records their effects there. It is
+ * pure: no database, and only the working set's clock. A refusal is a ServiceError and leaves the working set
+ * unchanged.
  */
 export class Judge<Q extends QuotaRow> {
   constructor(
@@ -54,7 +54,7 @@ export class Judge<Q extends QuotaRow> {
     private readonly workingSet: WorkingSet<Q>,
   ) {}
 
-  /** @throws ServiceError where the request is refused */
+  /** @throws ServiceError if the request is refused */
   decide(request: Request): Verdict<Q> {
     const earlier = this.earlier(request)
     if (earlier !== undefined) return { outcome: earlier }
@@ -89,7 +89,10 @@ export class Judge<Q extends QuotaRow> {
     }
   }
 
-  /** Has this taken effect before: this very request in a try whose answer was lost, or the same one sent again? */
+  /**
+   * Has this request taken effect before, in an attempt whose answer was lost or as an earlier request with the same
+   * key?
+   */
   private earlier({ id, ownerId, deduplicationKey, command }: Request): Outcome | undefined {
     const act =
       this.workingSet.actById(id) ??
@@ -141,7 +144,7 @@ export class Judge<Q extends QuotaRow> {
         ? applyPatch(patched, patch, workingSet.now)
         : putBack(patched, patch, anchorAt, workingSet.now)
     if (foreign.length > 0) throw validationFailed([...foreign, ...(applied.violations ?? [])])
-    // What depends on the quota's present state is asked last: a stale record is told to be stale, not to be wrong.
+    // Rules that depend on the quota's present state come last: for a stale record, the error is the stale version.
     this.checkVersion(quota, version)
     if (applied.violations !== undefined) throw validationFailed(applied.violations)
     if (applied.change === undefined) return this.show(quota)
@@ -174,7 +177,7 @@ export class Judge<Q extends QuotaRow> {
     return this.edit(request, quota, 'restore', { before: { deleted_at: deletedAt }, after: { deleted_at: null } })
   }
 
-  /** Begins a new count (contract, §8 Reset). No edit of settings: the version stays. */
+  /** Begins a new count (contract, §8 Reset). It is not an edit of settings: the version stays. */
   private reset(request: Request, { quotaId, version }: Of<'reset'>): Outcome {
     const quota = this.present(quotaId)
     this.checkVersion(quota, version)
@@ -308,7 +311,10 @@ export class Judge<Q extends QuotaRow> {
     this.workingSet.tell(eventOfChange(this.channel, request.id, change))
   }
 
-  /** The event of each quota whose thresholds this act has passed: several of one quota are one event. */
+  /**
+   * Records the event of each quota whose thresholds this act has passed; several thresholds of one quota are one
+   * event.
+   */
   private tellThresholds({ id, command }: Request): void {
     for (const quota of this.workingSet.takeReached()) {
       const crossed = passThresholds(quota)
@@ -344,7 +350,7 @@ export class Judge<Q extends QuotaRow> {
   ): Outcome {
     const { row, allocations, caps } = entry
     row.ownerRemaining = this.workingSet.available(row.ownerId)
-    // Only the answer that made it tells which caps would have refused it.
+    // Only the first answer names the caps that would have refused the operation.
     const refusing = row.id === request.id ? (entry.wouldRefuse ?? NONE_REFUSING) : NONE_REFUSING
     if (row.id !== request.id) this.workingSet.changedOperations.set(row.id, entry)
     const body = storedJson(operationView(this.channel, row, allocations, this.workingSet.now, caps, refusing))
@@ -368,7 +374,7 @@ export class Judge<Q extends QuotaRow> {
       callerId: callerId === caller ? null : callerId,
       idempotencyKey: key,
       deduplicationKey,
-      // Made where it is asked for: most consumes are stored without it.
+      // Created only if needed: most consumes are stored without it.
       get requestHash() {
         return hashRequest(command, ownerId)
       },
@@ -401,7 +407,7 @@ export class Judge<Q extends QuotaRow> {
     )
   }
 
-  /** Is there room for one more live quota of the owner? @throws ServiceError too_many_quotas */
+  /** Checks that the owner may have one more live quota. @throws ServiceError too_many_quotas */
   private checkRoom(ownerId: number, forCap: boolean): void {
     const { quotas, caps } = this.workingSet.liveCounts(ownerId)
     if (quotas >= MAX_LIVE_QUOTAS) throw tooMany(`${MAX_LIVE_QUOTAS} quotas`)
@@ -433,22 +439,22 @@ export class Judge<Q extends QuotaRow> {
   }
 }
 
-/** Which caps are in the way, for people. */
+/** Describes the caps that refuse the amount, for people. */
 function byCaps(caps: readonly { readonly id: number }[]): string {
   if (caps.length === 0) return ''
   return `, bounded by ${caps.length === 1 ? 'cap' : 'caps'} ${caps.map(({ id }) => id).join(', ')}`
 }
 
-/** Would an observing cap have refused what this act took? Its answer says so. */
+/** Would an `observe` cap have refused this act? Its answer says so. */
 function observedIn({ kind, answer }: Act): { observed?: true } {
   return (kind === 'consume' || kind === 'reserve') && answer.includes('"would_refuse":') ? { observed: true } : {}
 }
 
 function alreadySettled(state: string): ServiceError {
-  const why = state === 'consumed' ? 'A consume has no hold to settle.' : `The hold is ${state} already.`
+  const why = state === 'consumed' ? 'A consume has no hold to settle.' : `The hold is already ${state}.`
   return new ServiceError('operation_already_settled', why, { extra: { state } })
 }
 
 function tooMany(most: string): ServiceError {
-  return new ServiceError('too_many_quotas', `An owner holds at most ${most} that are neither deleted nor expired.`)
+  return new ServiceError('too_many_quotas', `An owner may have at most ${most} that are neither deleted nor expired.`)
 }

@@ -5,11 +5,11 @@ import type { Outcome, Request } from '../store/command.js'
 /** A request whose caller waits for its answer. */
 export interface Waiting {
   readonly request: Request
-  /** When it came, on the clock of `performance.now()`. */
+  /** Its arrival, on the clock of `performance.now()`. */
   readonly since: number
-  /** What whoever traces requests knows it by; undefined where nobody follows it. */
+  /** Its identity for tracing; undefined if it is not traced. */
   readonly traced: object | undefined
-  /** Until when it is tried again while somebody else keeps its owner locked; undefined as long as nobody does. */
+  /** The time limit of its attempts while another session keeps its owner locked; undefined if none does. */
   lockedOutUntil: number | undefined
   /** Is it in the lane of its owner's other requests, or at the database from there? */
   inLane: boolean
@@ -17,36 +17,36 @@ export interface Waiting {
   readonly reject: (error: unknown) => void
 }
 
-/** Requests that one transaction takes. */
+/** The maximum number of requests in one transaction. */
 const MAX_BATCH_SIZE = 500
-/** A transaction that takes longer has met a slow disk or somebody's lock, in milliseconds. */
+/** A longer transaction indicates a slow disk or a lock, in milliseconds. */
 const SLOW_BATCH_MS = 25
 /**
- * Requests of one caller that a transaction takes while others use the lane: a long transaction is what the others wait
- * for.
+ * The maximum number of one caller's requests in a transaction while others use the lane: the others wait for the whole
+ * transaction.
  */
 const MAX_BATCH_PART = 100
-/** For how long a caller is reckoned to use the lane after a request of its own, in milliseconds. */
+/** The time after a request during which its caller counts as using the lane, in milliseconds. */
 const USES_LANE_MS = 1_000
 
 /**
- * A queue with at most one transaction at the database. While that is under way requests gather, and the next one takes
- * them together, each caller's in turn with the others'. No timer: an idle lane takes the first request at once.
+ * A queue with at most one transaction at the database. While a transaction runs, requests are collected, and the next
+ * one takes them together, with callers in turn. It uses no timer: an idle lane takes the first request at once.
  */
 export class Lane {
   private readonly queue: FairQueue<Waiting>
   private running: Promise<void> | undefined
   private lastCaller: string | undefined
-  /** Since when a transaction is at the database, on the clock of `performance.now()`; undefined where none is. */
+  /** The start of the present transaction, on the clock of `performance.now()`; undefined if there is none. */
   private busySince: number | undefined
-  /** Until when several callers are reckoned to use the lane, on the clock of `performance.now()`. */
+  /** The time until which several callers count as using the lane, on the clock of `performance.now()`. */
   private sharedUntil = 0
 
   /**
    * @param answerBatch answers every request of a batch, or puts it into a lane again; never throws
-   * @param limit requests that may wait
-   * @param pauseMs between two batches; for a lane whose requests wait for somebody else's lock
-   * @param batchSize requests that one transaction takes
+   * @param limit maximum number of waiting requests
+   * @param pauseMs between two batches; for a lane whose requests wait for another session's lock
+   * @param batchSize maximum number of requests in one transaction
    */
   constructor(
     private readonly answerBatch: (batch: readonly Waiting[]) => Promise<void>,
@@ -58,14 +58,14 @@ export class Lane {
   }
 
   /**
-   * Is there no room for another request of this caller? A full lane still has room for whoever holds less than an
-   * equal part of it.
+   * Is there no room for another request of this caller? A full lane still accepts requests of a caller that holds less
+   * than an equal share of it.
    */
   isFullFor(caller: string): boolean {
     return this.queue.isFullFor(caller)
   }
 
-  /** Would a request wait here for longer than for the transaction that is just under way? */
+  /** Would a request wait here for more than the present transaction? */
   get congested(): boolean {
     return (
       this.queue.size >= MAX_BATCH_SIZE ||
@@ -78,7 +78,7 @@ export class Lane {
     return this.busySince !== undefined
   }
 
-  /** Requests that wait, not those at the database. */
+  /** Waiting requests, without those at the database. */
   get size(): number {
     return this.queue.size
   }
@@ -91,18 +91,18 @@ export class Lane {
     this.running ??= this.run()
   }
 
-  /** Everything that waits, taken out. */
+  /** Removes and returns all waiting requests. */
   clear(): Waiting[] {
     return this.queue.take(this.queue.size)
   }
 
-  /** Resolves when nothing waits and nothing is under way. */
+  /** Resolves when no request waits or is at the database. */
   async idle(): Promise<void> {
     await this.running
   }
 
   private async run(): Promise<void> {
-    // One turn of the event loop, so that what came in together goes together.
+    // One turn of the event loop, so that requests that arrived together are taken together.
     await new Promise(setImmediate)
     while (this.queue.size > 0) {
       const part = performance.now() < this.sharedUntil ? MAX_BATCH_PART : this.batchSize

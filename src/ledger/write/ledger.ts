@@ -24,33 +24,36 @@ import { Engine, type EngineOptions } from './engine.js'
 import { IdSource } from './id-source.js'
 import { isCounted, RefusalCounter } from './refusal-counter.js'
 
-/** How a ledger is set up. */
+/** The configuration of a ledger. */
 export interface LedgerOptions extends EngineOptions {
-  /** May plain consumes be written as one row? No instance of a version that cannot read it may run then. */
+  /** May plain consumes be written as one row? Only if no instance runs that cannot read it. */
   readonly plainConsumes: boolean
-  /** May caps be made? Not as long as an instance may be there that would pay from them. */
+  /** May caps be created? Only if no instance runs that would pay from them. */
   readonly mayMakeCaps: () => Promise<boolean>
 }
 
-/** An operator has to finish the upgrade first. */
+/** The operator must finish the upgrade first. */
 const UPGRADE_RETRY_SECONDS = 60
 
-/** What is remembered of a hold. */
+/** The cached data of a hold. */
 interface Remembered {
   readonly ownerId: number
-  /** Who reserved it. */
+  /** The caller that reserved it. */
   readonly maker: string
 }
 
-/** The commands whose keys are looked for under every caller. */
+/** The commands whose keys can be looked up under every caller. */
 const SPENDING: ReadonlySet<Command['kind']> = new Set(['consume', 'reserve', 'refund'])
 
-/** Owners and makers of operations made or settled here lately; saves the look-up before a settlement. */
+/**
+ * Owners and makers of operations that this instance created or settled recently; saves the look-up before a
+ * settlement.
+ */
 const MAX_REMEMBERED = 50_000
 
 /**
- * Every write of one channel: the settings of its quotas and their usage. Each method resolves when what it did is
- * committed, and throws a ServiceError where it is refused or the database stays away.
+ * Every write of one channel: the settings of its quotas and their usage. Each method resolves after its effect is
+ * committed, and throws a ServiceError if the request is refused or the database stays unavailable.
  */
 export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, BeforeApplicationShutdown {
   readonly engine: Engine<Q>
@@ -62,7 +65,7 @@ export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, Befor
   private readonly ownerOfOperation: DataLoader<string, number | undefined>
   private readonly makerOfOperation: DataLoader<string, string | undefined>
   private readonly remembered = new Map<string, Remembered>()
-  /** Once so, for good. */
+  /** Once true, it stays true. */
   private capsMayBeMade = false
 
   constructor(
@@ -77,8 +80,8 @@ export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, Befor
     this.engine = new Engine(channel, this.store, work, clock, this.ids, options)
     this.refusals = new RefusalCounter(channel.name, this.store, work, clock)
     this.callers = new Callers(this.store, work, clock)
-    // Whose a quota or an operation is never changes, nor who made it, so that may be read outside the locks. The owner
-    // says which lock to take.
+    // The owner and the maker of a quota or an operation never change, so they may be read without locks. The owner
+    // determines which lock to take.
     const reads = work.readsOf(`(${channel.name} owners)`)
     this.ownerOfQuota = mapLoader(reads, async (transaction, ids) => this.store.ownersOfQuotas(transaction, ids))
     this.ownerOfOperation = mapLoader(reads, async (transaction, ids) =>
@@ -88,8 +91,8 @@ export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, Befor
   }
 
   /**
-   * Makes a quota.
-   * @param people whom it names, by property; the owner among them
+   * Creates a quota.
+   * @param people the people whom it names, by property, including the owner
    * @param key the caller's Idempotency-Key, if any: a retry then gets the first answer
    */
   async create(
@@ -103,7 +106,7 @@ export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, Befor
     return this.submit(caller, ownerId, { kind: 'create', settings, people }, key)
   }
 
-  /** Changes settings; `version`, where given, must be the current one. */
+  /** Changes settings; `version`, if given, must be the current one. */
   async update(caller: Caller, quotaId: number, patch: SettingsPatch, version: number | undefined): Promise<Outcome> {
     return this.submit(caller, await this.quotaOwner(quotaId), { kind: 'update', quotaId, patch, version })
   }
@@ -113,14 +116,14 @@ export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, Befor
     await this.submit(caller, await this.quotaOwner(quotaId), { kind: 'delete', quotaId, version })
   }
 
-  /** Takes a soft delete back; a live quota stays as it is. */
+  /** Reverts a soft delete; a live quota does not change. */
   async restore(caller: Caller, quotaId: number): Promise<Outcome> {
     return this.submit(caller, await this.quotaOwner(quotaId), { kind: 'restore', quotaId })
   }
 
   /**
-   * Begins a new count: `used` and `reserved` 0, the next reset where it was.
-   * @param version where given, must be the current one
+   * Begins a new count: `used` and `reserved` become 0, the next reset does not change.
+   * @param version if given, must be the current one
    * @param key the caller's Idempotency-Key, if any: a retry then resets nothing again
    */
   async reset(caller: Caller, quotaId: number, version: number | undefined, key: string | null): Promise<Outcome> {
@@ -130,19 +133,18 @@ export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, Befor
 
   /**
    * Spends `amount` units at once, or nothing.
-   * @param inBatch has room been taken for it (`together`)?
+   * @param inBatch has `together` already taken room for it?
    */
   async consume(caller: Caller, ownerId: number, amount: number, key: string, inBatch = false): Promise<Outcome> {
     return this.spend(caller, ownerId, { kind: 'consume', amount }, key, inBatch)
   }
 
   /**
-   * Works on several requests of a caller once there is room for all of them, so that none of them is refused for want
-   * of it.
-   * @throws Unavailable where the room does not come in time; nothing is begun then
+   * Waits for room for several requests of a caller, then runs them, so that none of them is refused for lack of room.
+   * @throws Unavailable if no room becomes free in time; nothing has then begun
    */
   async together<T>({ id }: Caller, count: number, work: () => Promise<T>): Promise<T> {
-    // Nobody waits for room while the database is known to be away.
+    // Do not wait for room while the database is known to be unavailable.
     this.work.requireWrites()
     const room = this.engine.enter(id, count)
     if (room !== undefined) await room
@@ -158,7 +160,7 @@ export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, Befor
     return this.spend(caller, ownerId, { kind: 'reserve', amount, ttlSeconds }, key)
   }
 
-  /** Spends what a hold keeps, or `amount` of it; the rest returns. */
+  /** Spends the hold, or `amount` of it; the rest returns. */
   async commit(caller: Caller, operationId: string, amount: number | undefined): Promise<Outcome> {
     return this.submit(caller, await this.operationOwner(caller, operationId), { kind: 'commit', operationId, amount })
   }
@@ -168,7 +170,7 @@ export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, Befor
     return this.submit(caller, await this.operationOwner(caller, operationId), { kind: 'release', operationId })
   }
 
-  /** Returns what was charged, or `amount` of it. */
+  /** Refunds the charge, or `amount` of it. */
   async refund(caller: Caller, operationId: string, amount: number | undefined, key: string): Promise<Outcome> {
     const ownerId = await this.ownerUnlessReused(caller, key, operationId, async () =>
       this.operationOwner(caller, operationId),
@@ -177,9 +179,9 @@ export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, Befor
   }
 
   /**
-   * Does a row of a change set: once, however often it is asked for. Nobody waits for it.
-   * @param actor who had the change set applied or reverted
-   * @param once what tells this row and step from all others
+   * Applies a row of a change set, once for any number of calls, in the background.
+   * @param actor the principal that had the change set applied or reverted
+   * @param once identifies this row and step
    */
   async inBackground(
     actor: Pick<Caller, 'name' | 'id' | 'requestId'>,
@@ -202,19 +204,19 @@ export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, Befor
     })
   }
 
-  /** Every id made from here on is later than this instant; see `IdSource`. */
+  /** All later ids are greater than this instant; see `IdSource`. */
   keepIdsAfter(instant: Instant): void {
     this.ids.keepAfter(instant)
   }
 
-  /** Writes down that the owner's due holds have expired. */
+  /** Records that the owner's due holds have expired. */
   async sweep(ownerId: number): Promise<void> {
     await this.submit({ name: 'sweeper', id: 'sweeper', requestId: 'sweeper', ownOnly: false }, ownerId, {
       kind: 'sweep',
     })
   }
 
-  /** Answers what was taken before the database goes. */
+  /** Answers pending requests before the database closes. */
   async beforeApplicationShutdown(): Promise<void> {
     await this.engine.close()
     await this.refusals.close()
@@ -243,7 +245,7 @@ export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, Befor
     }
   }
 
-  /** @throws Unavailable until no instance is left that knows no caps */
+  /** @throws Unavailable until no instance runs that does not know caps */
   private async checkCaps(): Promise<void> {
     this.work.requireWrites()
     this.capsMayBeMade ||= await this.options.mayMakeCaps()
@@ -255,10 +257,11 @@ export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, Befor
   }
 
   private async submitted(caller: Caller, ownerId: number, command: Command, key: string | null): Promise<Outcome> {
-    // Not to wait behind a batch that was in hand when the database went, and that still waits for its return.
+    // Otherwise the request waits behind a batch that was in progress when the database failed, and that still waits
+    // for it.
     this.work.requireWrites()
     const settling = command.kind === 'commit' || command.kind === 'release'
-    // Before the act: whoever looks for a key under all callers finds it as soon as it is answered.
+    // Before the act, so that a look-up under all callers finds the key as soon as the request is answered.
     const noting = SPENDING.has(command.kind) ? this.callers.note(caller) : undefined
     if (noting !== undefined) await noting
     const outcome = await this.engine.submit({
@@ -275,7 +278,7 @@ export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, Befor
           : deduplicationKeyFor(caller.id, key),
       command,
     })
-    // A replay as well: a key is its caller's, and so is what it made.
+    // This includes replays: a key belongs to its caller, and so does the operation.
     if (command.kind === 'reserve') this.remember(String(outcome.subject), { ownerId, maker: caller.id })
     return outcome
   }
@@ -291,7 +294,7 @@ export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, Befor
     return ownerId
   }
 
-  /** @throws ServiceError operation_not_found, also where the caller may not know that there is one */
+  /** @throws ServiceError operation_not_found, also if the caller may not see the operation */
   private async operationOwner({ id, ownOnly }: Caller, operationId: string): Promise<number> {
     const known = this.remembered.get(operationId)
     const ownerId = known?.ownerId ?? (await this.ownerOfOperation.load(operationId))
@@ -303,8 +306,8 @@ export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, Befor
   }
 
   /**
-   * A key is judged before what it is for is missed: one that was used is reused, whatever it names now. Not by the
-   * very request that is sent again for what its caller may no longer see; that is missed.
+   * The service checks for key reuse before it returns `quota_not_found` or `operation_not_found`. The exception is a
+   * replay whose subject the caller may no longer see: it gets the latter.
    * @param subject the quota or operation that the key is for
    */
   private async ownerUnlessReused(

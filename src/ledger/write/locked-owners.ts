@@ -2,23 +2,23 @@ import { Logger } from '@nestjs/common'
 import type { Clock } from '../../clock/clock.js'
 import { formatInstant, type Instant } from '../../time/instant.js'
 
-/** Between two lines about one owner, in milliseconds. */
+/** The minimum time between two log lines about one owner, in milliseconds. */
 const TOLD_AGAIN_MS = 60_000
-/** Nobody asked for the owner for so long: whether its lock is free again is not known. */
+/** The time without requests after which an owner is forgotten: whether its lock is free is then unknown. */
 const FORGOTTEN_MS = 5 * 60_000
-/** Owners that are remembered; more of them are one trouble. */
+/** The maximum number of owners to remember; with more, the cause is a common one. */
 const MAX_REMEMBERED = 1_000
 
 interface Locked {
-  /** When its lock was first not had. */
+  /** The time when its lock was first missed. */
   readonly since: Instant
   seen: Instant
   told: Instant | undefined
 }
 
 /**
- * Knows which owners somebody else keeps locked, and since when, across the requests that were refused for it: names a
- * forgotten transaction to whoever is on call.
+ * Remembers which owners another session keeps locked, and since when, across the requests that were refused for it, so
+ * that the log can point to a forgotten transaction.
  */
 export class LockedOwners {
   private readonly owners = new Map<number, Locked>()
@@ -30,7 +30,7 @@ export class LockedOwners {
     private readonly clock: Clock,
   ) {}
 
-  /** An owner's lock was not had. */
+  /** An owner's lock could not be taken. */
   found(ownerId: number): void {
     const now = this.clock.now()
     const locked = this.owners.get(ownerId)
@@ -38,7 +38,7 @@ export class LockedOwners {
     else if (this.owners.size < MAX_REMEMBERED) this.owners.set(ownerId, { since: now, seen: now, told: undefined })
   }
 
-  /** An owner's request was refused for it: tells the log, once a minute for each owner. */
+  /** A request of the owner was refused because of the lock: logs it, once a minute for each owner. */
   refused(ownerId: number): void {
     this.found(ownerId)
     const locked = this.owners.get(ownerId)
@@ -54,7 +54,7 @@ export class LockedOwners {
     )
   }
 
-  /** An owner's lock was had. */
+  /** An owner's lock was taken. */
   had(ownerId: number): void {
     if (this.owners.size === 0) return
     const locked = this.owners.get(ownerId)
@@ -65,7 +65,7 @@ export class LockedOwners {
     this.logger.warn(`${this.who.field} ${ownerId} of ${this.who.channel} is no longer locked, after ${seconds} s`)
   }
 
-  /** For how long the one that has been locked longest has been, in seconds; 0 where none is. */
+  /** How long the longest-locked owner has been locked, in seconds; 0 if none is. */
   longestSeconds(): number {
     const now = this.clock.now()
     let longest = 0

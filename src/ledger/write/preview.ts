@@ -11,38 +11,38 @@ import { WorkingSet } from '../store/working-set.js'
 import { loadHolds } from './holds.js'
 import { Judge } from './judge.js'
 
-/** A change that somebody thinks of. */
+/** A proposed change. */
 export interface Proposal<Q extends QuotaRow> {
   readonly ownerId: number
-  /** The quota that it is about; undefined for a create. */
+  /** The affected quota; undefined for a create. */
   readonly quotaId: number | undefined
   /**
-   * The command, given the quota as it is then; undefined where there is none of that id.
-   * @throws ServiceError where there is no command that does it
+   * Returns the command for the quota's state at that time; undefined if no quota has that id.
+   * @throws ServiceError if no command achieves the change
    */
   readonly command: (quota: Q | undefined) => Command
 }
 
-/** What a proposed change would come to. */
+/** The expected result of a proposed change. */
 export interface Previewed {
   readonly command: Command | undefined
-  /** The quota's before the change; undefined of a create, and where there is no such quota. */
+  /** The quota's version before the change; undefined for a create, and if the quota does not exist. */
   readonly version: number | undefined
   readonly anchorAt: Instant | null
-  /** What would be written down of it, as JSON; undefined where nothing would change. */
+  /** The change record, as JSON; undefined if nothing would change. */
   readonly change: { readonly before: string; readonly after: string } | undefined
-  /** Why it would be refused. */
+  /** The reason why it would be refused. */
   readonly refusal: ServiceError | undefined
 }
 
 /**
- * Says what changes would come to, by the judge that decides them, one after another: what earlier ones of an owner do
- * counts for the later ones. Nothing is locked and nothing is written. An owner's proposals come together, and may be
- * parted over several calls that follow each other.
+ * Predicts the results of changes with the same judge that decides them, one after another: earlier ones of an owner
+ * affect later ones. It locks and writes nothing. An owner's proposals must come together, and may be split over
+ * consecutive calls.
  */
 export class Preview<Q extends QuotaRow> {
   private workingSet: WorkingSet<Q> | undefined
-  /** The owner whom the last proposal was about: more of its proposals may follow. */
+  /** The owner of the last proposal: more of its proposals may follow. */
   private lastOwner: number | undefined
   private made = 0
 
@@ -76,7 +76,7 @@ export class Preview<Q extends QuotaRow> {
     const quotaIds = proposals.flatMap(({ quotaId }) => quotaId ?? [])
     const reads = this.work.readsOf(`(${this.channel.name} change sets)`)
     await reads.read(async (transaction) => {
-      // A try again adds what is there already, which changes nothing.
+      // A retry adds rows that exist already, which changes nothing.
       const wanted = { ownerIds: others, quotaIds: [...new Set(quotaIds)], now: workingSet.now }
       for (const quota of await this.store.quotasOf(transaction, wanted)) workingSet.addQuota(quota)
     })
@@ -103,7 +103,7 @@ export class Preview<Q extends QuotaRow> {
         deduplicationKey: null,
         command,
       })
-      // No quota has an id below zero.
+      // No quota has a negative id.
       if ('insert' in verdict) verdict.admit(-this.made)
       return { ...seen, command, change: workingSet.changes[before], refusal: undefined }
     } catch (refusal) {

@@ -8,34 +8,34 @@ import { beginningOf } from '../rows/utc-step.js'
 import type { LedgerStore } from '../store/ledger-store.js'
 
 /**
- * Counts are written this often, well within the five seconds for which an instance may keep them to itself (contract,
- * §8).
+ * The interval between writes of counts, well within the five seconds for which an instance may keep them in memory
+ * (contract, §8).
  */
 const FLUSH_EVERY_MS = 2_000
-/** Counts kept at most, of an owner, a code and an hour each; a full table is written at once. */
+/** The maximum number of counts in memory, one for each owner, code and hour; a full table is written at once. */
 const MAX_COUNTS = 20_000
-/** Counts that one transaction writes. */
+/** The maximum number of counts that one transaction writes. */
 const STEP = 500
 
-/** Told of what is not counted one by one. */
+/** Observes attempts that are not counted individually. */
 export interface RefusalObserver {
-  /** Attempts for owners who never had a quota. */
+  /** Attempts for owners that never had a quota. */
   unknownOwner(attempts: number): void
-  /** Attempts that found no room, the database being away. */
+  /** Attempts that were dropped because the database was unavailable. */
   dropped(attempts: number): void
 }
 
 /**
- * Counts refused attempts in memory and writes the sums in the background, so that a refusal costs its request nothing.
- * A crash loses the counts of the last seconds; a write whose COMMIT was not answered may count twice. Bounded in
- * memory by MAX_COUNTS, and in the table by owners who exist.
+ * Counts refused attempts in memory and writes the sums in the background, so that a refusal does not cost its request
+ * a write. A crash loses the counts of the last seconds; a write whose COMMIT was not answered may count twice.
+ * MAX_COUNTS limits the memory, and the number of existing owners limits the table.
  */
 export class RefusalCounter<Q extends QuotaRow> {
   private readonly logger: Logger
   private counts = new Map<string, Counted>()
   private timer: NodeJS.Timeout | undefined
   private writing: Promise<void> | undefined
-  /** Set by whoever wants to count; at most one. */
+  /** An observer for metrics; at most one. */
   observer: RefusalObserver | undefined
 
   constructor(
@@ -65,23 +65,23 @@ export class RefusalCounter<Q extends QuotaRow> {
     if (this.counts.size >= MAX_COUNTS) void this.flush()
   }
 
-  /** Begins to write regularly. */
+  /** Starts the regular writes. */
   start(): void {
     this.timer = setInterval(() => {
-      // While the database is known to be away, that is told once and by others.
+      // While the database is known to be unavailable, another part has logged that.
       if (this.work.reach === 'all') void this.flush()
     }, FLUSH_EVERY_MS)
     this.timer.unref()
   }
 
-  /** Writes what is left; what cannot be written is lost. */
+  /** Writes the remaining counts; counts that cannot be written are lost. */
   async close(): Promise<void> {
     clearInterval(this.timer)
     await this.flush()
     if (this.counts.size > 0) await this.flush()
   }
 
-  /** Writes what has been counted up to now; never rejects. */
+  /** Writes all present counts; never rejects. */
   async flush(): Promise<void> {
     this.writing ??= this.writeAll().finally(() => {
       this.writing = undefined
@@ -101,14 +101,14 @@ export class RefusalCounter<Q extends QuotaRow> {
         const strangers = await this.work.write(async (transaction) => this.write(transaction, step))
         if (strangers > 0) this.observer?.unknownOwner(strangers)
       } catch (error) {
-        this.logger.warn(`counts of refusals were not written, trying again later: ${String(error)}`)
+        this.logger.warn(`cannot write counts of refusals, retrying later: ${String(error)}`)
         for (const row of rows.slice(start)) this.add(row)
         return
       }
     }
   }
 
-  /** @returns attempts for owners who never had a quota */
+  /** @returns attempts for owners that never had a quota */
   private async write(transaction: Transaction, rows: readonly Counted[]): Promise<number> {
     const { owner, quota, refusal } = this.store
     const ownerIds = [...new Set(rows.map(({ ownerId }) => ownerId))]
@@ -126,7 +126,7 @@ export class RefusalCounter<Q extends QuotaRow> {
     return rows.filter(({ ownerId }) => !known.has(ownerId)).reduce((sum, { count }) => sum + count, 0)
   }
 
-  /** How a count is added to one that another write has left. */
+  /** The assignments that add a count to an existing row. */
   private addition({ dialect }: Transaction): { sql: string; values: Scalar[] } {
     const { refusal } = this.store
     const [count, requested, lastAt] = [refusal.column('count'), refusal.column('requested'), refusal.column('lastAt')]
@@ -140,10 +140,10 @@ export class RefusalCounter<Q extends QuotaRow> {
     const sets = [
       `${count} = ${count} + ${fresh(count)}`,
       `${requested} = ${least}(?, ${requested} + ${fresh(requested)})`,
-      // What counts of an earlier version have left is null.
+      // Counts of an earlier version have null.
       `${smallest} = COALESCE(${least}(${smallest}, ${fresh(smallest)}), ${fresh(smallest)})`,
       `${largest} = COALESCE(${greatest}(${largest}, ${fresh(largest)}), ${fresh(largest)})`,
-      // MySQL assigns from left to right: this one looks at the time before it is set.
+      // MySQL assigns from left to right: this one reads the time before it is set.
       `${lastAmount} = CASE WHEN ${fresh(lastAt)} < ${lastAt} THEN ${lastAmount} ELSE ${fresh(lastAmount)} END`,
       `${lastAt} = ${greatest}(${lastAt}, ${fresh(lastAt)})`,
     ].join(', ')
@@ -154,7 +154,7 @@ export class RefusalCounter<Q extends QuotaRow> {
     }
   }
 
-  /** Adds a count to those that wait to be written; drops it where there is no room. */
+  /** Adds a count to those in memory; drops it if there is no room. */
   private add(row: Counted): void {
     const name = `${row.hour} ${row.ownerId} ${row.code}`
     const known = this.counts.get(name)
@@ -164,10 +164,10 @@ export class RefusalCounter<Q extends QuotaRow> {
   }
 }
 
-/** A count that is kept here: its amounts are known. */
+/** A count in memory: its amounts are known. */
 type Counted = RefusalRow & { smallest: number; largest: number; lastAmount: number }
 
-/** Two counts of one owner, code and hour as one. */
+/** Merges two counts of one owner, code and hour. */
 function together(one: Counted, other: Counted): Counted {
   return {
     hour: one.hour,
@@ -182,12 +182,12 @@ function together(one: Counted, other: Counted): Counted {
   }
 }
 
-/** Is this a refusal that is counted? */
+/** Is this refusal counted? */
 export function isCounted(code: string): code is RefusalCode {
   return (REFUSED as readonly string[]).includes(code)
 }
 
-/** Attempts have no limit, so their sum stays where a JSON number ends to be exact. */
+/** The number of attempts has no limit, so the sum stops at the largest exact JSON number. */
 function saturated(sum: number): number {
   return Math.min(sum, Number.MAX_SAFE_INTEGER)
 }
