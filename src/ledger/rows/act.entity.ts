@@ -1,5 +1,5 @@
 import { Column, Index, PrimaryColumn } from 'typeorm'
-import { ascii, INSTANT, INTEGER } from '../../database/column.js'
+import { ascii, INSTANT, INTEGER, unicode } from '../../database/column.js'
 import type { Instant } from '../../time/instant.js'
 
 /** What an act did. */
@@ -57,9 +57,13 @@ export abstract class ActRow {
   @Column({ ...ascii(36), name: 'operation_id', nullable: true })
   operationId!: string | null
 
-  /** The principal's name, for showing. */
+  /** The principal's name, for showing (`storedName`). */
   @Column(ascii(64))
   caller!: string
+
+  /** The same in Unicode, where it differs (`nameBeside`). */
+  @Column({ ...unicode(64), name: 'caller_name', nullable: true })
+  callerName!: string | null
 
   /** Whom the act belongs to, where that is not the name: a principal of the identity provider. */
   @Column({ ...ascii(37), name: 'caller_id', nullable: true })

@@ -8,7 +8,7 @@ export abstract class CallerRow {
   @PrimaryColumn(unicode(64))
   id!: string
 
-  /** For showing; another one's name may be the same. */
+  /** For finding (`storedName`); another one's name may be the same. */
   @Column(unicode(64))
   name!: string
 
