@@ -122,6 +122,18 @@ onEveryStore('tokens of an identity provider', (kind) => {
     expect(challenge).toBe('Bearer realm="quota", error="invalid_token"')
   })
 
+  it.each(['RS384', 'RS512', 'PS512', 'ES384'])('are refused with a signature by %s', async (alg) => {
+    const own = await Issuer.start(() => clock.now())
+    await own.addKey(alg, alg)
+    const other = await TestApp.start(store, { clock, env: { ...env(), OIDC_ISSUER: own.url } })
+    try {
+      expect(refusal(await bearing(await own.token({ key: alg }), ME, other))).toEqual(REFUSED)
+      expect(own.asked).toEqual([])
+    } finally {
+      await other.stop()
+    }
+  })
+
   it('give the first role of the list that the claim holds, with its scopes', async () => {
     const role = async (roles: unknown): Promise<unknown> => {
       const answer = await asked({ claims: { roles } })
