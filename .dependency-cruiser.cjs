@@ -49,7 +49,11 @@ module.exports = {
       to: { path: '^src/', pathNot: '^src/(quota|time)/' },
     },
     below('error', [], 'Errors of the domain know neither HTTP nor anything else.'),
-    below('role', [], 'A name for what a token may do: configuration and access both speak of it.'),
+    below(
+      'role',
+      [],
+      'What a token may do, and how its principal is called: configuration, access and the ledger speak of it.',
+    ),
     below('random', []),
     below('version', [], 'Which release this is.'),
     below('metrics', [], 'The registry. Who measures something comes here, whatever it is.'),
@@ -68,7 +72,7 @@ module.exports = {
     ),
     below(
       'ledger',
-      ['time', 'quota', 'database', 'error', 'fairness', 'clock', 'random'],
+      ['role', 'time', 'quota', 'database', 'error', 'fairness', 'clock', 'random'],
       'The engine knows no feature and no HTTP.',
     ),
     room('rows', [], 'What is stored: entities, the channel that they belong to, and how members are encoded.'),
@@ -147,7 +151,7 @@ module.exports = {
     ),
     below(
       'change-set',
-      ['channel-api', 'ledger', 'database', 'http', 'auth', 'metrics', 'error', 'clock', 'time', 'quota'],
+      ['channel-api', 'ledger', 'database', 'http', 'auth', 'role', 'metrics', 'error', 'clock', 'time', 'quota'],
       'Many quotas changed as one: goes through the engine like any caller.',
     ),
     below('me', ['http', 'auth', 'role', 'config', 'time', 'quota']),

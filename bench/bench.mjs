@@ -5,6 +5,7 @@
  *
  *   --quick          one short pair for each figure
  *   --seconds N      how long each load lasts, 5 by default
+ *   --pairs N        how often the two are measured in turn, 3 by default
  *   --only NAME      the figures whose name holds this
  *   --skip NAMES     none of these, comma-separated: what takes minutes is `memory` and `growth`
  *   --json FILE      writes what was measured
@@ -25,13 +26,14 @@ const { values: options } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
     seconds: { type: 'string', default: '5' },
+    pairs: { type: 'string', default: '3' },
     only: { type: 'string', default: '' },
     skip: { type: 'string', default: '' },
     json: { type: 'string' },
     compare: { type: 'string' },
   },
 })
-const PAIRS = options.quick ? 1 : 3
+const PAIRS = options.quick ? 1 : Number(options.pairs)
 const SECONDS = options.quick ? 2 : Number(options.seconds)
 const WARM_UP_REQUESTS = options.quick ? 2_000 : 10_000
 

@@ -122,6 +122,18 @@ onEveryStore('tokens of an identity provider', (kind) => {
     expect(challenge).toBe('Bearer realm="quota", error="invalid_token"')
   })
 
+  it.each(['RS384', 'RS512', 'PS512', 'ES384'])('are refused with a signature by %s', async (alg) => {
+    const own = await Issuer.start(() => clock.now())
+    await own.addKey(alg, alg)
+    const other = await TestApp.start(store, { clock, env: { ...env(), OIDC_ISSUER: own.url } })
+    try {
+      expect(refusal(await bearing(await own.token({ key: alg }), ME, other))).toEqual(REFUSED)
+      expect(own.asked).toEqual([])
+    } finally {
+      await other.stop()
+    }
+  })
+
   it('give the first role of the list that the claim holds, with its scopes', async () => {
     const role = async (roles: unknown): Promise<unknown> => {
       const answer = await asked({ claims: { roles } })
@@ -151,11 +163,15 @@ onEveryStore('tokens of an identity provider', (kind) => {
     expect(await name({ azp: 'z' })).toBe('oidc:z')
     expect(await name({})).toBe('oidc:u-1')
     expect(await name({ preferred_username: 7, email: '' })).toBe('oidc:u-1')
-    expect(await name({ preferred_username: 'Zoë 100%' })).toBe('oidc:Zo%C3%AB 100%25')
+    expect(await name({ preferred_username: 'Zoë 100%' })).toBe('oidc:Zoë 100%')
     const digest = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 12)
     expect(await name({ preferred_username: 'x'.repeat(59) })).toBe(`oidc:${'x'.repeat(59)}`)
-    const long = 'x'.repeat(60)
-    expect(await name({ preferred_username: long })).toBe(`oidc:${'x'.repeat(46)}~${digest(long)}`)
+    for (const one of ['x', 'ë', '日', '\u{1f511}']) {
+      expect(await name({ preferred_username: one.repeat(59) })).toBe(`oidc:${one.repeat(59)}`)
+      const long = one.repeat(60)
+      expect(await name({ preferred_username: long })).toBe(`oidc:${one.repeat(46)}~${digest(long)}`)
+    }
+    expect(await name({ preferred_username: '\ud800' })).toBe('oidc:u-1')
   })
 
   it('look where they are told to', async () => {
@@ -168,6 +184,10 @@ onEveryStore('tokens of an identity provider', (kind) => {
       expect((await asked({ claims }, other)).body).toMatchObject({ name: 'oidc:boris', role: 'usage' })
       expect(refusal(await asked({ claims: { realm_access: { roles: ['mailers'] } } }, other))).toEqual(REFUSED)
       expect(refusal(await asked({ claims: { ...claims, realm_access: null } }, other))).toEqual([403, 'forbidden'])
+      // A name with dots is one where there is no such path.
+      const named = { ...claims, 'realm_access.roles': ['quota-admins'] }
+      expect((await asked({ claims: named }, other)).body.role).toBe('usage')
+      expect((await asked({ claims: { ...named, realm_access: {} } }, other)).body.role).toBe('admin')
     } finally {
       await other.stop()
     }
@@ -218,6 +238,59 @@ onEveryStore('tokens of an identity provider', (kind) => {
       expect((await found('oidc:anna.maria')).sort()).toEqual([id])
       expect((await found('oidc:anna')).sort()).toEqual([other])
       expect((await found('*')).sort()).toEqual([id, other].sort())
+    })
+
+    it('are shown and found by names of any language', async () => {
+      const digest = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 12)
+      for (const [sub, told, name] of [
+        ['müller', 'Jürgen Müller, 100%', 'oidc:Jürgen Müller, 100%'],
+        ['ivanova', 'Екатерина Александровна Иванова', 'oidc:Екатерина Александровна Иванова'],
+        ['long', '\u{1f511}日'.repeat(30), `oidc:${'\u{1f511}日'.repeat(23)}~${digest('\u{1f511}日'.repeat(30))}`],
+      ] as const) {
+        const bearer = { Authorization: `Bearer ${await issuer.token({ claims: { sub, preferred_username: told } })}` }
+        const owner = fresh()
+        const body = { account_id: owner, quota_type: 1, total: 100, expire_at: clock.after(86_400) }
+        const made = bodyOf(201, await request(app.url).post('/api/v1/quotas').set(bearer).send(body))
+        const changes = async (actor: string): Promise<unknown[]> => {
+          const query = new URLSearchParams({ actor, quota_id: String(made.id) })
+          const { items } = bodyOf(200, await app.get(`/api/v1/quotas/changes?${query.toString()}`))
+          return items.map((one: { actor: string }) => one.actor)
+        }
+        expect(await changes(name)).toEqual([name])
+        expect(await changes(`${name} `)).toEqual([])
+        expect(await changes(encodeURIComponent(name))).toEqual([])
+        const events = bodyOf(200, await app.get(`/api/v1/quotas/events?quota_id=${made.id}`)).items
+        expect(events).toMatchObject([{ type: 'quota.created', data: { actor: name } }])
+
+        const spent = { account_id: owner, amount: 1 }
+        const key = `key ${owner}`
+        const consume = request(app.url).post(`${usage}/consume`).set(bearer).set('Idempotency-Key', key)
+        const { id } = bodyOf(200, await consume.send(spent))
+        expect(bodyOf(200, await app.get(`${usage}/${id}/acts`)).items).toMatchObject([{ actor: name }])
+        const ledger = bodyOf(200, await app.get(`${usage}?account_id=${owner}&made_by=true`)).items
+        expect(ledger).toMatchObject([{ id, made_by: { actor: name } }])
+        const query = new URLSearchParams({ idempotency_key: key, caller: name })
+        expect(bodyOf(200, await app.get(`${usage}?${query.toString()}`)).items).toMatchObject([{ id }])
+        const asking = new URLSearchParams({ idempotency_key: key })
+        const mine = await request(app.url).get(`${usage}?${asking.toString()}`).set(bearer)
+        expect(bodyOf(200, mine).items).toMatchObject([{ id }])
+
+        const sets = '/api/v1/quotas/change-sets'
+        const asked = { filter: { account_id: owner }, change: { update: { label: 'new' } } }
+        const set = bodyOf(202, await request(app.url).post(sets).set(bearer).send(asked))
+        const become = async (state: string): Promise<Record<string, unknown>> => {
+          for (;;) {
+            const shown = bodyOf(200, await app.get(`${sets}/${set.id}`))
+            if (shown.state === state) return shown
+          }
+        }
+        const { version, actor } = await become('ready')
+        expect([set.actor, actor]).toEqual([name, name])
+        const apply = request(app.url).post(`${sets}/${set.id}/apply`).set(bearer)
+        bodyOf(202, await apply.send({ version, rows: 1 }))
+        await become('applied')
+        expect(await changes(name)).toEqual([name, name])
+      }
     })
 
     it('operations, where they may see but their own', async () => {
@@ -456,6 +529,9 @@ onEveryStore('tokens of an identity provider', (kind) => {
         await issuer.confused(),
         'a.b.c',
         await issuer.token({ claims: { iss: 'x' } }),
+        await issuer.token({ claims: { aud: 'x' } }),
+        await issuer.token({ claims: { exp: clock.now() / 1000 - 31 } }),
+        await issuer.token({ kid: 'unknown', claims: { nbf: clock.now() / 1000 + 31 } }),
       ])
         expect(refusal(await bearing(token, ME, other))).toEqual(REFUSED)
       expect(issuer.asked).toEqual([])

@@ -199,12 +199,25 @@ describe(`a real Postfix in front of the service on ${kind.name}`, () => {
       await Promise.all(senders.map((n) => total(n, 7)))
       const sessions = await Promise.all(senders.map((n) => SmtpSession.open(postfix.submission, user(n))))
       const begun = performance.now()
-      const replies = await Promise.all(sessions.map((session, n) => session.send(user(100 + n), addresses(7))))
+      // All at once, and until it is so: a machine that is busy with much else is told to come again.
+      const sent = (recipients: number, so: RegExp): Promise<string[]> =>
+        Promise.all(
+          sessions.map(async (session, n) => {
+            for (;;) {
+              const reply = await session.send(user(100 + n), addresses(recipients))
+              if (so.test(reply) || !/^450 4\.7\.1 .*cannot be checked/.test(reply)) return reply
+              // What was charged in vain has to come back before it is charged again.
+              while ((await connector.metric('quota_postfix_doubts ')) > 0) await sleep(100)
+            }
+          }),
+        )
+      const replies = await sent(7, /^250/)
       figure('200 connections', { ms: Math.round(performance.now() - begun) })
       expect(replies.filter((reply) => !reply.startsWith('250'))).toEqual([])
       expect(await connector.metric('quota_postfix_connections')).toBeGreaterThanOrEqual(200)
-      const again = await Promise.all(sessions.map((session, n) => session.send(user(100 + n), addresses(1))))
+      const again = await sent(1, /^554/)
       expect(again.filter((reply) => !reply.startsWith('554'))).toEqual([])
+      expect(await Promise.all(senders.map(usedBy))).toEqual(senders.map(() => 7))
       // Each process of Postfix keeps its connection, and does not look at it: the connector ends all the same.
       const ended = performance.now()
       connector.signal('SIGTERM')

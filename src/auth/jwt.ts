@@ -1,25 +1,24 @@
 import { createHash } from 'node:crypto'
 import { Injectable } from '@nestjs/common'
-import { decodeJwt, decodeProtectedHeader, errors, type JWTPayload, jwtVerify } from 'jose'
+import { base64url, decodeProtectedHeader, errors, type JWTPayload, jwtVerify, UnsecuredJWT } from 'jose'
 import { Clock } from '../clock/clock.js'
 import { Config } from '../config/config.js'
 import type { OidcConfig, OidcRole } from '../config/oidc.js'
 import { ServiceError } from '../error/service-error.js'
+import { OIDC_PREFIX, oidcName } from '../role/principal-name.js'
 import { type Instant, MAX_INSTANT } from '../time/instant.js'
-import { OIDC_PREFIX, type Principal } from './principal.js'
+import type { Principal } from './principal.js'
 import { ProviderKeys } from './provider-keys.js'
 
 /** Signatures by a key of the provider's own; none by a shared secret, and never none at all. */
 const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA'] as const
+/** The head of a token without a signature, whose claims alone are looked at. */
+const UNSECURED = base64url.encode('{"alg":"none"}')
 /** How long a verified token is remembered at most, in milliseconds, and how many are. */
 const REMEMBERED_MS = 300_000
 const MAX_REMEMBERED = 10_000
 /** Where a name is looked for, unless OIDC_NAME_CLAIM says it. */
 const NAME_CLAIMS = ['preferred_username', 'email', 'client_id', 'azp', 'sub'] as const
-/** Characters of a principal's name at most, prefix included. */
-const MAX_NAME_LENGTH = 64
-/** Digits of the digest that ends a name that is too long. */
-const NAME_DIGITS = 12
 
 type FoundKey = Awaited<ReturnType<ProviderKeys['find']>>
 
@@ -75,7 +74,7 @@ export class JwtVerifier {
     if (granted === undefined) throw new ServiceError('forbidden', 'the token is good, but gives no role here')
     const { role, scopes } = granted
     const principal: Principal = Object.freeze({
-      name: shownName(name),
+      name: oidcName(name),
       id: `${OIDC_PREFIX}${digestOf(JSON.stringify([oidc.issuer, sub])).slice(0, 32)}`,
       role,
       scopes,
@@ -102,16 +101,20 @@ export class JwtVerifier {
     now: Instant,
   ): Promise<JWTPayload | undefined> {
     try {
-      // What cannot be good for other reasons makes nobody ask the provider.
-      const { alg } = decodeProtectedHeader(token)
-      if (!ALGORITHMS.some((one) => one === alg) || decodeJwt(token).iss !== issuer) return undefined
-      const { payload } = await jwtVerify(token, async (header, jws) => this.keyOf(header, jws), {
-        algorithms: [...ALGORITHMS],
+      const asked = {
         issuer,
         audience,
         clockTolerance: clockSkewSeconds,
         currentDate: new Date(now),
         requiredClaims: ['exp', 'sub'],
+      }
+      // What is not good whatever its key makes nobody ask the provider, and is refused while that is away.
+      const { alg } = decodeProtectedHeader(token)
+      if (!ALGORITHMS.some((one) => one === alg)) return undefined
+      UnsecuredJWT.decode(`${UNSECURED}.${token.split('.')[1] ?? ''}.`, asked)
+      const { payload } = await jwtVerify(token, async (header, jws) => this.keyOf(header, jws), {
+        ...asked,
+        algorithms: [...ALGORITHMS],
       })
       return payload
     } catch (error) {
@@ -139,13 +142,6 @@ function isName(value: unknown): value is string {
   return typeof value === 'string' && value !== '' && !/\p{Cs}/u.test(value)
 }
 
-/** Stored and logged as ASCII, like every name: what lies beyond is percent-encoded. */
-function shownName(name: string): string {
-  const shown = OIDC_PREFIX + name.replace(/[^\x20-\x24\x26-\x7e]/gu, encodeURIComponent)
-  if (shown.length <= MAX_NAME_LENGTH) return shown
-  return `${shown.slice(0, MAX_NAME_LENGTH - NAME_DIGITS - 1)}~${digestOf(name).slice(0, NAME_DIGITS)}`
-}
-
 /** The first entry of OIDC_ROLES whose value the claim holds. */
 function roleOf(claims: JWTPayload, { roles, rolesClaim }: OidcConfig): OidcRole | undefined {
   const claim = valueAt(claims, rolesClaim)
@@ -153,13 +149,12 @@ function roleOf(claims: JWTPayload, { roles, rolesClaim }: OidcConfig): OidcRole
   return roles.find(({ value }) => held.has(value))
 }
 
-/** A claim by its name, which may hold dots itself, or else by a path of names. */
-function valueAt(claims: JWTPayload, name: string): unknown {
-  if (Object.hasOwn(claims, name)) return claims[name]
+/** A claim by a path of names, or else by a name that holds dots itself. */
+function valueAt(claims: JWTPayload, path: string): unknown {
   let value: unknown = claims
-  for (const part of name.split('.')) {
-    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, part)) return undefined
-    value = (value as Record<string, unknown>)[part]
+  for (const name of path.split('.')) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return claims[path]
+    value = (value as Record<string, unknown>)[name]
   }
   return value
 }

@@ -1,3 +1,4 @@
+import { OIDC_PREFIX } from '../role/principal-name.js'
 import type { Role } from '../role/role.js'
 import type { Scope } from '../role/scope.js'
 import type { Instant } from '../time/instant.js'
@@ -23,9 +24,6 @@ export interface Principal {
   /** When the token ends; null where it has no end. */
   readonly expiresAt: Instant | null
 }
-
-/** Before the names and ids of the identity provider's principals; no static token's name has a colon. */
-export const OIDC_PREFIX = 'oidc:'
 
 /** A principal in a metric: those of the identity provider, of whom there may be any number, are one. */
 export function principalLabel(nameOrId: string): string {

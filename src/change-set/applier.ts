@@ -4,6 +4,7 @@ import { checkDto } from '../http/dto.js'
 import type { QuotaRow } from '../ledger/rows/quota.entity.js'
 import { storedJson } from '../ledger/rows/stored-json.js'
 import { type Caller, type Command, deduplicationKeyForRow, type Outcome as Answer } from '../ledger/store/command.js'
+import { nameOf } from '../role/principal-name.js'
 import type { ChangeSetDesk } from './change-set-desk.js'
 import type { ChangeSetItemRow } from './change-set-item.entity.js'
 import type { ItemsWanted } from './change-set-store.js'
@@ -30,8 +31,12 @@ export class Applier<Q extends QuotaRow> {
     private readonly tools: Tools<Q>,
     private readonly desk: ChangeSetDesk,
   ) {
-    const { actingName, actingId, actingRequestId } = desk.set
-    this.actor = { name: actingName ?? '', id: actingId ?? '', requestId: actingRequestId ?? '' }
+    const { actingName, actingNameBeside, actingId, actingRequestId } = desk.set
+    this.actor = {
+      name: nameOf(actingName ?? '', actingNameBeside),
+      id: actingId ?? '',
+      requestId: actingRequestId ?? '',
+    }
   }
 
   /** Applies planned rows, in order. */

@@ -1,5 +1,5 @@
 import { Column, Index, PrimaryGeneratedColumn } from 'typeorm'
-import { ascii, INSTANT, INTEGER } from '../database/column.js'
+import { ascii, INSTANT, INTEGER, unicode } from '../database/column.js'
 import type { Instant } from '../time/instant.js'
 
 /** What callers see of a change set's life. */
@@ -68,13 +68,20 @@ export abstract class ChangeSetRow implements Counts {
   @Column({ type: 'text', nullable: true })
   columns!: string | null
 
-  /** Who made it. */
+  /** Who made it (`storedName`). */
   @Column(ascii(64))
   actor!: string
 
-  /** Who had it applied, or after that reverted: name, principal and request. */
+  /** The same in Unicode, where it differs (`nameBeside`). */
+  @Column({ ...unicode(64), name: 'actor_name', nullable: true })
+  actorName!: string | null
+
+  /** Who had it applied, or after that reverted: name (`storedName`, and `nameBeside`), principal and request. */
   @Column({ ...ascii(64), name: 'acting_name', nullable: true })
   actingName!: string | null
+
+  @Column({ ...unicode(64), name: 'acting_name_beside', nullable: true })
+  actingNameBeside!: string | null
 
   @Column({ ...ascii(64), name: 'acting_id', nullable: true })
   actingId!: string | null

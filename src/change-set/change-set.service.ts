@@ -10,6 +10,7 @@ import type { QuotaRow } from '../ledger/rows/quota.entity.js'
 import { storedJson } from '../ledger/rows/stored-json.js'
 import { deduplicationKeyFor, type Outcome as Answer } from '../ledger/store/command.js'
 import { keyReused } from '../ledger/store/errors.js'
+import { nameBeside, storedName } from '../role/principal-name.js'
 import type { ChangeSetItemRow } from './change-set-item.entity.js'
 import type { ChangeSetRunner } from './change-set-runner.js'
 import { ITEMS_AT_ONCE } from './change-set-store.js'
@@ -235,8 +236,10 @@ export class ChangeSetService<Q extends QuotaRow> {
       filter: null,
       change: null,
       columns: null,
-      actor: caller.name,
+      actor: storedName(caller.name),
+      actorName: nameBeside(caller.name),
       actingName: null,
+      actingNameBeside: null,
       actingId: null,
       actingRequestId: null,
       version: 1,
@@ -286,7 +289,12 @@ export class ChangeSetService<Q extends QuotaRow> {
     check?: (set: ChangeSetRow) => void,
   ): Promise<ChangeSetView> {
     const { store } = this.tools
-    const acting = { actingName: caller.name, actingId: caller.id, actingRequestId: caller.requestId }
+    const acting = {
+      actingName: storedName(caller.name),
+      actingNameBeside: nameBeside(caller.name),
+      actingId: caller.id,
+      actingRequestId: caller.requestId,
+    }
     let written = false
     const moved = await this.tools.work.write(async (transaction) => {
       const set = await store.lock(transaction, id)

@@ -1,5 +1,6 @@
 import type { ErrorCode, FieldError, ServiceError } from '../error/service-error.js'
 import type { AnyChannel } from '../ledger/rows/channel.js'
+import { nameOf } from '../role/principal-name.js'
 import { formatInstant, type Instant } from '../time/instant.js'
 import type { ChangeSetItemRow } from './change-set-item.entity.js'
 import { type ChangeSetRow, type Counts, OUTCOMES } from './change-set.entity.js'
@@ -53,7 +54,7 @@ export function changeSetView(set: ChangeSetRow): ChangeSetView {
     source: set.source,
     filter: objectOrNull(set.filter),
     change: objectOrNull(set.change),
-    actor: set.actor,
+    actor: nameOf(set.actor, set.actorName),
     version: set.version,
     created_at: formatInstant(set.createdAt),
     applied_at: timeOrNull(set.appliedAt),

@@ -5,6 +5,7 @@ import type { Gate } from '../http/request-pipeline.js'
 import type { RouteTable } from '../http/route-table.js'
 import type { Metrics } from '../metrics/metrics.js'
 import type { RequestTracer } from '../tracing/tracing.js'
+import { storedName } from '../role/principal-name.js'
 import type { RefusalMetrics } from './refusal.metrics.js'
 
 /** The logged facts of a request. Never its token, query, body or idempotency key, nor the path's identifiers. */
@@ -79,7 +80,7 @@ export function requestLog(
       if (response.repliedAt !== undefined) {
         metrics.observeFirstByte(method, route, (response.repliedAt - began) / 1000)
       }
-      const principal = request.principal?.name
+      const principal = request.principal === undefined ? undefined : storedName(request.principal.name)
       const { refusal } = request
       if (refusal !== undefined) refusals?.refused(principal, refusal)
       followed?.end({ method, route, status, principal, requestId, aborted })

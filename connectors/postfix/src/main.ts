@@ -12,8 +12,6 @@ import { PolicyServer } from './policy-server.js'
 import { readSettings, type Settings, SettingsError } from './settings.js'
 import { Spending, wordsOf } from './spending.js'
 
-/** How long the token of a file is good before the file is read again. */
-const TOKEN_GOOD_MS = 5_000
 /** How long a probe asks the service. */
 const PROBE_MS = 2_000
 /** At the end: how long doubts are looked at. Questions in hand have their own time. */
@@ -47,14 +45,11 @@ async function main(): Promise<void> {
   await server.listen(settings.listen)
 
   let ending = false
-  const probe = once(async () => {
-    try {
-      await spending.client.me({ deadlineMs: PROBE_MS })
-      return undefined
-    } catch (error) {
-      return `the service cannot be asked: ${wordsOf(error)}`
-    }
-  })
+  const probe: Readiness = () =>
+    spending.client.me({ deadlineMs: PROBE_MS }).then(
+      () => undefined,
+      (error: unknown) => `the service cannot be asked: ${wordsOf(error)}`,
+    )
   const readiness: Readiness = async () => (ending ? 'ending' : probe())
   const operations =
     settings.metrics === undefined ? undefined : await serveOperations(settings.metrics, metrics.registry, readiness)
@@ -88,24 +83,9 @@ async function openAccounts(path: string, log: Parameters<typeof AccountFile.ope
   }
 }
 
-/** The token, that of a file read again after a while, so that it can be replaced. */
+/** The token; that of a file is read for each request, so that it can be replaced. */
 function tokenOf(source: Settings['quotaToken']): () => Promise<string> {
-  if ('token' in source) return async () => source.token
-  let known: { token: Promise<string>; until: number } | undefined
-  return async () => {
-    if (known === undefined || known.until < performance.now())
-      known = {
-        token: readFile(source.file, 'utf8').then((text) => text.trim()),
-        until: performance.now() + TOKEN_GOOD_MS,
-      }
-    return known.token
-  }
-}
-
-/** Whoever asks while an answer is on its way shares it. */
-function once<Value>(ask: () => Promise<Value>): () => Promise<Value> {
-  let asked: Promise<Value> | undefined
-  return () => (asked ??= ask().finally(() => (asked = undefined)))
+  return async () => ('token' in source ? source.token : (await readFile(source.file, 'utf8')).trim())
 }
 
 try {

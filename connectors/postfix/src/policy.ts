@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type Accounts, type Payer, payerOf } from './accounts.js'
 import type { Doubts } from './doubts.js'
 import type { Question } from './question.js'
@@ -119,13 +120,8 @@ export function keyOf({ instance, sender }: Question): string {
 }
 
 async function within<Value>(ms: number, work: Promise<Value>): Promise<Value> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer within ${ms} ms`)), ms)
+  const late = sleep(ms, undefined, { ref: false }).then(() => {
+    throw new Error(`no answer within ${ms} ms`)
   })
-  try {
-    return await Promise.race([work, late])
-  } finally {
-    clearTimeout(timer)
-  }
+  return Promise.race([work, late])
 }

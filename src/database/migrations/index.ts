@@ -12,6 +12,7 @@ import { WriteCaps1795830000001 } from './1795830000001-write-caps.js'
 import { Events1795840000000 } from './1795840000000-events.js'
 import { Webhooks1795841000000 } from './1795841000000-webhooks.js'
 import { ChangeSets1795850000000 } from './1795850000000-change-sets.js'
+import { Names1795860000000 } from './1795860000000-names.js'
 
 /** Every migration, oldest first. Append only: one that has been released is never edited. */
 export const MIGRATIONS = [
@@ -29,6 +30,7 @@ export const MIGRATIONS = [
   Events1795840000000,
   Webhooks1795841000000,
   ChangeSets1795850000000,
+  Names1795860000000,
 ]
 
 /**

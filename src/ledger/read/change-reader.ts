@@ -1,6 +1,7 @@
 import type { DataSource } from 'typeorm'
 import { type Condition, placeholders } from '../../database/row-codec.js'
 import type { Transaction, UnitOfWork } from '../../database/unit-of-work.js'
+import { storedName } from '../../role/principal-name.js'
 import type { Instant } from '../../time/instant.js'
 import type { ChangeAction } from '../rows/change.entity.js'
 import type { Channel } from '../rows/channel.js'
@@ -202,7 +203,8 @@ export class ChangeReader<Q extends QuotaRow> {
   }
 
   private equal(property: Equal, value: string | number): Condition {
-    return this.store.change.equals(this.work.dialect, 'c', property, value)
+    const stored = property === 'actor' ? storedName(String(value)) : value
+    return this.store.change.equals(this.work.dialect, 'c', property, stored)
   }
 
   /** An instance of release 0.1.0 beside this one does not say whose quota it changed; the sweeper soon does. */

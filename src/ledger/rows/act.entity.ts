@@ -1,5 +1,5 @@
 import { Column, Index, PrimaryColumn } from 'typeorm'
-import { ascii, INSTANT, INTEGER } from '../../database/column.js'
+import { ascii, INSTANT, INTEGER, unicode } from '../../database/column.js'
 import type { Instant } from '../../time/instant.js'
 
 /** The kinds of acts. */
@@ -57,9 +57,13 @@ export abstract class ActRow {
   @Column({ ...ascii(36), name: 'operation_id', nullable: true })
   operationId!: string | null
 
-  /** The principal's name, for display. */
+  /** The principal's name, for display (`storedName`). */
   @Column(ascii(64))
   caller!: string
+
+  /** The same in Unicode, if it differs (`nameBeside`). */
+  @Column({ ...unicode(64), name: 'caller_name', nullable: true })
+  callerName!: string | null
 
   /** The owner of the act, if that is not the name: a principal of the identity provider. */
   @Column({ ...ascii(37), name: 'caller_id', nullable: true })

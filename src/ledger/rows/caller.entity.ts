@@ -8,7 +8,7 @@ export abstract class CallerRow {
   @PrimaryColumn(unicode(64))
   id!: string
 
-  /** For display; several callers may have the same name. */
+  /** For search (`storedName`); several callers may have the same name. */
   @Column(unicode(64))
   name!: string
 

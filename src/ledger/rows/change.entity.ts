@@ -1,5 +1,5 @@
 import { Column, Index, PrimaryGeneratedColumn } from 'typeorm'
-import { ascii, INSTANT, INTEGER } from '../../database/column.js'
+import { ascii, INSTANT, INTEGER, unicode } from '../../database/column.js'
 import type { Instant } from '../../time/instant.js'
 
 export const CHANGE_ACTIONS = ['create', 'update', 'delete', 'restore', 'reset'] as const
@@ -30,9 +30,13 @@ export abstract class ChangeRow {
   @Column(ascii(8))
   action!: ChangeAction
 
-  /** The principal's name. */
+  /** The principal's name (`storedName`). */
   @Column(ascii(64))
   actor!: string
+
+  /** The same in Unicode, where it differs (`nameBeside`). */
+  @Column({ ...unicode(64), name: 'actor_name', nullable: true })
+  actorName!: string | null
 
   @Column({ ...ascii(128), name: 'request_id' })
   requestId!: string

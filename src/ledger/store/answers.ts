@@ -4,6 +4,7 @@ import { type CapMode, type QuotaState, remaining, ROLLING_QUOTA, type Status, s
 import { nextRefill } from '../../quota/refill.js'
 import type { SettingName } from '../../quota/settings.js'
 import { thresholdsOf } from '../../quota/threshold.js'
+import { nameOf } from '../../role/principal-name.js'
 import { formatInstant, type Instant } from '../../time/instant.js'
 import type { Act, ActKind } from '../rows/act.entity.js'
 import type { ChangeRow } from '../rows/change.entity.js'
@@ -182,7 +183,7 @@ export function operationView(
 export function actView(act: Act): ActView {
   return {
     kind: act.kind,
-    actor: act.caller,
+    actor: nameOf(act.caller, act.callerName),
     amount: act.amount,
     idempotency_key: act.idempotencyKey,
     request_id: act.requestId,
@@ -200,7 +201,7 @@ export function changeView(channel: AnyChannel, change: ChangeRow, ownerId: numb
     quota_id: change.quotaId,
     [channel.people[0].field]: ownerId,
     action: change.action,
-    actor: change.actor,
+    actor: nameOf(change.actor, change.actorName),
     request_id: change.requestId,
     at: formatInstant(change.at),
     before: JSON.parse(change.before) as object,

@@ -7,6 +7,7 @@ import type { CapCount } from '../../quota/cap.js'
 import type { Allocation } from '../../quota/draw-down.js'
 import { storedForSearch } from '../../quota/label.js'
 import type { Hold } from '../../quota/refill.js'
+import { nameOf } from '../../role/principal-name.js'
 import type { Instant } from '../../time/instant.js'
 import type { Act, ActRow } from '../rows/act.entity.js'
 import type { AllocationRow } from '../rows/allocation.entity.js'
@@ -316,7 +317,7 @@ export class LedgerStore<Q extends QuotaRow> {
 
   /** The makers of the operations, with their keys, by operation id. */
   async beginningsOf(transaction: Transaction, ids: readonly string[]): Promise<Map<string, MadeBy>> {
-    const part = this.act.part(['id', 'caller', 'idempotencyKey'])
+    const part = this.act.part(['id', 'caller', 'callerName', 'idempotencyKey'])
     if (ids.length === 0) return new Map()
     const rows = await transaction.rows(
       `SELECT ${part.columns} FROM ${this.act.table} WHERE ${this.act.column('id')} IN (${placeholders(ids)})`,
@@ -324,8 +325,8 @@ export class LedgerStore<Q extends QuotaRow> {
     )
     return new Map(
       rows.map((row) => {
-        const { id, caller, idempotencyKey } = part.decode(row)
-        return [id, { actor: caller, idempotency_key: idempotencyKey }]
+        const { id, caller, callerName, idempotencyKey } = part.decode(row)
+        return [id, { actor: nameOf(caller, callerName), idempotency_key: idempotencyKey }]
       }),
     )
   }

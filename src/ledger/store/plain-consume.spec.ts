@@ -76,6 +76,7 @@ function consume({ owner, quotaId, cycleSeq, amount, left, at, caps = [], wouldR
     quotaId: null,
     operationId: ID,
     caller: 'mailer',
+    callerName: null,
     callerId: null,
     idempotencyKey: 'key',
     deduplicationKey: '0123456789abcdef0123456789abcdef',

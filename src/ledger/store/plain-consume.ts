@@ -25,7 +25,8 @@ export function plainRow(
 ): ActRow {
   if (paid === undefined) throw new Error('a plain consume that nothing paid')
   // Member by member: the hash is made only where it is read.
-  const { id, kind, ownerId, caller, callerId, idempotencyKey, deduplicationKey, amount, requestId, at } = act
+  const { id, kind, ownerId, caller, callerName, callerId, idempotencyKey, deduplicationKey, amount, requestId, at } =
+    act
   return {
     id,
     kind,
@@ -33,6 +34,7 @@ export function plainRow(
     quotaId: null,
     operationId: null,
     caller,
+    callerName,
     callerId,
     idempotencyKey,
     deduplicationKey,

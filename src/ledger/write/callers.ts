@@ -1,5 +1,6 @@
 import type { Clock } from '../../clock/clock.js'
 import type { UnitOfWork } from '../../database/unit-of-work.js'
+import { storedName } from '../../role/principal-name.js'
 import type { Instant } from '../../time/instant.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import { oldestKept } from '../rows/refusal.entity.js'
@@ -68,10 +69,12 @@ export class Callers<Q extends QuotaRow> {
   async named(name: string): Promise<string[]> {
     const { caller } = this.store
     const rows = await this.work.read((transaction) =>
-      transaction.rows(`SELECT ${caller.columns} FROM ${caller.table} WHERE ${caller.column('name')} = ?`, [name]),
+      transaction.rows(`SELECT ${caller.columns} FROM ${caller.table} WHERE ${caller.column('name')} = ?`, [
+        storedName(name),
+      ]),
     )
     // A server leaves blanks at the end out when it compares.
-    const same = rows.map((row) => caller.decode(row)).filter((row) => row.name === name)
+    const same = rows.map((row) => caller.decode(row)).filter((row) => row.name === storedName(name))
     return [...new Set([name, ...same.map(({ id }) => id)])]
   }
 
@@ -83,7 +86,7 @@ export class Callers<Q extends QuotaRow> {
         transaction.dialect === 'mysql'
           ? `ON DUPLICATE KEY UPDATE ${changed.map((column) => `${column} = VALUES(${column})`).join(', ')}`
           : `ON CONFLICT (${caller.column('id')}) DO UPDATE SET ${changed.map((column) => `${column} = excluded.${column}`).join(', ')}`
-      for (const { sql, values } of caller.inserts([{ id, name, spentAt: this.clock.now() }]))
+      for (const { sql, values } of caller.inserts([{ id, name: storedName(name), spentAt: this.clock.now() }]))
         await transaction.later(`${sql} ${conflict}`, values)
     })
   }

@@ -637,6 +637,7 @@ describe('settings', () => {
       action: 'create',
       changeSetId: null,
       actor: 'tester',
+      actorName: null,
       requestId: 'request',
       at: NOW,
     })

@@ -12,6 +12,7 @@ import {
   settingsView,
 } from '../../quota/settings.js'
 import { armUnreached, passThresholds } from '../../quota/threshold.js'
+import { nameBeside, storedName } from '../../role/principal-name.js'
 import { formatInstant, MAX_INSTANT } from '../../time/instant.js'
 import type { Act } from '../rows/act.entity.js'
 import type { ChangeAction } from '../rows/change.entity.js'
@@ -300,7 +301,8 @@ export class Judge<Q extends QuotaRow> {
       quotaId: quota.id,
       ownerId: quota.ownerId,
       action,
-      actor: request.caller,
+      actor: storedName(request.caller),
+      actorName: nameBeside(request.caller),
       requestId: request.requestId,
       at: this.workingSet.now,
       before: storedJson(before),
@@ -370,7 +372,8 @@ export class Judge<Q extends QuotaRow> {
       id,
       kind,
       ownerId,
-      caller,
+      caller: storedName(caller),
+      callerName: nameBeside(caller),
       callerId: callerId === caller ? null : callerId,
       idempotencyKey: key,
       deduplicationKey,

@@ -1,0 +1,35 @@
+import type { MigrationInterface, QueryRunner } from 'typeorm'
+
+const PREFIXES = ['mail', 'sms'] as const
+const COLUMNS = [
+  ['act', 'caller_name'],
+  ['change', 'actor_name'],
+  ['change_set', 'actor_name'],
+  ['change_set', 'acting_name_beside'],
+] as const
+
+/**
+ * Names of principals in Unicode, beside the columns that hold them in ASCII. Instances of the versions before write
+ * none.
+ *
+ * MySQL commits at every DDL statement: a column that is there was made by a try before.
+ */
+export class Names1795860000000 implements MigrationInterface {
+  async up(runner: QueryRunner): Promise<void> {
+    const embedded = runner.dataSource.options.type === 'better-sqlite3'
+    const type = `varchar(64)${embedded ? '' : ' CHARACTER SET utf8mb4 COLLATE utf8mb4_bin'} NULL`
+    for (const prefix of PREFIXES) {
+      for (const [table, column] of COLUMNS) {
+        if (await runner.hasColumn(`${prefix}_${table}`, column)) continue
+        await runner.query(`ALTER TABLE \`${prefix}_${table}\` ADD COLUMN \`${column}\` ${type}`)
+      }
+    }
+  }
+
+  async down(runner: QueryRunner): Promise<void> {
+    for (const prefix of PREFIXES) {
+      for (const [table, column] of COLUMNS)
+        await runner.query(`ALTER TABLE \`${prefix}_${table}\` DROP COLUMN \`${column}\``)
+    }
+  }
+}
