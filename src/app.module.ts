@@ -1,5 +1,5 @@
 import { type DynamicModule, Module } from '@nestjs/common'
-import { APP_FILTER, APP_GUARD, APP_INTERCEPTOR, APP_PIPE } from '@nestjs/core'
+import { APP_FILTER, APP_GUARD, APP_PIPE } from '@nestjs/core'
 import { AuthModule } from './auth/auth.module.js'
 import { CallerGuard } from './auth/caller.guard.js'
 import { EventFeedsModule } from './channel-api/event-feeds.js'
@@ -7,7 +7,6 @@ import type { Config } from './config/config.js'
 import { ConfigModule } from './config/config.module.js'
 import { DatabaseModule } from './database/database.module.js'
 import { ENTITIES } from './entities.js'
-import { BodyInterceptor } from './http/body.interceptor.js'
 import { DtoPipe } from './http/dto.pipe.js'
 import { HttpModule } from './http/http.module.js'
 import { ProblemFilter } from './http/problem.filter.js'
@@ -25,7 +24,6 @@ export const FRAME = [
   ProblemFilter,
   RequestPipeline,
   { provide: APP_GUARD, useClass: CallerGuard },
-  { provide: APP_INTERCEPTOR, useClass: BodyInterceptor },
   { provide: APP_PIPE, useClass: DtoPipe },
   { provide: APP_FILTER, useExisting: ProblemFilter },
 ]

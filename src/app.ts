@@ -22,7 +22,7 @@ import { Tracing } from './tracing/tracing.js'
 
 /** What Nest is told when it makes the application. */
 export const APP_OPTIONS: NestApplicationOptions = {
-  // Bodies are read after all guards, by BodyInterceptor.
+  // Bodies are read after all guards, by the last of them.
   bodyParser: false,
   routeConflictPolicy: { duplicate: 'error' },
 }

@@ -2,6 +2,7 @@ import { Injectable, type OnModuleInit } from '@nestjs/common'
 import { HttpAdapterHost } from '@nestjs/core'
 import type { Request, Response } from 'express'
 import { Authenticator } from '../auth/authenticator.js'
+import { BodyReader } from './body.guard.js'
 import type { Listener, NativeExpressAdapter, RouteHandler } from './express.adapter.js'
 import { ProblemFilter } from './problem.filter.js'
 import { type Route, RouteTable } from './route-table.js'
@@ -22,7 +23,7 @@ export type Gate = (request: Request, response: Response) => unknown
 
 /**
  * What every request passes on its way to its route: the gates, then the one look-up in the route table. Everything
- * from there on is Nest's: guards, interceptors (the first of which reads the body), pipes, handler, filters. What the
+ * from there on is Nest's: guards (the last of which reads the body), interceptors, pipes, handler, filters. What the
  * guards see as `request.route` is what is served.
  */
 @Injectable()
@@ -33,6 +34,7 @@ export class RequestPipeline implements OnModuleInit {
     private readonly routes: RouteTable,
     private readonly authenticator: Authenticator,
     private readonly problems: ProblemFilter,
+    private readonly bodies: BodyReader,
     private readonly host: HttpAdapterHost<NativeExpressAdapter>,
   ) {}
 
@@ -74,6 +76,7 @@ export class RequestPipeline implements OnModuleInit {
       }
       const { route, values } = found
       request.route = route
+      request.bodies = this.bodies
       request.params = parametersOf(route, values) ?? undecodable(request)
       const handler = this.handlers.get(route) ?? missing(route.method, route.path)
       // Nest asks the filters about what is thrown within; what comes out of it is the failure of a filter.
@@ -111,7 +114,7 @@ function parametersOf(route: Route, values: readonly string[]): Record<string, s
   return parameters
 }
 
-/** Leaves the refusal to the interceptor that reads the body: guards come first. */
+/** Leaves the refusal to the guard that reads the body: all others come first. */
 function undecodable(request: Request): Record<string, string> {
   request.undecodable = true
   return {}

@@ -1,31 +1,57 @@
-import { type CallHandler, type ExecutionContext, Injectable, type NestInterceptor } from '@nestjs/common'
+import { type CanActivate, type ExecutionContext, Injectable, UseGuards } from '@nestjs/common'
+import { GUARDS_METADATA } from '@nestjs/common/internal'
 import type { Request, Response } from 'express'
-import type { Observable } from 'rxjs'
 import { ServiceError, validationFailed } from '../error/service-error.js'
 import { Admission } from './admission.js'
 import { BodyStream, STREAM_IN_HAND_BYTES } from './body-stream.js'
 import { bringsBody, codingOf, readBody } from './request-body.js'
 import type { Route } from './route-table.js'
 
+declare module 'express-serve-static-core' {
+  interface Request {
+    /** Reads its body; of the application that serves it. */
+    bodies: BodyReader
+  }
+}
+
 /**
- * The first interceptor: reads the body, between all guards and all pipes, and refuses a body or a query parameter to a
- * handler that takes none. What a handler takes is told by its own parameters, so no route can go without.
+ * The last guard of every handler: waits for the principal's turn, then for the body. It is no interceptor, since one
+ * interceptor makes Nest run a chain of observables for every request.
+ */
+const BODY_GUARD: CanActivate = {
+  canActivate(context: ExecutionContext): true | Promise<true> {
+    const http = context.switchToHttp()
+    const request = http.getRequest<Request>()
+    const read = request.bodies.read(request, http.getResponse<Response>())
+    return read === undefined ? true : read.then(() => true)
+  },
+}
+
+/**
+ * Puts the guard that reads the body behind all others of a handler. To be called before Nest makes the routes. A
+ * second application in the same process finds it there.
+ */
+export function readBodyLast({ controller, handler }: Pick<Route, 'controller' | 'handler'>): void {
+  const target = controller.prototype as Record<string, object>
+  const value = target[handler] as object
+  const guards = (Reflect.getMetadata(GUARDS_METADATA, value) ?? []) as unknown[]
+  if (!guards.includes(BODY_GUARD)) UseGuards(BODY_GUARD)(target, handler, { value })
+}
+
+/**
+ * Reads the body of a request, and refuses a body or a query parameter to a handler that takes none. What a handler
+ * takes is told by its own parameters, so no route can go without.
  */
 @Injectable()
-export class BodyInterceptor implements NestInterceptor {
+export class BodyReader {
   constructor(private readonly admission: Admission) {}
 
   /**
    * Waits for the principal's turn, then for the body.
+   * @returns undefined where there is nothing to wait for
    * @throws ServiceError the refusal, at once or by the promise
    */
-  intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> | Promise<Observable<unknown>> {
-    const http = context.switchToHttp()
-    const read = this.read(http.getRequest<Request>(), http.getResponse<Response>())
-    return read === undefined ? next.handle() : read.then(() => next.handle())
-  }
-
-  private read(request: Request, response: Response): Promise<void> | undefined {
+  read(request: Request, response: Response): Promise<void> | undefined {
     const { principal } = request
     const route = request.route as Route
     if (request.undecodable === true)
