@@ -39,8 +39,9 @@ export default {
   transform: { '^.+\\.ts$': ['ts-jest', { useESM: true, diagnostics: false }] },
   globalSetup: '<rootDir>/test/support/templates.setup.mjs',
   testSequencer: '<rootDir>/scripts/longest-first.mjs',
-  // Suites that start processes and databases would starve each other on more.
-  maxWorkers: 2,
+  // On two cores: suites wait for processes, servers and browsers for a third of their time. On more workers those that
+  // start such would starve each other.
+  maxWorkers: 3,
   restoreMocks: true,
   errorOnDeprecated: true,
   collectCoverageFrom: [

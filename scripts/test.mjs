@@ -28,7 +28,7 @@ const FAULTS = '--faults'
 /** So many of the files that took longest are named. */
 const SLOWEST = 10
 const MEMORY = '/dev/shm'
-/** The largest databases of two suites at a time, and what else is there. */
+/** The largest databases of three suites at a time, and what else is there. */
 const ROOM_BYTES = 4 * 1024 ** 3
 const faults = process.argv.includes(FAULTS)
 const jestArguments = process.argv.slice(2).filter((argument) => argument !== FAULTS)
