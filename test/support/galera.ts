@@ -1,15 +1,14 @@
-import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process'
+import { execFile, execFileSync } from 'node:child_process'
 import { once } from 'node:events'
-import { chownSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chownSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { createConnection, type RowDataPacket } from 'mysql2/promise'
 import { findGalera } from '../../scripts/galera.mjs'
-import { findMariaDb, freePort } from '../../scripts/mariadb.mjs'
-import { guard } from './guard.js'
+import { findMariaDb } from '../../scripts/mariadb.mjs'
+import { ClusterServer, clusterPorts, PASSWORD, USER } from './cluster-server.js'
 import { opened } from './opened.js'
 
 const LIBRARY = findGalera()
@@ -17,26 +16,16 @@ const LIBRARY = findGalera()
 /** Is everything here that a cluster on this machine needs, rsync for the joining nodes apart? */
 export const CAN_START_CLUSTER = LIBRARY !== undefined && findMariaDb() !== undefined
 
-const USER = 'quota'
-const PASSWORD = 'loopback'
-/** A joining node copies the data of another one first. */
-const JOINED_WITHIN_MS = 60_000
-const STOPPED_WITHIN_MS = 20_000
-/** Below the range from which systems take the ports of outgoing connections. */
-const FIRST_PORT = 20_000
-const LAST_FIRST_PORT = 30_000
-
 /** One server of the cluster. */
-export class GaleraNode {
-  private child: ChildProcess | undefined
-  private release: () => void = () => undefined
-
+export class GaleraNode extends ClusterServer {
   private constructor(
-    readonly name: string,
-    readonly port: number,
-    private readonly directory: string,
+    name: string,
+    port: number,
+    directory: string,
     private readonly options: readonly string[],
-  ) {}
+  ) {
+    super(name, port, directory)
+  }
 
   /** Prepares an empty data directory; starts nothing. @param ports for clients, the group, IST and SST */
   static async prepare(name: string, ports: readonly number[], group: readonly number[]): Promise<GaleraNode> {
@@ -96,37 +85,8 @@ export class GaleraNode {
   async start({ first = false } = {}): Promise<void> {
     // Whoever joins gets the user with the data.
     const founding = first ? ['--wsrep-new-cluster', `--init-file=${join(this.directory, 'init.sql')}`] : []
-    const child = spawn(findMariaDb()!.server, [...this.options, ...founding], { stdio: 'ignore', detached: true })
-    this.child = child
-    if (child.pid !== undefined) this.release = guard(child.pid)
-    const closed = opened(async () => this.stop())
-    child.once('exit', () => {
-      this.release()
-      closed()
-      if (this.child === child) this.child = undefined
-    })
-    const deadline = performance.now() + JOINED_WITHIN_MS
-    while ((await this.status('wsrep_local_state_comment').catch(() => '')) !== 'Synced') {
-      if (this.child !== child) throw new Error(`${this.name} ended at once:\n${this.log}`)
-      if (performance.now() > deadline) throw new Error(`${this.name} is not in step:\n${this.log}`)
-      await sleep(50)
-    }
-  }
-
-  /** Names a database, which it does not create. */
-  url(database = ''): string {
-    return `mysql://${USER}:${PASSWORD}@127.0.0.1:${this.port}/${database}`
-  }
-
-  /** A crash. */
-  async kill(): Promise<void> {
-    await this.end('SIGKILL')
-  }
-
-  /** The orderly end; its data goes too. */
-  async stop(): Promise<void> {
-    await this.end('SIGTERM')
-    rmSync(this.directory, { recursive: true, force: true, maxRetries: 5 })
+    this.run(findMariaDb()!.server, [...this.options, ...founding])
+    await this.until('is in step', async () => (await this.status('wsrep_local_state_comment')) === 'Synced')
   }
 
   /** What is committed anywhere in the cluster at this moment, as this node has it. */
@@ -155,24 +115,6 @@ export class GaleraNode {
       connection.destroy()
     }
   }
-
-  private async end(signal: NodeJS.Signals): Promise<void> {
-    const ending = this.child
-    if (ending === undefined) return
-    const gone = once(ending, 'exit')
-    ending.kill(signal)
-    const timer = setTimeout(() => ending.kill('SIGKILL'), STOPPED_WITHIN_MS)
-    await gone
-    clearTimeout(timer)
-  }
-
-  private get log(): string {
-    try {
-      return readFileSync(join(this.directory, 'server.log'), 'utf8').slice(-4_000)
-    } catch {
-      return ''
-    }
-  }
 }
 
 /** Three servers on loopback that commit together. */
@@ -184,13 +126,7 @@ export class GaleraCluster {
   ) {}
 
   static async start(): Promise<GaleraCluster> {
-    const ports: number[] = []
-    let from = FIRST_PORT + Math.floor(Math.random() * (LAST_FIRST_PORT - FIRST_PORT))
-    while (ports.length < 12) {
-      const port = await freePort(from)
-      ports.push(port)
-      from = port + 1
-    }
+    const ports = await clusterPorts(12)
     const group = [ports[1]!, ports[5]!, ports[9]!]
     const nodes = (await Promise.all(
       group.map(async (_, n) => GaleraNode.prepare(`node-${n + 1}`, ports.slice(4 * n, 4 * n + 4), group)),

@@ -1,41 +1,30 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { cp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { createConnection, type RowDataPacket } from 'mysql2/promise'
 import { findGroupReplication } from '../../scripts/group-replication.mjs'
-import { freePort } from '../../scripts/mariadb.mjs'
-import { guard } from './guard.js'
-import { opened } from './opened.js'
+import { ClusterServer, clusterPorts, PASSWORD } from './cluster-server.js'
 
 /** Is there a MySQL server with the plug-in? */
 export const CAN_START_GROUP = findGroupReplication() !== undefined
 
-const PASSWORD = 'loopback'
-/** Debian's server needs a minute where much else is going on. */
-const STARTED_WITHIN_MS = 120_000
-const STOPPED_WITHIN_MS = 30_000
-const FIRST_PORT = 20_000
-const LAST_FIRST_PORT = 30_000
 /** A member that sees no majority waits for it so long, then takes part no more. MySQL's own default is for ever. */
 const ALONE_SECONDS = 5
 
 /** One server of the group. */
-export class GroupNode {
-  private child: ChildProcess | undefined
-  private release: () => void = () => undefined
-
+export class GroupNode extends ClusterServer {
   private constructor(
-    readonly name: string,
-    readonly port: number,
-    private readonly directory: string,
+    name: string,
+    port: number,
+    directory: string,
     private readonly options: readonly string[],
-  ) {}
+  ) {
+    super(name, port, directory)
+  }
 
   /**
    * Prepares an empty data directory; starts nothing.
@@ -95,18 +84,7 @@ export class GroupNode {
    */
   async start({ founds = false, first = false } = {}): Promise<void> {
     const init = first ? [`--init-file=${join(this.directory, 'init.sql')}`] : []
-    const child = spawn(findGroupReplication()!.server, ['--no-defaults', ...this.options, ...init], {
-      stdio: 'ignore',
-      detached: true,
-    })
-    this.child = child
-    if (child.pid !== undefined) this.release = guard(child.pid)
-    const closed = opened(async () => this.stop())
-    child.once('exit', () => {
-      this.release()
-      closed()
-      if (this.child === child) this.child = undefined
-    })
+    this.run(findGroupReplication()!.server, ['--no-defaults', ...this.options, ...init])
     await this.until('answers', async () => (await this.rows('SELECT 1')).length === 1)
     await this.join({ founds })
   }
@@ -123,22 +101,6 @@ export class GroupNode {
       return (await this.state()) === 'ONLINE'
     })
     await this.rows('SET GLOBAL group_replication_bootstrap_group = OFF')
-  }
-
-  /** Names a database, which it does not create; as an account that may do nothing but use it. */
-  url(database = ''): string {
-    return `mysql://quota:${PASSWORD}@127.0.0.1:${this.port}/${database}`
-  }
-
-  /** A crash. */
-  async kill(): Promise<void> {
-    await this.end('SIGKILL')
-  }
-
-  /** The orderly end; its data goes too. */
-  async stop(): Promise<void> {
-    await this.end('SIGTERM')
-    rmSync(this.directory, { recursive: true, force: true, maxRetries: 5 })
   }
 
   /** As the administrator; what is read is what was committed anywhere in the group, where it is whole. */
@@ -186,42 +148,6 @@ export class GroupNode {
     )
     return Number(row?.sum)
   }
-
-  private async until(what: string, holds: () => Promise<boolean>): Promise<void> {
-    const deadline = performance.now() + STARTED_WITHIN_MS
-    let last: unknown
-    const tried = async (): Promise<boolean> => {
-      try {
-        return await holds()
-      } catch (error) {
-        last = error
-        return false
-      }
-    }
-    while (!(await tried())) {
-      if (this.child === undefined) throw new Error(`${this.name} ended at once:\n${this.log}`)
-      if (performance.now() > deadline) throw new Error(`not so: ${this.name} ${what}\n${this.log}`, { cause: last })
-      await sleep(200)
-    }
-  }
-
-  private async end(signal: NodeJS.Signals): Promise<void> {
-    const ending = this.child
-    if (ending === undefined) return
-    const gone = once(ending, 'exit')
-    ending.kill(signal)
-    const timer = setTimeout(() => ending.kill('SIGKILL'), STOPPED_WITHIN_MS)
-    await gone
-    clearTimeout(timer)
-  }
-
-  private get log(): string {
-    try {
-      return readFileSync(join(this.directory, 'server.log'), 'utf8').slice(-4_000)
-    } catch {
-      return ''
-    }
-  }
 }
 
 /** Three MySQL servers on loopback that commit together. */
@@ -234,13 +160,7 @@ export class Group {
 
   /** @param primaries may all be written to, or one? */
   static async start(primaries: 'one' | 'all'): Promise<Group> {
-    const ports: number[] = []
-    let from = FIRST_PORT + Math.floor(Math.random() * (LAST_FIRST_PORT - FIRST_PORT))
-    while (ports.length < 6) {
-      const port = await freePort(from)
-      ports.push(port)
-      from = port + 1
-    }
+    const ports = await clusterPorts(6)
     const group = { uuid: randomUUID(), ports: ports.slice(3), primaries }
     const template = mkdtempSync(join(tmpdir(), 'quota-group-'))
     const nodes: GroupNode[] = []
