@@ -275,8 +275,8 @@ export class Connections {
   }
 
   /**
-   * Closes a connection that sends ahead more than is kept. Where it is one of many that are readable at once, each with
-   * a packet full of requests, the others of its party are read from one at a time.
+   * Closes a connection that sends ahead more than is kept. Where it is one of many that are readable at once, each
+   * with a packet full of requests, the others of its party are read from one at a time.
    */
   private breakAhead(line: Line): void {
     const party = partyOf(line)

@@ -90,12 +90,16 @@ function documented(options: FieldOptions): ApiPropertyOptions {
  */
 function field(rule: Rule, options: FieldOptions): PropertyDecorator {
   const { optional, nullable } = options
-  const decorators: PropertyDecorator[] = [
+  const isAbsent = (value: unknown): boolean =>
+    (optional === true && value === undefined) || (nullable === true && value === null)
+  const accepts = (value: unknown): boolean => value !== undefined && value !== null && rule.accepts(value)
+  const test: FieldTest = (value) => isAbsent(value) || accepts(value)
+  return applyDecorators(
     ApiProperty({ ...described(options), ...rule.schema, ...documented(options) } as ApiPropertyOptions),
     ValidateBy({
       name: rule.name,
       validator: {
-        validate: (value: unknown) => value !== undefined && value !== null && rule.accepts(value),
+        validate: accepts,
         defaultMessage: (args) => {
           if (args?.value === undefined) return `is required: must be ${rule.expected}`
           if (args.value === null) return `may not be null: must be ${rule.expected}`
@@ -103,23 +107,23 @@ function field(rule: Rule, options: FieldOptions): PropertyDecorator {
         },
       },
     }),
-  ]
-  if (optional === true || nullable === true) {
-    decorators.push(
-      ValidateIf(
-        (_dto, value: unknown) =>
-          !((optional === true && value === undefined) || (nullable === true && value === null)),
-      ),
-    )
-  }
-  const test: FieldTest = (value) =>
-    value === undefined ? optional === true : value === null ? nullable === true : rule.accepts(value)
-  decorators.push((target, property) => Reflect.defineMetadata(FIELD_TEST, test, target, property))
-  const { reader } = rule
-  if (reader !== undefined) {
-    decorators.push((target, property) => Reflect.defineMetadata(FIELD_READER, reader, target, property))
-  }
-  return applyDecorators(...(decorators as MethodDecorator[]))
+    ValidateIf((_dto, value: unknown) => !isAbsent(value)),
+    Reflect.metadata(FIELD_TEST, test),
+    Reflect.metadata(FIELD_READER, rule.reader),
+  )
+}
+
+/** A field of text. */
+function textField(
+  rule: Pick<Rule, 'name' | 'expected' | 'reader'> & {
+    accepts: (text: string) => boolean
+    schema?: ApiPropertyOptions
+  },
+  options: FieldOptions,
+): PropertyDecorator {
+  const { accepts, schema } = rule
+  const isText = (value: unknown): boolean => typeof value === 'string' && accepts(value)
+  return field({ ...rule, accepts: isText, schema: { type: 'string', ...schema } }, options)
 }
 
 /**
@@ -164,13 +168,10 @@ export function AmountField(options: FieldOptions = {}): PropertyDecorator {
 
 /** An instant as RFC 3339 text with an offset; the DTO keeps the text, `parseInstant` reads it. */
 export function InstantField(options: FieldOptions = {}): PropertyDecorator {
-  return field(
-    {
-      name: 'instant',
-      accepts: (value) => typeof value === 'string' && parseInstant(value) !== undefined,
-      expected: 'an RFC 3339 time with an offset, like 2026-12-01T00:00:00Z',
-      schema: { type: 'string', format: 'date-time' },
-    },
+  const expected = 'an RFC 3339 time with an offset, like 2026-12-01T00:00:00Z'
+  const accepts = (text: string): boolean => parseInstant(text) !== undefined
+  return textField(
+    { name: 'instant', accepts, expected, schema: { format: 'date-time' } },
     { example: '2099-12-01T00:00:00.000Z', ...options },
   )
 }
@@ -211,39 +212,27 @@ export function ThresholdsField(options: FieldOptions = {}): PropertyDecorator {
 
 /** An IANA time zone name. */
 export function TimeZoneField(options: FieldOptions = {}): PropertyDecorator {
-  return field(
-    {
-      name: 'timeZone',
-      accepts: (value) => typeof value === 'string' && isTimeZone(value),
-      expected: 'an IANA time zone name, like Europe/Berlin or UTC',
-      schema: { type: 'string' },
-    },
-    { example: 'Europe/Berlin', ...options },
-  )
+  const expected = 'an IANA time zone name, like Europe/Berlin or UTC'
+  return textField({ name: 'timeZone', accepts: isTimeZone, expected }, { example: 'Europe/Berlin', ...options })
 }
 
 /** An idempotency key in a body: 1 … 255 printable ASCII characters, the space among them. */
 export function KeyField(options: FieldOptions = {}): PropertyDecorator {
-  return field(
-    {
-      name: 'key',
-      accepts: isKey,
-      expected: `1 to ${MAX_KEY_LENGTH} printable ASCII characters, none of them a blank at either end`,
-      schema: { type: 'string', minLength: 1, maxLength: MAX_KEY_LENGTH, pattern: KEY_PATTERN },
-    },
-    { example: 'msg-8841', ...options },
-  )
+  const expected = `1 to ${MAX_KEY_LENGTH} printable ASCII characters, none of them a blank at either end`
+  const schema = { minLength: 1, maxLength: MAX_KEY_LENGTH, pattern: KEY_PATTERN }
+  return textField({ name: 'key', accepts: isKey, expected, schema }, { example: 'msg-8841', ...options })
 }
 
 /** An operation's id: a UUIDv7 in any case, handed on in lower case. */
 export function OperationIdField(options: FieldOptions = {}): PropertyDecorator {
-  return field(
+  const reader: FieldReader = { normalize: (value) => (typeof value === 'string' ? value.toLowerCase() : value) }
+  return textField(
     {
       name: 'operationId',
-      accepts: (value) => typeof value === 'string' && isOperationId(value),
+      accepts: isOperationId,
       expected: 'an operation id (UUIDv7)',
-      schema: { type: 'string', format: 'uuid' },
-      reader: { normalize: (value) => (typeof value === 'string' ? value.toLowerCase() : value) },
+      schema: { format: 'uuid' },
+      reader,
     },
     { example: EXAMPLE_UUID, ...options },
   )
@@ -258,50 +247,27 @@ export function ItemsField(
   options: FieldOptions & { min: number; max: number },
 ): PropertyDecorator {
   const { min, max } = options
-  return field(
-    {
-      name: 'items',
-      accepts: (value) => Array.isArray(value) && value.length >= min && value.length <= max,
-      expected: `an array of ${min} to ${max} items`,
-      schema: { type: () => [item()], minItems: min, maxItems: max },
-    },
-    options,
-  )
+  const accepts = (value: unknown): boolean => Array.isArray(value) && value.length >= min && value.length <= max
+  const schema = { type: () => [item()], minItems: min, maxItems: max }
+  return field({ name: 'items', accepts, expected: `an array of ${min} to ${max} items`, schema }, options)
 }
 
 /**
  * What people call a quota, or with `beginning` the beginning of it: 1 … 120 code points without control characters.
  */
 export function LabelField(options: FieldOptions & { beginning?: true } = {}): PropertyDecorator {
-  return field(
-    {
-      name: 'label',
-      accepts: (value) => typeof value === 'string' && isLabel(value),
-      expected: `1 to ${MAX_LABEL_LENGTH} Unicode characters without control characters and lone surrogates`,
-      // Category Cc by its code points: `\p{Cc}` is unknown to Python, and to ECMA without flags. Lone surrogates are
-      // refused too, but cannot be told there from halves of a pair.
-      schema: {
-        type: 'string',
-        minLength: 1,
-        maxLength: MAX_LABEL_LENGTH,
-        pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]+$',
-      },
-    },
-    { example: options.beginning === true ? 'Spring' : 'Spring campaign', ...options },
-  )
+  const expected = `1 to ${MAX_LABEL_LENGTH} Unicode characters without control characters and lone surrogates`
+  // Category Cc by its code points: `\p{Cc}` is unknown to Python, and to ECMA without flags. Lone surrogates are
+  // refused too, but cannot be told there from halves of a pair.
+  const schema = { minLength: 1, maxLength: MAX_LABEL_LENGTH, pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]+$' }
+  const example = options.beginning === true ? 'Spring' : 'Spring campaign'
+  return textField({ name: 'label', accepts: isLabel, expected, schema }, { example, ...options })
 }
 
 /** Text that is compared by bytes and may be anything but empty: what could never be there is not found. */
 export function ExactTextField(options: FieldOptions = {}): PropertyDecorator {
-  return field(
-    {
-      name: 'text',
-      accepts: (value) => typeof value === 'string' && value !== '',
-      expected: 'a text that is not empty',
-      schema: { type: 'string', minLength: 1 },
-    },
-    options,
-  )
+  const accepts = (text: string): boolean => text !== ''
+  return textField({ name: 'text', accepts, expected: 'a text that is not empty', schema: { minLength: 1 } }, options)
 }
 
 /** Items on a page, 1 … 100. */
@@ -314,15 +280,8 @@ export function PageSizeField(): PropertyDecorator {
  * @param isCursor knows those that could have been answered
  */
 export function CursorField(isCursor: (text: string) => boolean, options: FieldOptions = {}): PropertyDecorator {
-  return field(
-    {
-      name: 'cursor',
-      accepts: (value) => typeof value === 'string' && isCursor(value),
-      expected: 'the cursor that an earlier page ended with',
-      schema: { type: 'string', minLength: 1 },
-    },
-    options,
-  )
+  const expected = 'the cursor that an earlier page ended with'
+  return textField({ name: 'cursor', accepts: isCursor, expected, schema: { minLength: 1 } }, options)
 }
 
 /**
@@ -330,28 +289,15 @@ export function CursorField(isCursor: (text: string) => boolean, options: FieldO
  * what it says of its fields together (`checkDto` with the field's name as prefix).
  */
 export function MembersField(members: () => new () => object, options: FieldOptions = {}): PropertyDecorator {
-  return field(
-    {
-      name: 'members',
-      accepts: (value) => typeof value === 'object' && !Array.isArray(value),
-      expected: 'a JSON object',
-      schema: { type: () => members() },
-    },
-    options,
-  )
+  const accepts = (value: unknown): boolean => typeof value === 'object' && !Array.isArray(value)
+  return field({ name: 'members', accepts, expected: 'a JSON object', schema: { type: () => members() } }, options)
 }
 
 /** The value `true`. */
 export function TrueField(options: FieldOptions = {}): PropertyDecorator {
-  return field(
-    {
-      name: 'true',
-      accepts: (value) => value === true,
-      expected: 'true',
-      schema: { type: 'boolean', enum: [true] },
-    },
-    { example: true, ...options },
-  )
+  const schema = { type: 'boolean', enum: [true] } as ApiPropertyOptions
+  const accepts = (value: unknown): boolean => value === true
+  return field({ name: 'true', accepts, expected: 'true', schema }, { example: true, ...options })
 }
 
 const INTEGER_FROM = (minimum: number, maximum: number): object => ({ type: 'integer', minimum, maximum })

@@ -1,4 +1,4 @@
-import { createParamDecorator, type ExecutionContext, Injectable, type PipeTransform } from '@nestjs/common'
+import { createParamDecorator, type ExecutionContext, type PipeTransform } from '@nestjs/common'
 import { ApiHeader } from '@nestjs/swagger'
 import type { Request } from 'express'
 import { ServiceError } from '../error/service-error.js'
@@ -20,9 +20,15 @@ function keysSent(context: ExecutionContext): string[] {
   return found
 }
 
-function keyOf(sent: readonly string[]): string | undefined {
+function keyOf(sent: readonly string[], required: boolean): string | undefined {
   if (sent.length > 1) throw new ServiceError('idempotency_key_invalid', 'Idempotency-Key may be sent only once')
   const [key] = sent
+  if (key === undefined && required) {
+    throw new ServiceError(
+      'idempotency_key_missing',
+      'send an Idempotency-Key header; repeating it repeats the answer and not the act',
+    )
+  }
   if (key !== undefined && !isKey(key)) {
     throw new ServiceError(
       'idempotency_key_invalid',
@@ -42,40 +48,25 @@ async function lastInLine(refusal: unknown): Promise<never> {
   throw refusal
 }
 
-@Injectable()
-class RequiredKeyPipe implements PipeTransform<string[], string | Promise<never>> {
-  transform(sent: string[]): string | Promise<never> {
-    try {
-      const key = keyOf(sent)
-      if (key !== undefined) return key
-    } catch (refusal) {
-      return lastInLine(refusal)
-    }
-    return lastInLine(
-      new ServiceError(
-        'idempotency_key_missing',
-        'send an Idempotency-Key header; repeating it repeats the answer and not the act',
-      ),
-    )
-  }
-}
+class KeyPipe implements PipeTransform<string[], string | undefined | Promise<never>> {
+  constructor(private readonly required: boolean) {}
 
-@Injectable()
-class OptionalKeyPipe implements PipeTransform<string[], string | undefined | Promise<never>> {
   transform(sent: string[]): string | undefined | Promise<never> {
     try {
-      return keyOf(sent)
+      return keyOf(sent, this.required)
     } catch (refusal) {
       return lastInLine(refusal)
     }
   }
 }
 
-function described(required: boolean): ParameterDecorator {
-  return (target, method) => {
-    if (method === undefined) return
-    const descriptor = Object.getOwnPropertyDescriptor(target, method)
-    if (descriptor === undefined) return
+const sentKeys = createParamDecorator((_data: unknown, context: ExecutionContext) => keysSent(context))
+
+function keyParameter(required: boolean): ParameterDecorator {
+  return (target, method, index) => {
+    sentKeys(new KeyPipe(required))(target, method, index)
+    const descriptor = method === undefined ? undefined : Object.getOwnPropertyDescriptor(target, method)
+    if (method === undefined || descriptor === undefined) return
     Problems(
       ...(required ? (['idempotency_key_missing'] as const) : []),
       'idempotency_key_invalid',
@@ -91,21 +82,12 @@ function described(required: boolean): ParameterDecorator {
   }
 }
 
-const required = createParamDecorator(
-  (_data: unknown, context: ExecutionContext) => keysSent(context),
-  [described(true)],
-)
-const optional = createParamDecorator(
-  (_data: unknown, context: ExecutionContext) => keysSent(context),
-  [described(false)],
-)
-
 /**
  * The request's Idempotency-Key, `string`; `idempotency_key_missing` or `idempotency_key_invalid` without a good one.
  * Lists these problems, and that of a reused key, for the route.
  */
 export function IdempotencyKey(): ParameterDecorator {
-  return required(RequiredKeyPipe)
+  return keyParameter(true)
 }
 
 /**
@@ -113,5 +95,5 @@ export function IdempotencyKey(): ParameterDecorator {
  * problems for the route.
  */
 export function OptionalIdempotencyKey(): ParameterDecorator {
-  return optional(OptionalKeyPipe)
+  return keyParameter(false)
 }

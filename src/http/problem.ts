@@ -23,89 +23,49 @@ export interface Problem {
 /** An error of Nest's own kind, an `HttpException`, as it is answered: its status says all there is to say. */
 export type HttpProblem = Readonly<Record<'type' | 'title' | 'detail' | 'request_id', string>> & { status: number }
 
-/** The HTTP status of each code (contract, §2). A code without one does not compile. */
-export function statusOf(code: ErrorCode): number {
-  switch (code) {
-    case 'validation_failed':
-    case 'malformed_json':
-    case 'idempotency_key_missing':
-    case 'idempotency_key_invalid':
-      return 400
-    case 'unauthenticated':
-      return 401
-    case 'forbidden':
-      return 403
-    case 'quota_not_found':
-    case 'operation_not_found':
-    case 'change_set_not_found':
-    case 'route_not_found':
-    case 'webhook_not_found':
-      return 404
-    case 'method_not_allowed':
-      return 405
-    case 'quota_exceeded':
-    case 'no_active_quota':
-    case 'too_many_quotas':
-    case 'version_mismatch':
-    case 'operation_already_settled':
-    case 'commit_exceeds_hold':
-    case 'refund_exceeds_charge':
-    case 'webhook_disabled':
-    case 'change_set_state':
-    case 'change_set_differs':
-      return 409
-    case 'cursor_expired':
-      return 410
-    case 'payload_too_large':
-      return 413
-    case 'unsupported_media_type':
-      return 415
-    case 'idempotency_key_reused':
-      return 422
-    case 'internal_error':
-      return 500
-    case 'unavailable':
-      return 503
-  }
-}
-
-const TITLES: Readonly<Record<ErrorCode, string>> = {
-  validation_failed: 'The request is not valid',
-  malformed_json: 'The body is not JSON',
-  idempotency_key_missing: 'An Idempotency-Key is needed',
-  idempotency_key_invalid: 'The Idempotency-Key is not valid',
-  unauthenticated: 'A bearer token is needed',
-  forbidden: 'The token may not do this',
-  quota_not_found: 'There is no such quota',
-  operation_not_found: 'There is no such operation',
-  change_set_not_found: 'There is no such change set',
-  route_not_found: 'There is no such route',
-  method_not_allowed: 'The route does not take this method',
-  quota_exceeded: 'The quota is exceeded',
-  no_active_quota: 'The owner has no active quota',
-  too_many_quotas: 'The owner has too many quotas',
-  version_mismatch: 'The quota has changed',
-  operation_already_settled: 'The operation is settled',
-  commit_exceeds_hold: 'The amount exceeds the hold',
-  refund_exceeds_charge: 'The amount exceeds the remaining charge',
-  webhook_not_found: 'There is no such webhook',
-  webhook_disabled: 'The webhook is disabled',
-  cursor_expired: 'The cursor is too old',
-  change_set_state: 'The state of the change set does not allow it',
-  change_set_differs: 'The change set has a different number of rows',
-  payload_too_large: 'The body is too large',
-  unsupported_media_type: 'The media type of the body is not supported',
-  idempotency_key_reused: 'The Idempotency-Key belongs to another request',
-  internal_error: 'The service has failed',
-  unavailable: 'The service is not available',
+/** The HTTP status of each code (contract, §2), and human words for it. A code without them does not compile. */
+const KINDS: Readonly<Record<ErrorCode, readonly [status: number, title: string]>> = {
+  validation_failed: [400, 'The request is not valid'],
+  malformed_json: [400, 'The body is not JSON'],
+  idempotency_key_missing: [400, 'An Idempotency-Key is needed'],
+  idempotency_key_invalid: [400, 'The Idempotency-Key is not valid'],
+  unauthenticated: [401, 'A bearer token is needed'],
+  forbidden: [403, 'The token may not do this'],
+  quota_not_found: [404, 'There is no such quota'],
+  operation_not_found: [404, 'There is no such operation'],
+  change_set_not_found: [404, 'There is no such change set'],
+  route_not_found: [404, 'There is no such route'],
+  method_not_allowed: [405, 'The route does not take this method'],
+  quota_exceeded: [409, 'The quota is exceeded'],
+  no_active_quota: [409, 'The owner has no active quota'],
+  too_many_quotas: [409, 'The owner has too many quotas'],
+  version_mismatch: [409, 'The quota has changed'],
+  operation_already_settled: [409, 'The operation is settled'],
+  commit_exceeds_hold: [409, 'The amount exceeds the hold'],
+  refund_exceeds_charge: [409, 'The amount exceeds the remaining charge'],
+  webhook_not_found: [404, 'There is no such webhook'],
+  webhook_disabled: [409, 'The webhook is disabled'],
+  cursor_expired: [410, 'The cursor is too old'],
+  change_set_state: [409, 'The state of the change set does not allow it'],
+  change_set_differs: [409, 'The change set has a different number of rows'],
+  payload_too_large: [413, 'The body is too large'],
+  unsupported_media_type: [415, 'The media type of the body is not supported'],
+  idempotency_key_reused: [422, 'The Idempotency-Key belongs to another request'],
+  internal_error: [500, 'The service has failed'],
+  unavailable: [503, 'The service is not available'],
 }
 
 /** Every code, in the contract's order. */
-export const ERROR_CODES = Object.keys(TITLES) as readonly ErrorCode[]
+export const ERROR_CODES = Object.keys(KINDS) as readonly ErrorCode[]
+
+/** The HTTP status of a code. */
+export function statusOf(code: ErrorCode): number {
+  return KINDS[code][0]
+}
 
 /** Human words for a code; the same for every problem of that code. */
 export function titleOf(code: ErrorCode): string {
-  return TITLES[code]
+  return KINDS[code][1]
 }
 
 /** The `type` of a problem with this code. */
