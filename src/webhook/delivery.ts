@@ -4,6 +4,7 @@ import type { WebhookEndpoint } from '../config/webhook-endpoints.js'
 import { leaseFor } from '../database/lease.js'
 import type { Transaction, UnitOfWork } from '../database/unit-of-work.js'
 import { messageOf, type WebhookMessage } from './message.js'
+import type { Instant } from '../time/instant.js'
 import { pauseAfter } from './retry.js'
 import { release, type Roster } from './roster.js'
 import { type Attempt, send } from './sender.js'
@@ -23,6 +24,8 @@ const READ_AHEAD = 64
 /** Events are removed after 31 days: what waits for longer is given up a little before, in milliseconds. */
 const KEPT_MS = 31 * 86_400_000 - 3_600_000
 const GONE = 410
+/** Of a shorter pause the time between two turns would be too large a part, in milliseconds. */
+const SHORT_PAUSE_MS = 60_000
 
 /** How an attempt ended, for metrics. */
 export type DeliveryResult = 'delivered' | 'failed' | 'given_up'
@@ -243,12 +246,14 @@ export class Delivery {
 
   /** Writes down what has come of attempts. @returns is this instance still the one that delivers? */
   private async settle(): Promise<boolean> {
-    const { counted, random, store } = this.parts
+    const { clock, counted, random, store } = this.parts
     // More may end meanwhile; the next turn sees to them.
     const ended = [...this.ended]
     let results: DeliveryResult[] = []
+    let next: Instant[] = []
     const mine = await this.locked(async (transaction, row) => {
       results = []
+      next = []
       const gone: WebhookDeliveryRow[] = []
       for (const { delivery, attempt, endedAt } of ended) {
         row.attemptAt = endedAt
@@ -271,7 +276,10 @@ export class Delivery {
           gone.push(delivery)
           row.failed += 1
           row.waiting -= 1
-        } else await store.postpone(transaction, delivery, attempts, endedAt + pause)
+        } else {
+          await store.postpone(transaction, delivery, attempts, endedAt + pause)
+          next.push(endedAt + pause)
+        }
       }
       await store.remove(transaction, this.name, gone)
       if (row.state === 'disabled') {
@@ -285,7 +293,14 @@ export class Delivery {
     this.ended = this.ended.slice(ended.length)
     for (const { delivery } of ended) this.inFlight.delete(keyOf(delivery))
     for (const result of results) counted(this.name, result)
+    for (const at of next) this.wakeSoon(at - clock.now())
     return true
+  }
+
+  private wakeSoon(milliseconds: number): void {
+    if (milliseconds > SHORT_PAUSE_MS) return
+    // The store's trouble is told where turns are taken regularly.
+    setTimeout(() => void this.wake().catch(() => undefined), milliseconds).unref()
   }
 
   /** Sends what is due, as much of it as there is room for. */
