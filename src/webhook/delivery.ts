@@ -80,6 +80,15 @@ export class Delivery {
     await this.running
   }
 
+  /**
+   * Has a turn taken for events that have just got their places, where one could be sent at once. Elsewhere the next
+   * regular turn queues them: an endpoint that hangs
+   * or fails costs a transaction a second, not one for each batch of events.
+   */
+  async wakeForNew(): Promise<void> {
+    if (this.held && !this.struggling && this.inFlight.size < this.allowed) await this.wake()
+  }
+
   /** Ends what is being sent, and gives the lease back. */
   async stop(): Promise<void> {
     this.stopped = true
@@ -297,6 +306,15 @@ export class Delivery {
     return true
   }
 
+  private get struggling(): boolean {
+    return this.failuresInRow >= MAX_FAILURES_IN_ROW
+  }
+
+  /** Attempts that may go on at a time: never more failures in a row than twenty, if all of them fail. */
+  private get allowed(): number {
+    return this.struggling ? 1 : Math.min(CONCURRENCY, MAX_FAILURES_IN_ROW - this.failuresInRow)
+  }
+
   private wakeSoon(milliseconds: number): void {
     if (milliseconds > SHORT_PAUSE_MS) return
     // The store's trouble is told where turns are taken regularly.
@@ -305,10 +323,8 @@ export class Delivery {
 
   /** Sends what is due, as much of it as there is room for. */
   private async begin(endpoint: WebhookEndpoint): Promise<void> {
-    const struggling = this.failuresInRow >= MAX_FAILURES_IN_ROW
+    const { allowed, struggling } = this
     if (struggling) this.ready = []
-    // Never more failures in a row than twenty, if all that is being sent fails.
-    const allowed = struggling ? 1 : Math.min(CONCURRENCY, MAX_FAILURES_IN_ROW - this.failuresInRow)
     if (this.inFlight.size >= allowed) return
     if (this.ready.length === 0) await this.readAhead(struggling)
     while (this.inFlight.size < allowed && !this.stopped) {
