@@ -58,7 +58,7 @@ export async function grow(admin, { quotas, acts, from = BEGIN, every = 1 / 65_5
 }
 
 /** Has a table filled without its secondary indexes, which are then built in one go. */
-async function withoutIndexes(admin, table, fill) {
+export async function withoutIndexes(admin, table, fill) {
   const [[{ 'Create Table': sql }]] = await admin.query(`SHOW CREATE TABLE ${table}`)
   const indexes = [...sql.matchAll(/^\s*((?:UNIQUE )?KEY) (`\w+`) (\(.*?\)),?$/gm)]
   await admin.query('SET SESSION unique_checks = 0')

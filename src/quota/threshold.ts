@@ -48,10 +48,9 @@ export function reachedAt(threshold: number, total: number): number {
 export function nextPassAt(quota: Watched): number {
   if (quota.thresholds === null) return Infinity
   const passed = passedOf(quota)
-  let next = Infinity
-  for (const threshold of thresholdsOf(quota.thresholds))
-    if (!passed.has(threshold)) next = Math.min(next, reachedAt(threshold, quota.total))
-  return next
+  // They ascend: the first that is armed is reached first.
+  const next = thresholdsOf(quota.thresholds).find((threshold) => !passed.has(threshold))
+  return next === undefined ? Infinity : reachedAt(next, quota.total)
 }
 
 /**

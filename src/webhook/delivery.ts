@@ -4,6 +4,7 @@ import type { WebhookEndpoint } from '../config/webhook-endpoints.js'
 import { leaseFor } from '../database/lease.js'
 import type { Transaction, UnitOfWork } from '../database/unit-of-work.js'
 import { messageOf, type WebhookMessage } from './message.js'
+import type { Instant } from '../time/instant.js'
 import { pauseAfter } from './retry.js'
 import { release, type Roster } from './roster.js'
 import { type Attempt, send } from './sender.js'
@@ -23,6 +24,8 @@ const READ_AHEAD = 64
 /** Events are removed after 31 days: waiting ones are given up a little earlier, in milliseconds. */
 const KEPT_MS = 31 * 86_400_000 - 3_600_000
 const GONE = 410
+/** Of a shorter pause the time between two turns would be too large a part, in milliseconds. */
+const SHORT_PAUSE_MS = 60_000
 
 /** The result of an attempt, for metrics. */
 export type DeliveryResult = 'delivered' | 'failed' | 'given_up'
@@ -75,6 +78,14 @@ export class Delivery {
       this.running = undefined
     })
     await this.running
+  }
+
+  /**
+   * Takes a turn for events that have just got their positions, if one could be sent at once. Otherwise the next
+   * regular turn queues them: an endpoint that hangs or fails costs a transaction a second, not one for each batch.
+   */
+  async wakeForNew(): Promise<void> {
+    if (this.held && !this.struggling && this.inFlight.size < this.allowed) await this.wake()
   }
 
   /** Aborts attempts in flight, and releases the lease. */
@@ -243,12 +254,14 @@ export class Delivery {
 
   /** Records the results of attempts. @returns does this instance still deliver? */
   private async settle(): Promise<boolean> {
-    const { counted, random, store } = this.parts
+    const { clock, counted, random, store } = this.parts
     // More attempts may end meanwhile; the next turn records them.
     const ended = [...this.ended]
     let results: DeliveryResult[] = []
+    let next: Instant[] = []
     const mine = await this.locked(async (transaction, row) => {
       results = []
+      next = []
       const gone: WebhookDeliveryRow[] = []
       for (const { delivery, attempt, endedAt } of ended) {
         row.attemptAt = endedAt
@@ -271,7 +284,10 @@ export class Delivery {
           gone.push(delivery)
           row.failed += 1
           row.waiting -= 1
-        } else await store.postpone(transaction, delivery, attempts, endedAt + pause)
+        } else {
+          await store.postpone(transaction, delivery, attempts, endedAt + pause)
+          next.push(endedAt + pause)
+        }
       }
       await store.remove(transaction, this.name, gone)
       if (row.state === 'disabled') {
@@ -285,15 +301,29 @@ export class Delivery {
     this.ended = this.ended.slice(ended.length)
     for (const { delivery } of ended) this.inFlight.delete(keyOf(delivery))
     for (const result of results) counted(this.name, result)
+    for (const at of next) this.wakeSoon(at - clock.now())
     return true
+  }
+
+  private get struggling(): boolean {
+    return this.failuresInRow >= MAX_FAILURES_IN_ROW
+  }
+
+  /** The maximum number of concurrent attempts: at most twenty failures in a row, even if all of them fail. */
+  private get allowed(): number {
+    return this.struggling ? 1 : Math.min(CONCURRENCY, MAX_FAILURES_IN_ROW - this.failuresInRow)
+  }
+
+  private wakeSoon(milliseconds: number): void {
+    if (milliseconds > SHORT_PAUSE_MS) return
+    // The regular turns log the store's failures.
+    setTimeout(() => void this.wake().catch(() => undefined), milliseconds).unref()
   }
 
   /** Sends due events, as far as there is room. */
   private async begin(endpoint: WebhookEndpoint): Promise<void> {
-    const struggling = this.failuresInRow >= MAX_FAILURES_IN_ROW
+    const { allowed, struggling } = this
     if (struggling) this.ready = []
-    // At most twenty failures in a row, even if all attempts in flight fail.
-    const allowed = struggling ? 1 : Math.min(CONCURRENCY, MAX_FAILURES_IN_ROW - this.failuresInRow)
     if (this.inFlight.size >= allowed) return
     if (this.ready.length === 0) await this.readAhead(struggling)
     while (this.inFlight.size < allowed && !this.stopped) {

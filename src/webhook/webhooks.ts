@@ -76,7 +76,7 @@ export class Webhooks implements OnApplicationBootstrap, BeforeApplicationShutdo
     // The endpoints are known before the first request.
     await this.announce()
     this.file.start()
-    for (const feed of this.feeds.all.values()) feed.onNumbered(() => this.wake())
+    for (const feed of this.feeds.all.values()) feed.onNumbered(() => this.wakeForNew())
     this.timer = setInterval(() => this.tick(), EVERY_MS).unref()
   }
 
@@ -100,6 +100,10 @@ export class Webhooks implements OnApplicationBootstrap, BeforeApplicationShutdo
   /** Wakes every delivery. */
   wake(): void {
     for (const delivery of this.deliveries.values()) delivery.wake().catch((error: unknown) => this.tell(error))
+  }
+
+  private wakeForNew(): void {
+    for (const delivery of this.deliveries.values()) delivery.wakeForNew().catch((error: unknown) => this.tell(error))
   }
 
   private tick(): void {
