@@ -1,6 +1,7 @@
 import { findGalera } from './scripts/galera.mjs'
 import { findGroupReplication } from './scripts/group-replication.mjs'
 import { findChromium } from './scripts/chromium.mjs'
+import { findCalc } from './scripts/libreoffice.mjs'
 import { findPostfix } from './scripts/postfix.mjs'
 
 /** ESM under Jest: ts-jest emits modules, and Node runs them (--experimental-vm-modules). */
@@ -24,6 +25,8 @@ export default {
     ...(findGroupReplication() === undefined ? ['/group-replication\\.'] : []),
     // The connector is tried with a real Postfix, where one can be run.
     ...(findPostfix() === undefined ? ['/postfix\\.'] : []),
+    // Files are opened in a spreadsheet, where there is one.
+    ...(findCalc() === undefined ? ['/spreadsheet\\.'] : []),
     // The console is tried in a browser, where there is one.
     ...(findChromium() === undefined
       ? ['/console(-caps|-change-sets|-webhooks|-list|-states|-sign-in|-work)?\\.']

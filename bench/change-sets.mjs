@@ -1,6 +1,6 @@
 /**
  * Change sets of 100,000 quotas on a throwaway MariaDB: how long preparing and applying take, what is left of others' consumes meanwhile, and what an
- * import and an export add to the service's memory. `npm run build -- service && node bench/change-sets.mjs`.
+ * import and an export add to the service's memory, and what reads cost with 1,000 sets before. `npm run build -- service && node bench/change-sets.mjs`.
  */
 import { spawn } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
@@ -13,6 +13,8 @@ import { connect } from './store.mjs'
 
 const ROWS = Number(process.argv[2] ?? 100_000)
 const CALLERS = 64
+const SETS = 1_000
+const READS = 500
 const QUOTAS = '/api/v1/quotas'
 
 const mariadb = await startMariaDb({ args: SERVER })
@@ -101,6 +103,20 @@ async function consumes(seconds) {
   times.sort((a, b) => a - b)
   return { rate: done / seconds, p99: times[Math.floor(times.length * 0.99)] }
 }
+/** Middle times of a list of change sets, of one and of a page of its rows, in ms; asked in turn. */
+async function reads(id) {
+  const paths = ['?page_size=100', `/${id}`, `/${id}/rows?page_size=100`]
+  const times = paths.map(() => [])
+  for (let n = 0; n < READS; n += 1) {
+    for (const [place, path] of paths.entries()) {
+      const began = performance.now()
+      const { status } = await send('GET', `${QUOTAS}/change-sets${path}`)
+      if (status !== 200) throw new Error(`${path}: ${status}`)
+      times[place].push(performance.now() - began)
+    }
+  }
+  return times.map((some) => some.sort((a, b) => a - b)[READS / 2])
+}
 const told = (what, value) => console.log(`${what.padEnd(44)} ${value}`)
 
 try {
@@ -171,6 +187,25 @@ try {
   told('p99 ms alone, beside', `${alone.map(({ p99 }) => p99.toFixed(1)).join(' ')} ${beside[0].p99.toFixed(1)}`)
   told('rows reverted/s beside', Math.round(counts.reverted / 8))
   told('reverted', JSON.stringify(back.counts))
+  // A page is full before and after.
+  const few = async (count) => {
+    let last
+    for (let n = 1; n <= count; n += 1) {
+      const wanted = { filter: { account_id: n }, change: { update: { total: { add: 1 } } } }
+      last = (await post(`${QUOTAS}/change-sets`, wanted)).body.id
+    }
+    await settled(last)
+  }
+  await few(100)
+  await reads(id)
+  const fresh = await reads(id)
+  await few(SETS)
+  const later = await reads(id)
+  told('ms a list, a set, its rows', fresh.map((ms) => ms.toFixed(2)).join(' '))
+  told(
+    `with ${SETS} sets before: ms, ratio`,
+    later.map((ms, place) => `${ms.toFixed(2)} ${(ms / fresh[place]).toFixed(2)}`).join(', '),
+  )
 } finally {
   service.kill()
   agent.destroy()

@@ -19,6 +19,7 @@ import { findGalera } from './galera.mjs'
 import { findChromium } from './chromium.mjs'
 import { findGroupReplication } from './group-replication.mjs'
 import { ask, findMariaDb, startMariaDb } from './mariadb.mjs'
+import { findCalc } from './libreoffice.mjs'
 import { findPostfix } from './postfix.mjs'
 import { missingRelease, RELEASE } from './release.mjs'
 
@@ -124,6 +125,9 @@ async function main() {
       findPostfix() === undefined
         ? 'Postfix: not installed, or not run as root; the connector was not tried with it'
         : 'Postfix: in front of the service, by way of the connector',
+      findCalc() === undefined
+        ? 'LibreOffice Calc: not installed; exports were not opened and saved in it'
+        : 'LibreOffice Calc: opened and saved exports',
     )
     const missing = missingRelease()
     console.log(

@@ -7,7 +7,7 @@ import { Instance } from './support/instance.js'
 import { bodyOf, WIRES } from './support/wire.js'
 
 const PATIENCE_MS = 600_000
-/** RELIABILITY_SCALE=2 makes 20,000 of it. */
+/** RELIABILITY_SCALE=5 makes 50,000 of it. */
 const ROWS = Math.round(10_000 * SCALE)
 const QUOTAS = 100
 const KILLS = 3

@@ -166,6 +166,41 @@ describe('many quotas at once, in the console', () => {
     expect([browser.errors, browser.reports]).toEqual([[], []])
   })
 
+  it('exports lists of which the service has no file, all pages of them', async () => {
+    const saved = async (name: string): Promise<string[]> => {
+      const download = page.waitForEvent('download')
+      await button(page, name).click()
+      const lines = (await readFile(await (await download).path(), 'utf8')).split('\r\n')
+      expect(lines.pop()).toBe('')
+      return lines
+    }
+    // More than a page of them.
+    let version = 1
+    while (version <= 120) {
+      await service.call('anna', 'PUT', `/api/v1/quotas/${ids[3]}`, { total: 5000 + version })
+      version += 1
+    }
+    page = await open(browser, service, `/mail/changes?quotaId=${ids[3]}`)
+    const changes = await saved('Export as CSV')
+    expect(changes[0]).toBe('id,at,actor,action,quota_id,account_id,before,after,change_set_id,request_id')
+    expect(changes.length).toBe(1 + 120 + 1)
+    expect(changes[1]).toMatch(new RegExp(`,anna,update,${ids[3]},43,"{""total"":5119}","{""total"":5120}",,[^,]+$`))
+    await page.getByRole('link', { name: 'Change sets' }).click()
+    const sets = await saved('Export as CSV')
+    expect(sets[0]).toMatch(/^id,created_at,actor,source,filter,change,state,/)
+    expect(sets.slice(1).some((line) => line.includes(',anna,filter,"{""label"":""Trial""}",'))).toBe(true)
+    const key = '=key'
+    await service.call('anna', 'POST', '/api/v1/quotas/usage/consume', { account_id: 40, amount: 7 }, key)
+    page = await open(browser, service, '/mail/owners/40')
+    const ledger = await saved('Export ledger as CSV')
+    expect(ledger[0]).toMatch(/^id,created_at,kind,state,account_id,amount,/)
+    expect(ledger).toHaveLength(2)
+    expect(ledger[1]).toMatch(new RegExp(`,consume,consumed,40,7,7,0,.*,anna,'${key}$`))
+    expect(await saved('Export refusals as CSV')).toEqual(['hour,code,count,requested,last_at'])
+    await look()
+    expect([browser.errors, browser.reports]).toEqual([[], []])
+  })
+
   it('is the same for SMS, and only for whom it is', async () => {
     const chen = await open(browser, service, '/sms/change-sets', 'chen')
     await heading(chen, 'SMS quotas are for administrators').waitFor()

@@ -130,7 +130,7 @@ const MAX_EVENTS = 2_000
 const THRESHOLD_REACHED = 'quota.threshold_reached' as const
 const ROWS = 50
 /** An owner has 200 live quotas at most: two pages. */
-const MAX_ROWS = 100
+export const MAX_ROWS = 100
 /** Of an owner's quotas that are disabled, expired or deleted. */
 const LOST_ROWS = 10
 

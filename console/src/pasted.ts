@@ -3,6 +3,8 @@
  * says of line 7 is about the seventh line that was pasted.
  */
 
+import { csvCell } from './csv.ts'
+
 /** What stands between two cells: tabs come out of spreadsheets, semicolons are in files of many countries. */
 export type Separator = '\t' | ';' | ','
 
@@ -33,7 +35,7 @@ export function toCsv(text: string): string {
   const separator = separatorOf(text)
   if (separator === ',') return text
   let csv = ''
-  for (const record of recordsOf(text, separator)) csv += `${record.map(cell).join(',')}\n`
+  for (const record of recordsOf(text, separator)) csv += `${record.map(csvCell).join(',')}\n`
   return csv
 }
 
@@ -78,8 +80,4 @@ function* recordsOf(text: string, separator: Separator): Generator<string[]> {
     record = []
     at += 1
   }
-}
-
-function cell(text: string): string {
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }

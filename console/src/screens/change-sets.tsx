@@ -4,8 +4,9 @@ import type { ReactNode } from 'react'
 import { countsText, SetBadge, Words } from './set-parts.tsx'
 import { askOf, isAtWork, setsOf, STATES } from '../change-sets.ts'
 import { type Desk, given } from '../desk.ts'
+import { exportSets } from '../download.ts'
 import { Time } from '../format.tsx'
-import { ChangeSetLink, Field, Loaded, Screen, Table } from '../parts.tsx'
+import { ChangeSetLink, Download, Field, Loaded, Screen, Table } from '../parts.tsx'
 import { type ChangeSetsSearch, SET_STATES } from '../search.ts'
 
 const PAGE_SIZE = 50
@@ -26,9 +27,12 @@ export function ChangeSetsScreen({ desk, search }: { desk: Desk; search: ChangeS
     <Screen
       title={`Change sets of ${desk.title} quotas`}
       actions={
-        <Link className="button" to="/$channel/import" params={params}>
-          Import
-        </Link>
+        <>
+          <Link className="button" to="/$channel/import" params={params}>
+            Import
+          </Link>
+          <Download name="Export as CSV" file={async () => exportSets(desk, filter)} />
+        </>
       }
     >
       <p className="muted">

@@ -10,6 +10,7 @@ import {
   Confirm,
   Copied,
   Dialog,
+  Download,
   Field,
   fieldName,
   Loaded,
@@ -327,7 +328,15 @@ export function ChangesScreen({ desk, search }: { desk: Desk; search: ChangesSea
   })
   const { before, ...filter } = search
   return (
-    <Screen title={`Changes of ${desk.title} quotas`}>
+    <Screen
+      title={`Changes of ${desk.title} quotas`}
+      actions={
+        <Download
+          name="Export as CSV"
+          file={async () => (await import('../download.ts')).exportChanges(desk, filter)}
+        />
+      }
+    >
       <ChangeFilters key={JSON.stringify(filter)} desk={desk} filter={filter} />
       <Loaded
         of={asked}

@@ -15,6 +15,7 @@ import { amount, counted, fromNow, now, Time } from '../format.tsx'
 import {
   announce,
   Confirm,
+  Download,
   Failure,
   Label,
   Loaded,
@@ -158,12 +159,30 @@ export function OwnerScreen({ desk, owner }: { desk: Desk; owner: number }): Rea
         <Holds desk={desk} owner={owner} />
       </Panel>
       <UsageByDay desk={desk} of={{ owner }} />
-      <Panel title="Refusals by hour" hint={`The last ${HOURS} hours.`}>
+      <Panel
+        title="Refusals by hour"
+        hint={`The last ${HOURS} hours.`}
+        actions={
+          <Download
+            name="Export refusals as CSV"
+            file={async () => (await import('../download.ts')).exportRefusals(desk, owner, week)}
+          />
+        }
+      >
         <Loaded of={refused} isEmpty={(rows) => rows.length === 0} empty="Nothing was refused.">
           {(rows) => <RefusalChart rows={rows} from={from} hours={HOURS} />}
         </Loaded>
       </Panel>
-      <Panel title="Ledger" hint="Every consume and every hold, newest first.">
+      <Panel
+        title="Ledger"
+        hint="Every consume and every hold, newest first."
+        actions={
+          <Download
+            name="Export ledger as CSV"
+            file={async () => (await import('../download.ts')).exportLedger(desk, { owner }, `${desk.owner}-${owner}`)}
+          />
+        }
+      >
         <Ledger desk={desk} of={{ owner }} empty="Nothing was spent or held yet." />
       </Panel>
     </Screen>

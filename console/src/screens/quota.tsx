@@ -17,6 +17,7 @@ import {
   Badge,
   CapBadge,
   Confirm,
+  Download,
   Failure,
   Label,
   Loaded,
@@ -382,7 +383,16 @@ function History({ desk, id }: { desk: Desk; id: number }): ReactNode {
         </Loaded>
       </Panel>
       <UsageByDay desk={desk} of={{ quotaId: id }} />
-      <Panel title="Usage" hint="The operations that it paid for, or counted, newest first.">
+      <Panel
+        title="Usage"
+        hint="The operations that it paid for, or counted, newest first."
+        actions={
+          <Download
+            name="Export usage as CSV"
+            file={async () => (await import('../download.ts')).exportLedger(desk, { quotaId: id }, `quota-${id}`)}
+          />
+        }
+      >
         <Ledger desk={desk} of={{ quotaId: id }} empty="Nothing was spent or held of it yet." />
       </Panel>
     </>
