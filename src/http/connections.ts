@@ -364,6 +364,8 @@ export class Connections {
   private refuse({ code }: NodeJS.ErrnoException, socket: Socket): void {
     const line = this.lines.get(socket)
     const late = code === LATE
+    // It is not read from, which is not its caller's fault; should nothing more come, `QUIET_MS` ends it.
+    if (late && line?.heldAs !== undefined) return
     // Nobody asked anything on a connection that was opened and not used.
     if (line === undefined || code === 'ECONNRESET' || (late && socket.bytesRead === 0)) {
       socket.destroy()
