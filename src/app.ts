@@ -6,7 +6,7 @@ import { ProviderKeys } from './auth/provider-keys.js'
 import { Config } from './config/config.js'
 import { Connections } from './http/connections.js'
 import { NativeExpressAdapter } from './http/express.adapter.js'
-import { soundHead } from './http/head.js'
+import { checkRequestHead } from './http/request-head.js'
 import { parseQuery } from './http/query.js'
 import { requestId } from './http/request-id.js'
 import { type Gate, RequestPipeline } from './http/request-pipeline.js'
@@ -58,7 +58,7 @@ export function configureApp(app: NestExpressApplication, log?: RequestLog): voi
     logged(routes),
     ...(config.corsOrigins.length > 0 ? [crossOrigin(config.corsOrigins)] : []),
     gate,
-    soundHead,
+    checkRequestHead,
     ...(consoleFolder === undefined ? [] : [consoleGate(consoleFolder, signInOf(config, app.get(ProviderKeys)))]),
   ]
   const listener = pipeline.listener(gates, routes)
@@ -66,7 +66,7 @@ export function configureApp(app: NestExpressApplication, log?: RequestLog): voi
   connections.guard(app.getHttpServer(), config)
   if (config.metricsPort === undefined) return
   const apart = all.only(isMetrics)
-  const server = adapter.serverFor(pipeline.listener([requestId, logged(apart), gate, soundHead], apart))
+  const server = adapter.serverFor(pipeline.listener([requestId, logged(apart), gate, checkRequestHead], apart))
   app.get(MetricsServer).prepare(server, config, connections.observer)
 }
 

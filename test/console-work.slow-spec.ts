@@ -8,7 +8,7 @@ import {
   inDays,
   open as openIn,
   panel,
-  type Person,
+  type Subject,
   ready,
   Service,
   signIn,
@@ -35,7 +35,7 @@ afterAll(async () => {
   await store.drop()
 })
 
-const open = async (path: string, options?: Parameters<TestBrowser['page']>[0], as?: Person) =>
+const open = async (path: string, options?: Parameters<TestBrowser['page']>[0], as?: Subject) =>
   openIn(browser, service, path, as, options)
 const QUOTAS = '/api/v1/quotas'
 const USAGE = `${QUOTAS}/usage`

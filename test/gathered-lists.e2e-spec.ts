@@ -176,7 +176,7 @@ onEveryStore('lists of many owners at once', (kind) => {
       const before = parameters.get('before_id')
       return reader.list(
         'reader',
-        { people: { ownerId: owner }, status: status ?? undefined },
+        { subjects: { ownerId: owner }, status: status ?? undefined },
         {
           page: Number(parameters.get('page') ?? 1),
           pageSize: Number(parameters.get('page_size') ?? 20),

@@ -132,7 +132,7 @@ onEveryStore('200 quotas with 5,000 holds', (kind) => {
       const [summary, check, list] = await Promise.all([
         reader.summary(BUSY),
         reader.check(BUSY, all),
-        reader.list('reader', { people: { ownerId: BUSY }, status: undefined }, { page: 1, pageSize: 100 }),
+        reader.list('reader', { subjects: { ownerId: BUSY }, status: undefined }, { page: 1, pageSize: 100 }),
       ])
       expect(summary).toMatchObject({ used: 0, reserved: 0, remaining: all })
       expect(check).toMatchObject({ allowed: true, remaining: all })

@@ -48,7 +48,7 @@ onEveryStore('the total of a list', (kind) => {
       let swept = false
       const pollers = times(POLLERS).map(async () => {
         while (!swept) {
-          const page = await reader.list('reader', { people: {}, status: 'expired' }, { page: 1, pageSize: 5 })
+          const page = await reader.list('reader', { subjects: {}, status: 'expired' }, { page: 1, pageSize: 5 })
           polls += 1
           const { items, total, total_relation: relation } = page
           if (total !== rows || relation !== 'exact' || items.length !== 5) wrong.push({ total, relation, rows })

@@ -62,7 +62,7 @@ whereItCan(`${RELEASE.version} and the present version beside it`, () => {
   /** By channel and owner: what quotas must show as used together. */
   const spent = new Map<string, number>()
   /** By channel: owners whose quotas are not reset. */
-  const people = { mail: owners(OWNERS), sms: owners(OWNERS) }
+  const subjects = { mail: owners(OWNERS), sms: owners(OWNERS) }
   /** Holds that are open. */
   const held: { wire: Wire; owner: number; id: string; amount: number }[] = []
 
@@ -164,10 +164,10 @@ whereItCan(`${RELEASE.version} and the present version beside it`, () => {
     for (const wire of WIRES) {
       const rows = await database.rows(
         `SELECT ${wire.owner} AS owner, SUM(used) AS used, SUM(reserved) AS reserved FROM ${wire.channel}_quota ` +
-          `WHERE ${wire.owner} IN (${people[wire.channel].join()}) GROUP BY ${wire.owner} ORDER BY owner`,
+          `WHERE ${wire.owner} IN (${subjects[wire.channel].join()}) GROUP BY ${wire.owner} ORDER BY owner`,
       )
       const counted = rows.map((row) => [Number(row['owner']), Number(row['used']), Number(row['reserved'])])
-      const expected = people[wire.channel].map((owner) => [
+      const expected = subjects[wire.channel].map((owner) => [
         owner,
         spent.get(`${wire.channel} ${owner}`) ?? 0,
         held.filter((hold) => hold.wire === wire && hold.owner === owner).reduce((sum, { amount }) => sum + amount, 0),
@@ -180,18 +180,18 @@ whereItCan(`${RELEASE.version} and the present version beside it`, () => {
     'begins with what the release stored',
     async () => {
       for (const wire of WIRES) {
-        await inParallel(CALLERS, people[wire.channel], async (owner, place) => {
+        await inParallel(CALLERS, subjects[wire.channel], async (owner, place) => {
           await furnish(old, wire, owner, place)
           await use(old, wire, owner)
         })
         const items = times(BATCH).map((n) => ({
-          [wire.owner]: people[wire.channel][n % OWNERS]!,
+          [wire.owner]: subjects[wire.channel][n % OWNERS]!,
           amount: 1,
           idempotency_key: fresh('item'),
         }))
         const answer = await old.post(`${wire.usage}/consume/batch`, { items })
         expect(answer.status).toBe(200)
-        for (const owner of people[wire.channel]) spend(wire, owner, BATCH / OWNERS)
+        for (const owner of subjects[wire.channel]) spend(wire, owner, BATCH / OWNERS)
       }
       await repeats(old, kept)
       await inOrder()
@@ -203,7 +203,7 @@ whereItCan(`${RELEASE.version} and the present version beside it`, () => {
     'migrates under load, and lets a key take effect once whichever is asked',
     async () => {
       const serving = [old]
-      const load = new Twins(serving, people)
+      const load = new Twins(serving, subjects)
       await load.reach(50)
       const began = performance.now()
       present = await startPresent()
@@ -232,7 +232,7 @@ whereItCan(`${RELEASE.version} and the present version beside it`, () => {
     'is not finished while the release is there, which is known by what it wrote',
     async () => {
       const [wire] = WIRES
-      await consume(old, wire, people[wire.channel][0]!, 1)
+      await consume(old, wire, subjects[wire.channel][0]!, 1)
       const command = async (option: string) =>
         runNode([join(process.cwd(), 'dist/src/migrate.js'), option], { env: { DATABASE_URL: database.url } })
       const before = await database.rows('SELECT name FROM schema_migration ORDER BY id')
@@ -347,7 +347,7 @@ whereItCan(`${RELEASE.version} and the present version beside it`, () => {
     'lets the release settle what the present version holds, and the other way round',
     async () => {
       for (const wire of WIRES) {
-        for (const owner of people[wire.channel]) {
+        for (const owner of subjects[wire.channel]) {
           const [first, second] = shuffled([old, present]) as [Instance, Instance]
           const id = await reserve(first, wire, owner, 11)
           await settle(second, wire, id, 'commit', 6)
@@ -371,7 +371,7 @@ whereItCan(`${RELEASE.version} and the present version beside it`, () => {
     async () => {
       for (const wire of WIRES) {
         const list = wire.channel === 'mail' ? wire.quotas : `${wire.quotas}/list`
-        for (const owner of people[wire.channel].slice(0, 5)) {
+        for (const owner of subjects[wire.channel].slice(0, 5)) {
           const of = `${wire.owner}=${owner}`
           const { id } = bodyOf(await present.get(`${list}?${of}`)).items[0]
           for (const [route, query] of [
@@ -401,10 +401,10 @@ whereItCan(`${RELEASE.version} and the present version beside it`, () => {
       expect(await present.terminate()).toBe(0)
       const serves = async () => {
         for (const wire of WIRES) {
-          const [owner] = people[wire.channel] as [number]
+          const [owner] = subjects[wire.channel] as [number]
           await use(old, wire, owner)
           const [another] = owners(1) as [number]
-          people[wire.channel].push(another)
+          subjects[wire.channel].push(another)
           await furnish(old, wire, another, 0)
           await use(old, wire, another)
         }
@@ -429,7 +429,7 @@ whereItCan(`${RELEASE.version} and the present version beside it`, () => {
     async () => {
       present = await startPresent()
       expect(await old.terminate()).toBe(0)
-      for (const wire of WIRES) for (const owner of people[wire.channel]) await use(present, wire, owner)
+      for (const wire of WIRES) for (const owner of subjects[wire.channel]) await use(present, wire, owner)
       await repeats(present, kept)
       figure('rolling update', { 'keys repeated byte for byte': kept.length })
       await inOrder()
@@ -443,7 +443,7 @@ whereItCan(`${RELEASE.version} and the present version beside it`, () => {
 ;(HAS_SERVER && missingRelease(BEFORE_CAPS) === undefined ? describe : describe.skip)(
   `${BEFORE_CAPS.version}, which knows no caps, and the present version beside it`,
   () => {
-    const people = { mail: owners(OWNERS), sms: owners(OWNERS) }
+    const subjects = { mail: owners(OWNERS), sms: owners(OWNERS) }
     /** By channel and owner: what was taken while both served. */
     const taken = new Map<string, number>()
     let database: TestDatabase
@@ -459,10 +459,10 @@ whereItCan(`${RELEASE.version} and the present version beside it`, () => {
       const client = new HttpClient()
       old = await Instance.start(database.url, client, {}, entry)
       for (const wire of WIRES)
-        for (const owner of people[wire.channel])
+        for (const owner of subjects[wire.channel])
           expect(await old.post(wire.quotas, totalQuota(wire, owner, ENOUGH))).toMatchObject({ status: 201 })
       const serving = [old]
-      load = new Twins(serving, people)
+      load = new Twins(serving, subjects)
       await load.reach(50)
       present = await Instance.start(database.url, client)
       serving.push(present)
@@ -497,7 +497,7 @@ whereItCan(`${RELEASE.version} and the present version beside it`, () => {
       async () => {
         await load.reach(load.count + 2 * SENT_TO_BOTH)
         for (const wire of WIRES) {
-          const answer = await makeCap(wire, people[wire.channel][0]!, ENOUGH)
+          const answer = await makeCap(wire, subjects[wire.channel][0]!, ENOUGH)
           expect([answer.status, bodyOf(answer).code]).toEqual([503, 'unavailable'])
         }
         const refused = await finish()
@@ -518,7 +518,7 @@ whereItCan(`${RELEASE.version} and the present version beside it`, () => {
             [old, present],
             [present, old],
           ] as const) {
-            const owner = people[wire.channel][1]!
+            const owner = subjects[wire.channel][1]!
             const held = await first.post(`${wire.usage}/reserve`, { [wire.owner]: owner, amount: 9 }, fresh('hold'))
             expect(held.status).toBe(201)
             const path = `${wire.usage}/${bodyOf(held).id}`
@@ -541,7 +541,7 @@ whereItCan(`${RELEASE.version} and the present version beside it`, () => {
         expect(await old.terminate()).toBe(0)
         expect(await finish()).toMatchObject({ code: 0 })
         for (const wire of WIRES) {
-          const owner = people[wire.channel][0]!
+          const owner = subjects[wire.channel][0]!
           const cap = await makeCap(wire, owner, 10)
           expect(cap.status).toBe(201)
           const consume = async (amount: number) =>
@@ -553,7 +553,7 @@ whereItCan(`${RELEASE.version} and the present version beside it`, () => {
             `SELECT ${wire.owner} AS owner, SUM(used) AS used, SUM(reserved) AS reserved FROM ${wire.channel}_quota WHERE cap IS NULL GROUP BY ${wire.owner} ORDER BY owner`,
           )
           expect(rows.map((row) => [Number(row['owner']), Number(row['used']), Number(row['reserved'])])).toEqual(
-            people[wire.channel].map((one) => [one, taken.get(`${wire.channel} ${one}`) ?? 0, 0]),
+            subjects[wire.channel].map((one) => [one, taken.get(`${wire.channel} ${one}`) ?? 0, 0]),
           )
         }
         // What was answered while both served has no cap in it, and is told so for ever.
@@ -584,7 +584,7 @@ class Twins {
 
   constructor(
     private readonly serving: readonly Instance[],
-    private readonly people: Record<Wire['channel'], readonly number[]>,
+    private readonly subjects: Record<Wire['channel'], readonly number[]>,
   ) {
     this.running = Promise.all(times(CALLERS).map(async (caller) => this.call(caller))).then(() => undefined)
     // Looked at by reach() and stop().
@@ -607,7 +607,7 @@ class Twins {
   private async call(caller: number): Promise<void> {
     for (let turn = caller; !this.stopped; turn += 1) {
       const wire = WIRES[turn % WIRES.length]!
-      const owner = this.people[wire.channel][turn % OWNERS]!
+      const owner = this.subjects[wire.channel][turn % OWNERS]!
       const amount = 1 + (turn % 3)
       const [path, body, key] = [`${wire.usage}/consume`, { [wire.owner]: owner, amount }, fresh('twin')]
       const heard = await Promise.all(shuffled(this.serving).map(async (one) => this.persist(one, path, body, key)))

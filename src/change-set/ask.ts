@@ -1,4 +1,4 @@
-import { peopleOf } from '../channel-api/people.js'
+import { subjectsOf } from '../channel-api/subjects.js'
 import { type NewSettingsFields, patchOf, settingsOf, type SettingsPatchFields } from '../channel-api/settings.dto.js'
 import { type FieldError, type ServiceError, validationFailed } from '../error/service-error.js'
 import { checkDto, fieldsOf } from '../http/dto.js'
@@ -23,7 +23,7 @@ export interface Expected {
 
 /** What a row asks for, before the quota is looked at. */
 export type Ask =
-  | { readonly kind: 'create'; readonly settings: NewSettings; readonly people: Record<string, number | null> }
+  | { readonly kind: 'create'; readonly settings: NewSettings; readonly subjects: Record<string, number | null> }
   | {
       readonly kind: 'update'
       readonly patch: SettingsPatch
@@ -108,7 +108,7 @@ export class RecordReader<Q extends QuotaRow> {
 
   private create({ id: _none, ...cells }: Cells): AskedOfRecord {
     const { channel, create } = this.kind
-    const owner = cells[channel.people[0].field]
+    const owner = cells[channel.subjects[0].field]
     const ownerId = isId(owner) ? owner : null
     const known = Object.entries(cells).filter(([name]) => newFields(this.kind).has(name))
     const { value, errors = [] } = checkDto<NewSettingsFields>(create, Object.fromEntries(known), {
@@ -120,7 +120,7 @@ export class RecordReader<Q extends QuotaRow> {
     if (status !== undefined && status !== 'active')
       all.push({ field: 'status', message: 'must be active in a row that makes a quota' })
     if (all.length > 0 || value === undefined) return { ...refused('create', validationFailed(all)), ownerId }
-    const ask: Ask = { kind: 'create', settings: settingsOf(value), people: peopleOf(channel, value) }
+    const ask: Ask = { kind: 'create', settings: settingsOf(value), subjects: subjectsOf(channel, value) }
     return { action: 'create', quotaId: null, ownerId, ask, refusal: undefined }
   }
 
@@ -155,7 +155,7 @@ export class RecordReader<Q extends QuotaRow> {
   }
 
   private expectations(): { field: string; property: string }[] {
-    return [...this.kind.channel.people, { field: TYPE_FIELD, property: 'quotaType' }]
+    return [...this.kind.channel.subjects, { field: TYPE_FIELD, property: 'quotaType' }]
   }
 }
 

@@ -332,7 +332,7 @@ export abstract class RowsPageFields {
 
 /** What a channel's change sets are made of and shown by. */
 export function changeSetDtos({ schema, channel, dto }: ChannelApi) {
-  const [{ field }] = channel.people
+  const [{ field }] = channel.subjects
   const ChangeFilter = dtoClass(
     `${schema}ChangeFilter`,
     class extends FieldsWithout(dto.ListQuery, [...PAGING, 'deleted', 'violations']) {

@@ -1,6 +1,6 @@
 import { hash, randomUUID } from 'node:crypto'
 import type { Caller } from '../auth/caller.decorator.js'
-import { wantedPeople } from '../channel-api/people.js'
+import { subjectFilter } from '../channel-api/subjects.js'
 import { filterOf, type QuotaListFields } from '../channel-api/quota.dto.js'
 import type { Transaction } from '../database/unit-of-work.js'
 import { ServiceError, validationFailed } from '../error/service-error.js'
@@ -148,7 +148,7 @@ export class ChangeSetService<Q extends QuotaRow> {
   /** Every quota that the filter of a list finds, as a file, newest first. */
   async *export({ id: asking }: Caller, query: object): AsyncGenerator<string> {
     const { kind, reader } = this.tools
-    const filter = filterOf<Q>(query as QuotaListFields, wantedPeople(kind.channel, query))
+    const filter = filterOf<Q>(query as QuotaListFields, subjectFilter(kind.channel, query))
     const columns = [...recordColumns(kind.channel), ...(filter.deleted === true ? ['deleted_at'] : [])]
     let beforeId: number | undefined
     for (;;) {

@@ -70,7 +70,7 @@ export function itemView(channel: AnyChannel, item: ChangeSetItemRow): ItemView 
     row: item.row,
     line: item.line,
     quota_id: item.quotaId,
-    [channel.people[0].field]: item.ownerId,
+    [channel.subjects[0].field]: item.ownerId,
     action: item.action,
     outcome: item.outcome,
     before: objectOrNull(item.before) ?? {},

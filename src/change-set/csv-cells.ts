@@ -1,7 +1,7 @@
 import { type FieldError, validationFailed } from '../error/service-error.js'
 import { fieldsOf } from '../http/dto.js'
 import { readerOf } from '../http/field.decorator.js'
-import { isWireInteger } from '../http/wire.js'
+import { isDecimalInteger } from '../http/ids.js'
 import type { Channel } from '../ledger/rows/channel.js'
 import type { QuotaRow } from '../ledger/rows/quota.entity.js'
 import { quotaView } from '../ledger/store/answers.js'
@@ -64,11 +64,11 @@ function importedCell<Q extends QuotaRow>(
   const plain = plainText(text)
   if (column === 'thresholds') {
     if (plain === NO_INTEGERS) return []
-    return plain.split(' ').map((part) => (isWireInteger(part) ? Number(part) : part))
+    return plain.split(' ').map((part) => (isDecimalInteger(part) ? Number(part) : part))
   }
   const reader = readerOf(update, column) ?? readerOf(create, column)
   if (reader !== undefined) return reader.fromText?.(plain) ?? plain
-  return column === 'id' && isWireInteger(plain) ? Number(plain) : plain
+  return column === 'id' && isDecimalInteger(plain) ? Number(plain) : plain
 }
 
 /** What a cell holds without the `'` that an export put before it. */
@@ -101,9 +101,9 @@ export function recordColumns<Q extends QuotaRow>(channel: Channel<Q>): string[]
 
 /** The columns in which a channel's rows are handed out: as an import takes them, and what became of them. */
 export function rowColumns<Q extends QuotaRow>(channel: Channel<Q>): string[] {
-  const people = channel.people.map(({ field }) => field)
+  const subjects = channel.subjects.map(({ field }) => field)
   const settings = Object.keys(settingsView({ ...SAMPLE, id: 1 }))
-  return ['id', ...people, 'quota_type', ...settings, 'version', ...RESULT_COLUMNS]
+  return ['id', ...subjects, 'quota_type', ...settings, 'version', ...RESULT_COLUMNS]
 }
 
 /**

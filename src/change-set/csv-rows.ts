@@ -51,12 +51,12 @@ function cellsOf<Q extends QuotaRow>(
   const command = item.command === null ? undefined : (JSON.parse(item.command) as Command)
   if (ASKED.includes(item.outcome)) return { ...id, ...askedFor(set, item, command) }
   const after = JSON.parse(item.after ?? '{}') as Record<string, unknown>
-  const people: Record<string, unknown> = {}
+  const subjects: Record<string, unknown> = {}
   if (command?.kind === 'create') {
-    for (const { field, property } of channel.people) people[field] = command.people[property]
-    people['quota_type'] = command.settings.quotaType
+    for (const { field, property } of channel.subjects) subjects[field] = command.subjects[property]
+    subjects['quota_type'] = command.settings.quotaType
   }
-  const cells = Object.entries({ ...people, ...after }).map(([name, value]) => [name, askedCell(value)])
+  const cells = Object.entries({ ...subjects, ...after }).map(([name, value]) => [name, askedCell(value)])
   return { ...id, ...(Object.fromEntries(cells) as Record<string, string>) }
 }
 

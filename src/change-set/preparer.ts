@@ -1,4 +1,4 @@
-import { wantedPeople } from '../channel-api/people.js'
+import { subjectFilter } from '../channel-api/subjects.js'
 import { filterOf, type QuotaListFields } from '../channel-api/quota.dto.js'
 import type { Clock } from '../clock/clock.js'
 import type { UnitOfWork } from '../database/unit-of-work.js'
@@ -192,7 +192,10 @@ export type FilterSent = Readonly<Record<string, unknown>>
 
 /** The conditions of the list. */
 export function filterOfSet<Q extends QuotaRow>({ channel }: ChangeSetChannel<Q>, filter: FilterSent): QuotaFilter<Q> {
-  const { deleted: _live, ...wanted } = filterOf<Q>(filter as unknown as QuotaListFields, wantedPeople(channel, filter))
+  const { deleted: _live, ...wanted } = filterOf<Q>(
+    filter as unknown as QuotaListFields,
+    subjectFilter(channel, filter),
+  )
   return wanted
 }
 

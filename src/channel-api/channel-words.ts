@@ -3,7 +3,7 @@ import type { AnyChannel } from '../ledger/rows/channel.js'
 
 /** The words of a channel in the API and its document, in addition to its `Channel`. */
 export interface ChannelWords {
-  readonly channel: Pick<AnyChannel, 'people'>
+  readonly channel: Pick<AnyChannel, 'subjects'>
   /** The prefix of its schema names: `Mail`. */
   readonly schema: string
   /** The path at which its quotas are created and, followed by an id, found: `/api/v1/quotas`. */
@@ -18,12 +18,12 @@ export interface ChannelWords {
     /** Describes the field in a quota: `The mail account that the quota limits.` */
     readonly limited: string
   }
-  /** Describes the fields of other people that a quota may name, by field. */
-  readonly others: Readonly<Record<string, OtherPerson>>
+  /** Describes the fields of the other subjects that a quota may name, by field. */
+  readonly others: Readonly<Record<string, OtherSubject>>
 }
 
 /** The descriptions of a person that a quota may name in addition to its owner. */
-export interface OtherPerson {
+export interface OtherSubject {
   readonly example: number
   /** In a create. */
   readonly create: string

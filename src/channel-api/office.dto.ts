@@ -241,7 +241,7 @@ export function daysOf({ days }: ExpiringQuery): number {
  * @param Quota what the channel shows of a quota
  */
 export function officeDtos({ schema, channel, owner }: ChannelWords, Quota: DtoClass<QuotaFields>) {
-  const [{ field }] = channel.people
+  const [{ field }] = channel.subjects
   const whose = { [field]: ResponseId({ description: 'Whose quota it is.' }) }
   const onlyOwners = { [field]: IdField({ optional: true, description: `Only of this ${owner.noun}'s quotas.` }) }
   const listOf = (item: DtoClass, description: string) => ({

@@ -19,7 +19,7 @@ import {
   type RefusalsFields,
   type TopRefusalsQuery,
 } from './office.dto.js'
-import { optionalOwnerOf, ownerOf } from './people.js'
+import { optionalOwnerOf, ownerOf } from './subjects.js'
 import { periodOf } from './period.js'
 
 /** The readers of all quotas of one channel. */

@@ -30,7 +30,7 @@ import {
 } from '../quota/quota.js'
 import { MAX_WINDOW_SECONDS, MIN_WINDOW_SECONDS } from '../quota/rolling-window.js'
 import type { SettingName } from '../quota/settings.js'
-import type { ChannelWords, OtherPerson } from './channel-words.js'
+import type { ChannelWords, OtherSubject } from './channel-words.js'
 import { dtoClass } from './dto-class.js'
 import { IgnoredRecord, NewSettingsFields, SettingsPatchFields } from './settings.dto.js'
 
@@ -139,13 +139,13 @@ export abstract class QuotaListFields extends CursorPageQuery {
   label?: string
 }
 
-/** What a valid list query asks for, beside the people. */
+/** What a valid list query asks for, apart from the subjects. */
 export function filterOf<Q extends QuotaRow>(
   { status, deleted, label, cap }: QuotaListFields,
-  people: QuotaFilter<Q>['people'],
+  subjects: QuotaFilter<Q>['subjects'],
 ): QuotaFilter<Q> {
   return {
-    people,
+    subjects,
     status,
     deleted: deleted !== undefined,
     ...(label === undefined ? {} : { label }),
@@ -316,12 +316,12 @@ export class DeleteQuery {
 
 /** What a channel's quotas are made, changed, listed and shown by. */
 export function quotaDtos({ schema, channel, owner, others }: ChannelWords) {
-  const [{ field }] = channel.people
-  const ofOthers = (decorate: (person: OtherPerson) => PropertyDecorator): Record<string, PropertyDecorator> =>
+  const [{ field }] = channel.subjects
+  const ofOthers = (decorate: (person: OtherSubject) => PropertyDecorator): Record<string, PropertyDecorator> =>
     Object.fromEntries(Object.entries(others).map(([name, person]) => [name, decorate(person)]))
 
   const Update = dtoClass(`Update${schema}Quota`, SettingsPatchFields, {})
-  IgnoredRecord(...channel.people.map((person) => person.field))(Update)
+  IgnoredRecord(...channel.subjects.map((person) => person.field))(Update)
 
   const Quota = dtoClass(`${schema}Quota`, QuotaFields, {
     [field]: ResponseId({ description: owner.limited }),

@@ -7,7 +7,7 @@ import type { QuotaRow } from '../ledger/rows/quota.entity.js'
 import type { ChangeView, QuotaView } from '../ledger/store/answers.js'
 import type { Caller, Outcome } from '../ledger/store/command.js'
 import type { Ledger } from '../ledger/write/ledger.js'
-import { ownerOf, peopleOf, wantedPeople } from './people.js'
+import { ownerOf, subjectsOf, subjectFilter } from './subjects.js'
 import { filterOf, type QuotaListFields } from './quota.dto.js'
 import { type NewSettingsFields, patchOf, type SettingsPatchFields, settingsOf } from './settings.dto.js'
 
@@ -23,17 +23,17 @@ export class QuotaService<Q extends QuotaRow> {
 
   /**
    * Creates a quota.
-   * @param dto names its people, in addition to the settings
+   * @param dto names its subjects, in addition to the settings
    * @param key makes a retry return the first answer
    */
   async create(caller: Caller, dto: NewSettingsFields, key: string | undefined): Promise<Outcome> {
-    const [ownerId, people] = [ownerOf(this.channel, dto), peopleOf(this.channel, dto)]
-    return this.ledger.create(caller, ownerId, people, settingsOf(dto), key ?? null)
+    const [ownerId, subjects] = [ownerOf(this.channel, dto), subjectsOf(this.channel, dto)]
+    return this.ledger.create(caller, ownerId, subjects, settingsOf(dto), key ?? null)
   }
 
   /** A page of live quotas, newest first, as the JSON that concurrent requests for it share. */
   async list({ id: asking }: Caller, query: QuotaListFields): Promise<string> {
-    return this.reader.listAsJson(asking, filterOf(query, wantedPeople(this.channel, query)), pagingOf(query))
+    return this.reader.listAsJson(asking, filterOf(query, subjectFilter(this.channel, query)), pagingOf(query))
   }
 
   /** The sums of an owner's active quotas. */

@@ -89,11 +89,11 @@ export abstract class NewSettingsFields {
 
 /**
  * Accepts the rest of a record in an update and ignores it, so that a front end may send back what it read.
- * @param people fields of those whom the channel's quotas name
+ * @param subjects fields of the subjects that the channel's quotas name
  */
-export function IgnoredRecord(...people: string[]): ClassDecorator {
+export function IgnoredRecord(...subjects: string[]): ClassDecorator {
   return ({ prototype }) => {
-    for (const field of ['id', ...people, ...SHOWN]) IgnoredField()(prototype as object, field)
+    for (const field of ['id', ...subjects, ...SHOWN]) IgnoredField()(prototype as object, field)
   }
 }
 

@@ -366,7 +366,7 @@ export class BatchRefusedDto {
 
 /** What a channel's usage is asked and told by. */
 export function usageDtos({ schema, channel }: ChannelWords) {
-  const [{ field }] = channel.people
+  const [{ field }] = channel.subjects
   const spender = { [field]: IdField({ description: 'Who spends.' }) }
 
   const BatchItem = dtoClass(`${schema}BatchItem`, BatchItemFields, spender)

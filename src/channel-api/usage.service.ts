@@ -15,7 +15,7 @@ import type { Caller, Outcome } from '../ledger/store/command.js'
 import type { Upkeep } from '../ledger/upkeep/upkeep.js'
 import type { Ledger } from '../ledger/write/ledger.js'
 import { formatInstant } from '../time/instant.js'
-import { optionalOwnerOf, ownerOf } from './people.js'
+import { optionalOwnerOf, ownerOf } from './subjects.js'
 import { periodOf } from './period.js'
 import type { SeriesFields } from './series.dto.js'
 import {

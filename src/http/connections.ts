@@ -5,7 +5,7 @@ import type { Request, Response } from 'express'
 import type { Config } from '../config/config.js'
 import { ServiceError } from '../error/service-error.js'
 import { FairQueue } from '../fairness/fair-queue.js'
-import { endLingering } from './linger.js'
+import { closeGracefully } from './unread-body.js'
 import { answerProblem, rawProblem } from './problem-answer.js'
 import { requestIdOf } from './request-id.js'
 
@@ -401,7 +401,7 @@ export class Connections {
 /** Ends a connection by saying why, where there is no request to answer. */
 function part({ socket }: Line, why: Answered): void {
   socket.write(rawProblem(refusal(why), requestIdOf(undefined)))
-  endLingering(socket)
+  closeGracefully(socket)
 }
 
 function refusal(why: Answered): ServiceError {

@@ -7,7 +7,7 @@ import { MAX_AMOUNT } from '../quota/quota.js'
 import { areThresholds, MAX_THRESHOLDS } from '../quota/threshold.js'
 import { parseInstant } from '../time/instant.js'
 import { EXAMPLE_UUID } from './example.js'
-import { isOperationId, isWireInteger, MAX_ID } from './wire.js'
+import { isOperationId, isDecimalInteger, MAX_ID } from './ids.js'
 
 /** Rows on a page where the request names no `page_size`. */
 export const DEFAULT_PAGE_SIZE = 20
@@ -131,7 +131,7 @@ function textField(
  * and §7).
  */
 const DIGITS: FieldReader = {
-  fromText: (text) => (isWireInteger(text) ? Number(text) : text),
+  fromText: (text) => (isDecimalInteger(text) ? Number(text) : text),
   // JSON can write -0, which is 0.
   normalize: (value) => (value === 0 ? 0 : value),
 }

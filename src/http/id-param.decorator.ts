@@ -3,7 +3,7 @@ import { ApiParam } from '@nestjs/swagger'
 import type { Request } from 'express'
 import { validationFailed } from '../error/service-error.js'
 import { EXAMPLE_UUID } from './example.js'
-import { isOperationId, MAX_ID, parseId } from './wire.js'
+import { isOperationId, MAX_ID, parseId } from './ids.js'
 
 function pathParameter(name: string, context: ExecutionContext): string {
   const value: unknown = context.switchToHttp().getRequest<Request>().params[name]

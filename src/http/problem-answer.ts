@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http'
 import type { Request, Response } from 'express'
 import { Unauthenticated } from '../auth/authenticator.js'
 import type { ServiceError } from '../error/service-error.js'
-import { leaveBody } from './linger.js'
+import { closeAfterAnswer } from './unread-body.js'
 import { type HttpProblem, type Problem, problemOf, PROBLEM_MEDIA_TYPE } from './problem.js'
 import { addHeader, reply } from './reply.js'
 import { bringsBody } from './request-body.js'
@@ -32,7 +32,7 @@ export function sendProblem(problem: Problem | HttpProblem, request: Request, re
     response.destroy()
     return
   }
-  if (bringsBody(request) && !request.readableEnded) leaveBody(request, response)
+  if (bringsBody(request) && !request.readableEnded) closeAfterAnswer(request, response)
   reply(response, problem.status, JSON.stringify(problem), PROBLEM_MEDIA_TYPE)
 }
 

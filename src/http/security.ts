@@ -1,7 +1,7 @@
 import cors from 'cors'
 import type { Request, Response } from 'express'
 import type { Gate } from './request-pipeline.js'
-import { leaveBody } from './linger.js'
+import { closeAfterAnswer } from './unread-body.js'
 import { addHeader, reply } from './reply.js'
 import { bringsBody } from './request-body.js'
 
@@ -38,7 +38,7 @@ export function crossOrigin(origins: readonly string[]): Gate {
     }
     for (const [name, value] of headers) addHeader(response, name, value)
     if (!asks) return false
-    if (bringsBody(request)) leaveBody(request, response)
+    if (bringsBody(request)) closeAfterAnswer(request, response)
     reply(response, 204, undefined)
     return true
   }

@@ -7,7 +7,7 @@ import { MailQuota } from './mail-quota.entity.js'
 /** Mail: an account is limited; its user may be named. */
 export const MAIL: Channel<MailQuota> = {
   name: 'mail',
-  people: [
+  subjects: [
     { field: 'account_id', property: 'ownerId' },
     { field: 'user_id', property: 'userId' },
   ],

@@ -8,7 +8,7 @@ import type { ProviderKeys } from '../auth/provider-keys.js'
 import type { Config } from '../config/config.js'
 import { ServiceError } from '../error/service-error.js'
 import { type Gate, pathOf } from '../http/request-pipeline.js'
-import { leaveBody } from '../http/linger.js'
+import { closeAfterAnswer } from '../http/unread-body.js'
 import { addHeader, reply, replyFile } from '../http/reply.js'
 import { bringsBody } from '../http/request-body.js'
 
@@ -123,7 +123,7 @@ export function consoleGate(folder: string, signIn: SignIn): Gate {
     if (!METHODS.includes(request.method)) {
       throw new ServiceError('method_not_allowed', `this path takes ${METHODS.join(', ')}`, { allow: METHODS })
     }
-    if (bringsBody(request)) leaveBody(request, response)
+    if (bringsBody(request)) closeAfterAnswer(request, response)
     if (path === CONSOLE_PATH) {
       addHeader(response, 'Location', `${CONSOLE_PATH}/`)
       reply(response, 302, undefined)

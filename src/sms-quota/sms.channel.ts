@@ -7,7 +7,7 @@ import { SmsQuota } from './sms-quota.entity.js'
 /** SMS: a user is limited. */
 export const SMS: Channel<SmsQuota> = {
   name: 'sms',
-  people: [{ field: 'user_id', property: 'ownerId' }],
+  subjects: [{ field: 'user_id', property: 'ownerId' }],
   quota: SmsQuota,
   ...ledgerTables('sms'),
 }

@@ -11,7 +11,7 @@ import { onEveryStore, type Store } from './store.js'
 /** A quota as its last answer showed it. */
 interface Known {
   readonly id: number
-  readonly people: Readonly<Record<string, number>>
+  readonly subjects: Readonly<Record<string, number>>
   label: string | null
   disabled: boolean
   readonly ends: number
@@ -91,12 +91,12 @@ async function write(
 ): Promise<Known> {
   const known = quotas[random(40)]
   if (known === undefined) {
-    const people = { [api.owner]: 1 + random(3), ...(api.owner === 'user_id' ? {} : { user_id: 1 + random(2) }) }
+    const subjects = { [api.owner]: 1 + random(3), ...(api.owner === 'user_id' ? {} : { user_id: 1 + random(2) }) }
     const ends = app.clock.now() + (random(3) === 0 ? MINUTE_MS : 10_000 * MINUTE_MS)
     const label = LABELS[random(LABELS.length)] ?? null
-    const body = { ...people, quota_type: 1, total: 9, expire_at: new Date(ends).toISOString(), label }
+    const body = { ...subjects, quota_type: 1, total: 9, expire_at: new Date(ends).toISOString(), label }
     const { id } = bodyOf(201, await app.post(api.quotas, body))
-    const made: Known = { id, people, label, disabled: false, ends, deleted: false }
+    const made: Known = { id, subjects, label, disabled: false, ends, deleted: false }
     quotas.push(made)
     return made
   }
@@ -130,9 +130,9 @@ function lists(quotas: readonly Known[], written: Known, now: number): List[] {
   const label = (written.label ?? 'News').toLowerCase()
   const status = statusOf(written)
   const filters: { text: string; meets: (quota: Known) => boolean }[] = [
-    ...Object.entries(written.people).map(([name, id]) => ({
+    ...Object.entries(written.subjects).map(([name, id]) => ({
       text: `${name}=${id}`,
-      meets: ({ people }: Known) => people[name] === id,
+      meets: ({ subjects }: Known) => subjects[name] === id,
     })),
     { text: `status=${status}`, meets: (quota) => statusOf(quota) === status },
     { text: `label=${label}`, meets: (quota) => quota.label?.toLowerCase().startsWith(label) === true },

@@ -203,7 +203,7 @@ interface Seen {
 interface Way {
   /** After how many steps every counter is read; reading is what costs most. */
   readonly readEvery: number
-  people(owner: number): object
+  subjects(owner: number): object
   owner(owner: number): object
   ask(owner: number, ask: Ask): Promise<Given | Given[]>
   /** The owner's live quotas of these, newest first, and the summary. */
@@ -259,7 +259,7 @@ function direct({ app }: TestApp): Way {
 
   return {
     readEvery: 3,
-    people: (owner) => ({ account_id: owner, user_id: null }),
+    subjects: (owner) => ({ account_id: owner, user_id: null }),
     owner: (owner) => ({ account_id: owner }),
     sweep: async () => sweeper.sweep(),
     async ask(owner, ask) {
@@ -357,7 +357,7 @@ function overHttp({ app, url }: TestApp): Way {
 
   return {
     readEvery: 8,
-    people: (owner) => ({ user_id: owner }),
+    subjects: (owner) => ({ user_id: owner }),
     owner: (owner) => ({ user_id: owner }),
     sweep: async () => sweeper.sweep(),
     async ask(owner, ask) {
@@ -644,7 +644,7 @@ export function usageEqualsItsModel(histories: number): void {
       app.clock.set(start)
       const lives = histories.map(() => {
         owners += 1
-        return new Life(owners, way, new UsageModel(way.people(owners), way.owner(owners), app.clock.now()))
+        return new Life(owners, way, new UsageModel(way.subjects(owners), way.owner(owners), app.clock.now()))
       })
       const all = async (act: (life: Life, place: number) => Promise<void>): Promise<void> => {
         const results = await Promise.allSettled(lives.map(act))

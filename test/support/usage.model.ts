@@ -120,7 +120,7 @@ export class UsageModel {
   private readonly keys = new Map<string, Remembered>()
 
   constructor(
-    private readonly people: object,
+    private readonly subjects: object,
     private readonly owner: object,
     public now: number,
   ) {}
@@ -221,7 +221,7 @@ export class UsageModel {
   showQuota(quota: ModelQuota): object {
     return {
       id: quota.id,
-      ...this.people,
+      ...this.subjects,
       quota_type: quota.type,
       total: quota.total,
       used: this.used(quota),

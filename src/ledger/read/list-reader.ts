@@ -226,13 +226,13 @@ export class ListReader<Q extends QuotaRow> {
    */
   private async bestSources(reads: Reads, filter: QuotaFilter<Q>, now: Instant, page?: PageRequest): Promise<Sources> {
     const sources = this.sources.of(filter, now)
-    const { people, status, deleted = false, label, cap } = filter
+    const { subjects, status, deleted = false, label, cap } = filter
     if (label === undefined) return onlyWay(sources)
     const { table } = this.store.quota
-    const alone = this.sources.byLabel({ people: {}, status: undefined, deleted, label }, now)
+    const alone = this.sources.byLabel({ subjects: {}, status: undefined, deleted, label }, now)
     const count = await this.countedBy(reads, countOf(table, [alone], MAX_SORTED + 1))
-    const others = this.sources.of({ people, status, deleted, ...(cap === undefined ? {} : { cap }) }, now)
-    const narrowed = status !== undefined || cap !== undefined || Object.values(people).some((id) => id !== undefined)
+    const others = this.sources.of({ subjects, status, deleted, ...(cap === undefined ? {} : { cap }) }, now)
+    const narrowed = status !== undefined || cap !== undefined || Object.values(subjects).some((id) => id !== undefined)
     const most = Math.min(count, MAX_SORTED)
     if (narrowed && (await this.countedBy(reads, countOf(table, others, most + 1))) <= most) return onlyWay(sources)
     const named = [this.sources.byLabel(filter, now)]
@@ -284,8 +284,8 @@ export class ListReader<Q extends QuotaRow> {
  * list?
  */
 function gathers<Q extends QuotaRow>({ filter, page }: Ask<Q>): boolean {
-  const { people, deleted, label } = filter
-  const named = Object.values(people).filter((id) => id !== undefined).length
+  const { subjects, deleted, label } = filter
+  const named = Object.values(subjects).filter((id) => id !== undefined).length
   return named === 1 && deleted !== true && label === undefined && page.page * page.pageSize <= SHALLOW_ROWS
 }
 
@@ -294,8 +294,8 @@ function onlyWay(sources: readonly Where[]): Sources {
 }
 
 /** The name under which the count of a long list is shared. */
-function nameOf<Q extends QuotaRow>({ status, people, deleted = false, label, cap }: QuotaFilter<Q>): string {
-  return JSON.stringify([status, people, deleted, label, cap])
+function nameOf<Q extends QuotaRow>({ status, subjects, deleted = false, label, cap }: QuotaFilter<Q>): string {
+  return JSON.stringify([status, subjects, deleted, label, cap])
 }
 
 function offsetOf({ page, pageSize }: PageRequest): number {

@@ -8,8 +8,8 @@ import type { Counted, Statement } from './quota-statements.js'
 
 /** The quotas that a list shows. */
 export interface QuotaFilter<Q extends QuotaRow> {
-  /** Values of the people that the quota names, by property. */
-  readonly people: Partial<Record<keyof Q & string, number>>
+  /** Values of the subjects that the quota names, by property. */
+  readonly subjects: Partial<Record<keyof Q & string, number>>
   readonly status: Status | undefined
   /** Only soft-deleted ones; otherwise only live ones. */
   readonly deleted?: boolean
@@ -58,11 +58,11 @@ export class ListSources<Q extends QuotaRow> {
    * not yet marked are found by their time, excluded from the active ones and added to the expired ones, so that the
    * filter is exact at any instant.
    */
-  of({ people, status, deleted = false, label, cap }: QuotaFilter<Q>, now: Instant): Where[] {
+  of({ subjects, status, deleted = false, label, cap }: QuotaFilter<Q>, now: Instant): Where[] {
     const { quota } = this
-    const person = this.channel.people
+    const person = this.channel.subjects
       .map(({ property }) => property)
-      .find((property) => people[property] !== undefined)
+      .find((property) => subjects[property] !== undefined)
     const first = person === undefined ? [] : [person]
     // Deleted quotas of all persons are read newest first by the flag, and so are caps; those of one person are few.
     const flagged = (deleted || cap !== undefined) && person === undefined
@@ -82,8 +82,8 @@ export class ListSources<Q extends QuotaRow> {
       conditions.push(named.sql)
       values.push(...named.values)
     }
-    for (const { property } of this.channel.people) {
-      const value = people[property]
+    for (const { property } of this.channel.subjects) {
+      const value = subjects[property]
       if (value === undefined) continue
       conditions.push(`${quota.column(property)} = ?`)
       values.push(value)
@@ -128,14 +128,14 @@ export class ListSources<Q extends QuotaRow> {
   }
 
   /** A list's rows by their label, unsorted. */
-  byLabel({ people, status, deleted = false, label = '', cap }: QuotaFilter<Q>, now: Instant): Where {
+  byLabel({ subjects, status, deleted = false, label = '', cap }: QuotaFilter<Q>, now: Instant): Where {
     const { quota } = this
     const conditions = [
       { sql: `${quota.column('deleted')} = ?`, values: [deleted ? 1 : 0] },
       labelCondition(quota, label),
       ...(cap === undefined ? [] : [capCondition(quota, cap)]),
-      ...this.channel.people.flatMap(({ property }) => {
-        const value = people[property]
+      ...this.channel.subjects.flatMap(({ property }) => {
+        const value = subjects[property]
         return value === undefined ? [] : [{ sql: `${quota.column(property)} = ?`, values: [value] }]
       }),
       ...statusCondition(quota, status, now),

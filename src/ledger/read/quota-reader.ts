@@ -146,7 +146,7 @@ export class QuotaReader<Q extends QuotaRow> {
   private sums(ownerId: number, limits: Limits<Q>, now: Instant): SummaryView {
     const { total, used, reserved, remaining: left, quotaCount } = summarise(limits.payers, now)
     return {
-      [this.channel.people[0].field]: ownerId,
+      [this.channel.subjects[0].field]: ownerId,
       total,
       used,
       reserved,

@@ -62,7 +62,7 @@ export class RefusalReader<Q extends QuotaRow> {
           [refusal.bind('hour', end - hours * HOUR_MS), refusal.bind('hour', end)],
         ),
       )
-    const [{ field }] = this.channel.people
+    const [{ field }] = this.channel.subjects
     return {
       items: rows.map((row) => ({
         [field]: Number(row['owner']),

@@ -15,14 +15,14 @@ import type { RefusalRow } from './refusal.entity.js'
 import type { UsageTotalRow } from './usage-total.entity.js'
 
 /**
- * Everything that distinguishes the channels, as data: the name, the entities, and the people that a quota names in the
+ * Everything that distinguishes the channels, as data: the name, the entities, and the subjects that a quota names in the
  * API. Channels share everything else.
  */
 export interface Channel<Q extends QuotaRow = QuotaRow> {
   /** For logs and metrics. */
   readonly name: string
-  /** The people that a quota names: API name and property. The first one is the owner, whom the quota limits. */
-  readonly people: readonly [Person<Q>, ...Person<Q>[]]
+  /** The accounts and users that a quota names: API name and property. The first one is the owner, whom the quota limits. */
+  readonly subjects: readonly [Subject<Q>, ...Subject<Q>[]]
   readonly quota: EntityClass<Q>
   readonly owner: EntityClass<OwnerRow>
   readonly act: EntityClass<ActRow>
@@ -39,8 +39,8 @@ export interface Channel<Q extends QuotaRow = QuotaRow> {
   readonly eventFeed: EntityClass<EventFeedRow>
 }
 
-/** A person that a quota names. */
-export interface Person<Q extends QuotaRow = QuotaRow> {
+/** An account or a user that a quota names. */
+export interface Subject<Q extends QuotaRow = QuotaRow> {
   /** The API name, for example `account_id`. */
   readonly field: string
   readonly property: keyof Q & string
@@ -64,7 +64,7 @@ export type AnyChannel = Pick<
   | 'event'
   | 'eventFeed'
 > & {
-  readonly people: readonly [Pick<Person, 'field'>, ...Pick<Person, 'field'>[]]
+  readonly subjects: readonly [Pick<Subject, 'field'>, ...Pick<Subject, 'field'>[]]
   readonly quota: EntityClass<object>
 }
 

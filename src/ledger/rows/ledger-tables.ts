@@ -18,7 +18,7 @@ import { UsageTotalRow } from './usage-total.entity.js'
  * The tables of a channel's ledger, which differ only in their names. The table of its quotas is the channel's own.
  * @param channel the channel's name, the prefix of the tables' names
  */
-export function ledgerTables(channel: string): Omit<Channel, 'name' | 'people' | 'quota'> {
+export function ledgerTables(channel: string): Omit<Channel, 'name' | 'subjects' | 'quota'> {
   return {
     owner: tableOf(`${channel}_owner`, OwnerRow),
     act: tableOf(`${channel}_act`, ActRow),

@@ -94,8 +94,8 @@ function timeOrNull(instant: Instant | null): string | null {
 
 /** Shows a rolled quota as it is at `now`. */
 export function quotaView<Q extends QuotaRow>(channel: Channel<Q>, quota: Q, now: Instant): QuotaView {
-  const people: Record<string, unknown> = { id: quota.id }
-  for (const { field, property } of channel.people) people[field] = quota[property]
+  const subjects: Record<string, unknown> = { id: quota.id }
+  for (const { field, property } of channel.subjects) subjects[field] = quota[property]
   const settings = {
     quota_type: quota.quotaType,
     total: quota.total,
@@ -116,7 +116,7 @@ export function quotaView<Q extends QuotaRow>(channel: Channel<Q>, quota: Q, now
     created_at: formatInstant(quota.createdAt),
     updated_at: formatInstant(quota.updatedAt),
   }
-  return Object.assign(people, settings) as unknown as QuotaView
+  return Object.assign(subjects, settings) as unknown as QuotaView
 }
 
 /** Is this a hold whose time has come, whether or not anything has written that down? */
@@ -166,7 +166,7 @@ export function operationView(
     id: operation.id,
     kind: operation.kind,
     state: isDue(operation, now) ? 'expired' : operation.state,
-    [channel.people[0].field]: operation.ownerId,
+    [channel.subjects[0].field]: operation.ownerId,
     amount: operation.amount,
     charged: operation.charged,
     refunded: operation.refunded,
@@ -199,7 +199,7 @@ export function changeView(channel: AnyChannel, change: ChangeRow, ownerId: numb
   return {
     id: change.id,
     quota_id: change.quotaId,
-    [channel.people[0].field]: ownerId,
+    [channel.subjects[0].field]: ownerId,
     action: change.action,
     actor: nameOf(change.actor, change.actorName),
     request_id: change.requestId,

@@ -33,11 +33,11 @@ const cycle: NewSettings = {
 
 /** As releases have stored them: a key that was used before an upgrade replays after it. */
 const STORED: [Command, string][] = [
-  [{ kind: 'create', people: MAIL, settings: total }, 'f76a5194596d7437a4d8158cf229c4d7'],
-  [{ kind: 'create', people: { ownerId: 7 }, settings: total }, '3b0edadd98d4cfd0be33deb87c1ab042'],
-  [{ kind: 'create', people: { ownerId: 7, userId: null }, settings: cycle }, '65f378a8b0935f4d476b1d62326c2ed3'],
+  [{ kind: 'create', subjects: MAIL, settings: total }, 'f76a5194596d7437a4d8158cf229c4d7'],
+  [{ kind: 'create', subjects: { ownerId: 7 }, settings: total }, '3b0edadd98d4cfd0be33deb87c1ab042'],
+  [{ kind: 'create', subjects: { ownerId: 7, userId: null }, settings: cycle }, '65f378a8b0935f4d476b1d62326c2ed3'],
   [
-    { kind: 'create', people: MAIL, settings: { ...cycle, label: 'Spring campaign' } },
+    { kind: 'create', subjects: MAIL, settings: { ...cycle, label: 'Spring campaign' } },
     '391c757089019fff46428e55c1372247',
   ],
   [{ kind: 'update', quotaId: QUOTA, patch: { total: 5 }, version: 2 }, '799db5d5f87502fb0a70648151500b99'],
@@ -58,8 +58,8 @@ describe('the hash of a request', () => {
     expect(hashRequest(command, 7)).toBe(stored)
   })
 
-  const create = (settings: NewSettings, people: Record<string, number | null> = MAIL): string =>
-    hashRequest({ kind: 'create', people, settings }, 7)
+  const create = (settings: NewSettings, subjects: Record<string, number | null> = MAIL): string =>
+    hashRequest({ kind: 'create', subjects, settings }, 7)
 
   it('differs with each setting of a create', () => {
     const others: NewSettings[] = [

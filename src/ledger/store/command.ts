@@ -19,7 +19,7 @@ export type Command =
   | {
       readonly kind: 'create'
       readonly settings: NewSettings
-      readonly people: Readonly<Record<string, number | null>>
+      readonly subjects: Readonly<Record<string, number | null>>
     }
   | {
       readonly kind: 'update'
@@ -123,7 +123,7 @@ const SETTINGS: Parts<NewSettings> = {
  * each other's answer.
  */
 const PARTS: { readonly [K in Command['kind']]: Parts<Omit<Extract<Command, { kind: K }>, 'kind'>> } = {
-  create: { people: (people) => [Object.entries(people)], settings: (settings) => partsOf(SETTINGS, settings) },
+  create: { subjects: (subjects) => [Object.entries(subjects)], settings: (settings) => partsOf(SETTINGS, settings) },
   update: { quotaId: itself, patch: leftOut, version: leftOut, anchorAt: leftOut },
   delete: { quotaId: itself, version: leftOut },
   restore: { quotaId: itself, version: leftOut },

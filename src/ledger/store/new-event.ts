@@ -74,7 +74,7 @@ export function eventView(channel: AnyChannel, event: EventRow): EventView {
     id: event.id,
     type: event.type,
     at: formatInstant(event.at),
-    [channel.people[0].field]: event.ownerId,
+    [channel.subjects[0].field]: event.ownerId,
     quota_id: event.quotaId,
     data: event.changeId === null ? data : { id: event.changeId, ...data },
   }

@@ -9,7 +9,7 @@ import { hashRequest } from './command.js'
 import { isPlain, plainOperation, plainRow, wholeAct } from './plain-consume.js'
 import type { OperationEntry } from './working-set.js'
 
-const MAIL = { name: 'mail', people: [{ field: 'account_id' }] } as unknown as AnyChannel
+const MAIL = { name: 'mail', subjects: [{ field: 'account_id' }] } as unknown as AnyChannel
 const ID = '01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d'
 const AT = Date.parse('2026-11-21T12:00:00.123Z')
 

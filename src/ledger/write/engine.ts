@@ -142,7 +142,7 @@ export class Engine<Q extends QuotaRow> {
   ) {
     const { callerQueueLimit: limit } = options
     this.rooms = new FairSemaphore({ weightOfOne: limit, waitingWeightOfOne: limit * MAX_WAITING_FOR_ROOM })
-    this.locks = new LockedOwners({ field: channel.people[0].field, channel: channel.name }, clock)
+    this.locks = new LockedOwners({ field: channel.subjects[0].field, channel: channel.name }, clock)
     const share = Math.ceil(options.queueLimit / options.lanes)
     this.lanes = Array.from({ length: options.lanes }, () => {
       const lane: Lane = new Lane(async (batch) => this.run(batch, lane), share)

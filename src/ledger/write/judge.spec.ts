@@ -26,7 +26,7 @@ const DAY = 24 * HOUR
 const NOW = Date.parse('2026-11-21T12:00:00Z')
 const OWNER = 7
 
-const CHANNEL = { name: 'mail', people: [{ field: 'account_id', property: 'ownerId' }] } as unknown as Channel
+const CHANNEL = { name: 'mail', subjects: [{ field: 'account_id', property: 'ownerId' }] } as unknown as Channel
 
 interface Ask {
   key?: string | null
@@ -172,7 +172,7 @@ class Tables {
 function creation(settings: Partial<NewSettings>): Command {
   return {
     kind: 'create',
-    people: { ownerId: OWNER },
+    subjects: { ownerId: OWNER },
     settings: {
       quotaType: 1,
       total: 10,

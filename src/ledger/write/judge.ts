@@ -113,7 +113,7 @@ export class Judge<Q extends QuotaRow> {
     throw keyReused()
   }
 
-  private create(request: Request, { settings, people }: Of<'create'>): Verdict<Q> {
+  private create(request: Request, { settings, subjects }: Of<'create'>): Verdict<Q> {
     const { workingSet } = this
     const violations = timeViolations(settings, workingSet.now)
     if (violations.length > 0) throw validationFailed(violations)
@@ -123,7 +123,7 @@ export class Judge<Q extends QuotaRow> {
       version: 1,
       updatedAt: workingSet.now,
     }
-    const draft = { ...row, ...people } as unknown as Omit<Q, 'id'>
+    const draft = { ...row, ...subjects } as unknown as Omit<Q, 'id'>
     return {
       insert: draft,
       admit: (id) => {
@@ -418,7 +418,7 @@ export class Judge<Q extends QuotaRow> {
   }
 
   private nameOwner(ownerId: number): string {
-    return `${this.channel.people[0].field} ${ownerId}`
+    return `${this.channel.subjects[0].field} ${ownerId}`
   }
 
   private exceeded(ownerId: number, requested: number, { payers, caps }: Limits<Q>): ServiceError {

@@ -98,12 +98,12 @@ export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, Befor
   async create(
     caller: Caller,
     ownerId: number,
-    people: Record<string, number | null>,
+    subjects: Record<string, number | null>,
     settings: NewSettings,
     key: string | null,
   ): Promise<Outcome> {
     if (settings.cap !== null) await this.checkCaps()
-    return this.submit(caller, ownerId, { kind: 'create', settings, people }, key)
+    return this.submit(caller, ownerId, { kind: 'create', settings, subjects }, key)
   }
 
   /** Changes settings; `version`, if given, must be the current one. */

@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals'
 import type { Request } from 'express'
 import { ServiceError } from '../error/service-error.js'
-import { soundHead } from './head.js'
+import { checkRequestHead } from './request-head.js'
 import { parseQuery } from './query.js'
 
 /** What is wrong with a head, by field. */
@@ -9,7 +9,7 @@ function mistakes(rawHeaders: string[], httpVersion = '1.1'): string[] {
   const headers: Record<string, string> = {}
   for (let at = 0; at < rawHeaders.length; at += 2) headers[rawHeaders[at]!.toLowerCase()] ??= rawHeaders[at + 1]!
   try {
-    soundHead({ headers, rawHeaders, httpVersion } as unknown as Request)
+    checkRequestHead({ headers, rawHeaders, httpVersion } as unknown as Request)
     return []
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error

@@ -2,13 +2,13 @@
 export const MAX_ID = Number.MAX_SAFE_INTEGER
 
 /** Are these the decimal digits of an integer, without sign or leading zero (contract, §2)? */
-export function isWireInteger(text: string): boolean {
+export function isDecimalInteger(text: string): boolean {
   return /^(?:0|[1-9][0-9]{0,15})$/.test(text)
 }
 
 /** Reads an identifier 1 … 2^53-1 from a path; undefined for anything else. */
 export function parseId(text: string): number | undefined {
-  if (!isWireInteger(text)) return undefined
+  if (!isDecimalInteger(text)) return undefined
   const id = Number(text)
   return id >= 1 && id <= MAX_ID ? id : undefined
 }

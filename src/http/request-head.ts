@@ -8,7 +8,7 @@ const HOST = /^(?:[\w.~!$&'()*+,;=%-]+|\[[\da-f:.]+\])(?::\d{0,5})?$/i
  * Refuses a request of which two servers might think differently (RFC 9112, sections 3.2 and 6.1): without exactly one
  * Host that is one, or with a body in a coding that is not known here.
  */
-export function soundHead(request: Request): void {
+export function checkRequestHead(request: Request): void {
   const { headers, httpVersion } = request
   const host = hostMistake(request)
   if (host !== undefined) throw validationFailed([{ field: 'Host', message: host }])
