@@ -15,13 +15,13 @@ import type { RefusalRow } from './refusal.entity.js'
 import type { UsageTotalRow } from './usage-total.entity.js'
 
 /**
- * Everything that distinguishes the channels, as data: the name, the entities, and the subjects that a quota names in the
- * API. Channels share everything else.
+ * Everything that distinguishes the channels, as data: the name, the entities, and the subjects that a quota names in
+ * the API. Channels share everything else.
  */
 export interface Channel<Q extends QuotaRow = QuotaRow> {
   /** For logs and metrics. */
   readonly name: string
-  /** The accounts and users that a quota names: API name and property. The first one is the owner, whom the quota limits. */
+  /** The accounts and users that a quota names: API name and property. The first is the owner, whom it limits. */
   readonly subjects: readonly [Subject<Q>, ...Subject<Q>[]]
   readonly quota: EntityClass<Q>
   readonly owner: EntityClass<OwnerRow>
