@@ -210,8 +210,7 @@ describe('many quotas at once, in the console', () => {
       total: 500,
       expire_at: new Date(Date.now() + 86_400_000).toISOString(),
     })
-    await page.getByRole('link', { name: 'SMS' }).click()
-    await page.getByRole('link', { name: 'Quotas', exact: true }).click()
+    page = await open(browser, service, '/sms/quotas')
     await page.getByRole('link', { name: 'Change all 1' }).click()
     await page.getByLabel(/^delete/).check()
     await button(page, 'Preview').click()

@@ -5,7 +5,7 @@ import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import type { Page } from 'playwright-core'
 import { seriousFindings, TestBrowser } from './support/browser.js'
-import { button, field, heading, open as openIn, type Subject, Service, until } from './support/console.js'
+import { button, field, heading, open as openIn, type Person, Service, until } from './support/console.js'
 import { Receiver, status } from './support/receiver.js'
 import { type Store, STORES } from './support/store.js'
 
@@ -39,7 +39,7 @@ describe('the page of webhooks', () => {
     await rm(folder, { recursive: true })
   })
 
-  const open = async (as?: Subject): Promise<Page> => openIn(browser, service, '/webhooks', as)
+  const open = async (as?: Person): Promise<Page> => openIn(browser, service, '/webhooks', as)
   const row = (page: Page, name: string) => page.locator(`tr[data-row="${name}"]`)
   const told = (page: Page, text: string | RegExp) => page.locator('.announcement', { hasText: text })
 

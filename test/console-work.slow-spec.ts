@@ -8,7 +8,7 @@ import {
   inDays,
   open as openIn,
   panel,
-  type Subject,
+  type Person,
   ready,
   Service,
   signIn,
@@ -35,7 +35,7 @@ afterAll(async () => {
   await store.drop()
 })
 
-const open = async (path: string, options?: Parameters<TestBrowser['page']>[0], as?: Subject) =>
+const open = async (path: string, options?: Parameters<TestBrowser['page']>[0], as?: Person) =>
   openIn(browser, service, path, as, options)
 const QUOTAS = '/api/v1/quotas'
 const USAGE = `${QUOTAS}/usage`

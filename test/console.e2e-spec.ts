@@ -11,7 +11,7 @@ import {
   inDays,
   open as openIn,
   panel,
-  type Subject,
+  type Person,
   ready,
   Service,
   signIn,
@@ -31,7 +31,7 @@ beforeAll(async () => {
   browser = await TestBrowser.start()
 })
 
-const open = async (service: Service, path: string, as?: Subject, options?: Parameters<TestBrowser['page']>[0]) =>
+const open = async (service: Service, path: string, as?: Person, options?: Parameters<TestBrowser['page']>[0]) =>
   openIn(browser, service, path, as, options)
 
 onEveryStore('two people edit one quota', (kind) => {

@@ -14,12 +14,12 @@ export const PEOPLE = {
   chen: 'service',
   mailer: 'usage',
 } satisfies Record<string, Role>
-export type Subject = keyof typeof PEOPLE
+export type Person = keyof typeof PEOPLE
 export const TOKENS = Object.fromEntries(
   Object.entries(PEOPLE).map(([name, role]) => [name, newToken(role)]),
-) as Record<Subject, string>
+) as Record<Person, string>
 const AUTH_TOKENS = Object.entries(PEOPLE)
-  .map(([name, role]) => `${name}:${role}:${hashOf(TOKENS[name as Subject]).toString('hex')}`)
+  .map(([name, role]) => `${name}:${role}:${hashOf(TOKENS[name as Person]).toString('hex')}`)
   .join(',')
 
 const DAY_MS = 86_400_000
@@ -44,14 +44,14 @@ export class Service {
     return this.instance.log
   }
 
-  async call(as: Subject, method: string, path: string, body?: unknown, key?: string): Promise<Body> {
+  async call(as: Person, method: string, path: string, body?: unknown, key?: string): Promise<Body> {
     const answer = await this.instance.send(method, path, { token: TOKENS[as], body, key })
     if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.status} ${answer.text}`)
     return answer.text === '' ? undefined : JSON.parse(answer.text)
   }
 
   /** A quota of an account, monthly unless it is told otherwise. @returns its id */
-  async quota(account: number, settings: object = {}, as: Subject = 'anna'): Promise<number> {
+  async quota(account: number, settings: object = {}, as: Person = 'anna'): Promise<number> {
     const monthly = { quota_type: 2, total: 1000, cycle_unit: 'month', cycle_reset_at: inDays(10) }
     const { id } = await this.call(as, 'POST', '/api/v1/quotas', { account_id: account, ...monthly, ...settings })
     return id as number
@@ -67,7 +67,7 @@ export async function open(
   browser: TestBrowser,
   service: Service,
   path: string,
-  as: Subject = 'anna',
+  as: Person = 'anna',
   options: Parameters<TestBrowser['page']>[0] = {},
 ): Promise<Page> {
   const page = await browser.page(options)
@@ -77,7 +77,7 @@ export async function open(
   return page
 }
 
-export async function signIn(page: Page, as: Subject, { keep = false } = {}): Promise<void> {
+export async function signIn(page: Page, as: Person, { keep = false } = {}): Promise<void> {
   await field(page, 'Token').fill(TOKENS[as])
   if (keep) await page.getByLabel('Keep it').check()
   await page.getByRole('button', { name: 'Sign in', exact: true }).click()
