@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals'
 import { Webhook } from 'standardwebhooks'
+import { DataSource } from 'typeorm'
 import { Webhooks } from '../src/webhook/webhooks.js'
 import { TestApp } from './support/app.js'
 import { TestClock } from './support/clock.js'
@@ -353,5 +354,26 @@ onEveryStore('webhooks', (kind) => {
     expect(text).toContain(`quota_webhook_deliveries_total{endpoint="${name}",result="delivered"} 1`)
     expect(text).toContain(`quota_webhook_oldest_waiting_seconds{endpoint="${name}"} 0`)
     expect(text).toContain(`quota_webhook_disabled{endpoint="${name}"} 0`)
+  })
+
+  it('records what was received and gives its lease back at an orderly end', async () => {
+    const leaving = { name: 'leaving', url: receiver.url('/leaving'), secrets: [secret()] }
+    const file = join(folder, 'leaving.json')
+    await writeFile(file, JSON.stringify([leaving]))
+    const other = await TestApp.start(store, {
+      env: { WEBHOOKS_FILE: file },
+      clock: new TestClock(new Date(app.clock.now()).toISOString()),
+    })
+    const row = async (): Promise<Body> =>
+      (
+        await app.app
+          .get(DataSource)
+          .query('SELECT holder, delivered, waiting FROM webhook WHERE name = ?', ['leaving'])
+      )[0]
+    await until('the lease', async () => (await row())?.holder != null)
+    await happen(3)
+    await come('/leaving', 3)
+    await other.stop()
+    expect(await row()).toEqual({ holder: null, delivered: 3, waiting: 0 })
   })
 })

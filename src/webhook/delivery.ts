@@ -24,6 +24,8 @@ const READ_AHEAD = 64
 /** Events are removed after 31 days: waiting ones are given up a little earlier, in milliseconds. */
 const KEPT_MS = 31 * 86_400_000 - 3_600_000
 const GONE = 410
+/** The minimum time between two turns, unless deliveries wait for a result, in milliseconds. */
+const TOGETHER_MS = 250
 /** Of a shorter pause the time between two turns would be too large a part, in milliseconds. */
 const SHORT_PAUSE_MS = 60_000
 
@@ -64,6 +66,12 @@ export class Delivery {
   private failuresInRow = 0
   /** Did this instance have the lease in its last turn? */
   private held = false
+  /** The start of the last turn, by `performance.now()`. */
+  private turnedAt = -Infinity
+  /** The turn that is due soon. */
+  private waking: NodeJS.Timeout | undefined
+  /** May there be more due deliveries than were read ahead? */
+  private moreDue = false
 
   constructor(
     private readonly name: string,
@@ -81,24 +89,27 @@ export class Delivery {
   }
 
   /**
-   * Takes a turn for events that have just got their positions, if one could be sent at once. Otherwise the next
+   * Takes a turn soon for events that have just got their positions, if one could be sent at once. Otherwise the next
    * regular turn queues them: an endpoint that hangs or fails costs a transaction a second, not one for each batch.
    */
-  async wakeForNew(): Promise<void> {
-    if (this.held && !this.struggling && this.inFlight.size < this.allowed) await this.wake()
+  wakeForNew(): void {
+    if (this.held && !this.struggling && this.inFlight.size < this.allowed) this.wakeTogether()
   }
 
-  /** Aborts attempts in flight, and releases the lease. */
+  /** Records results, aborts attempts in flight, and releases the lease. */
   async stop(): Promise<void> {
     this.stopped = true
-    this.abandon()
+    clearTimeout(this.waking)
     await this.running?.catch(() => undefined)
-    if (!this.held || this.parts.work.reach !== 'all') return
-    this.held = false
-    await this.locked(async (transaction, row) => {
-      release(row)
-      await this.parts.store.save(transaction, row)
-    }).catch(() => undefined)
+    if (this.held && this.parts.work.reach === 'all') {
+      const released = async (): Promise<unknown> =>
+        this.locked(async (transaction, row) => {
+          release(row)
+          await this.parts.store.save(transaction, row)
+        })
+      await (this.ended.length === 0 ? released() : this.settle().then(released)).catch(() => undefined)
+    }
+    this.abandon()
   }
 
   private async turns(): Promise<void> {
@@ -110,6 +121,7 @@ export class Delivery {
 
   private async turn(): Promise<void> {
     const { store, work, roster } = this.parts
+    this.turnedAt = performance.now()
     const endpoint = roster.mine.get(this.name)
     const row = await work.read((transaction) => store.one(transaction, this.name))
     const mine =
@@ -189,14 +201,17 @@ export class Delivery {
         endpoint.channels.some((one) => one === channel),
       )
       progress.positions = Object.fromEntries(wanted)
-      for (const channel of endpoint.channels)
-        row.waiting += await this.queueNew(transaction, endpoint, channel, progress)
+      let more = false
+      for (const channel of endpoint.channels) {
+        const { queued, left } = await this.queueNew(transaction, endpoint, channel, progress)
+        row.waiting += queued
+        more ||= left
+      }
       row.waiting += await this.queueReplay(transaction, endpoint, progress)
       row.progress = JSON.stringify(progress)
       await store.save(transaction, row)
+      if (more || progress.replays.length > 0) this.again = true
     })
-    // One step may not take all of them.
-    this.again = true
   }
 
   private async isBehind(endpoint: WebhookEndpoint, { positions, replays }: Progress): Promise<boolean> {
@@ -215,17 +230,19 @@ export class Delivery {
     { types }: WebhookEndpoint,
     channel: string,
     progress: Progress,
-  ): Promise<number> {
+  ): Promise<{ queued: number; left: boolean }> {
     const { clock, feeds, store } = this.parts
     const feed = feeds.all.get(channel)
-    if (feed === undefined) return 0
+    if (feed === undefined) return { queued: 0, left: false }
     const { lastPosition } = await feed.feed(transaction)
     // A newly selected channel begins with later events.
     const after = progress.positions[channel] ?? lastPosition
     const to = Math.min(lastPosition, after + QUEUE_STEP)
     progress.positions[channel] = to
-    if (to <= after) return 0
-    return store.queue(transaction, this.name, channel, await feed.places(transaction, types, after, to), clock.now())
+    if (to <= after) return { queued: 0, left: false }
+    const places = await feed.places(transaction, types, after, to)
+    const queued = await store.queue(transaction, this.name, channel, places, clock.now())
+    return { queued, left: to < lastPosition }
   }
 
   /** @returns the difference between the queued events and the number counted when the replay was requested */
@@ -259,6 +276,7 @@ export class Delivery {
     const ended = [...this.ended]
     let results: DeliveryResult[] = []
     let next: Instant[] = []
+    let goesOn = true
     const mine = await this.locked(async (transaction, row) => {
       results = []
       next = []
@@ -290,7 +308,8 @@ export class Delivery {
         }
       }
       await store.remove(transaction, this.name, gone)
-      if (row.state === 'disabled') {
+      goesOn = row.state === 'active'
+      if (!goesOn) {
         release(row)
         dropWaiting(row)
       }
@@ -302,7 +321,7 @@ export class Delivery {
     for (const { delivery } of ended) this.inFlight.delete(keyOf(delivery))
     for (const result of results) counted(this.name, result)
     for (const at of next) this.wakeSoon(at - clock.now())
-    return true
+    return goesOn
   }
 
   private get struggling(): boolean {
@@ -312,6 +331,16 @@ export class Delivery {
   /** The maximum number of concurrent attempts: at most twenty failures in a row, even if all of them fail. */
   private get allowed(): number {
     return this.struggling ? 1 : Math.min(CONCURRENCY, MAX_FAILURES_IN_ROW - this.failuresInRow)
+  }
+
+  /** Takes a turn with all that happens until then: each one costs several statements and two transactions. */
+  private wakeTogether(): void {
+    const pause = Math.max(0, this.turnedAt + TOGETHER_MS - performance.now())
+    // The regular turns log the store's failures.
+    this.waking ??= setTimeout(() => {
+      this.waking = undefined
+      this.wake().catch(() => undefined)
+    }, pause).unref()
   }
 
   private wakeSoon(milliseconds: number): void {
@@ -344,6 +373,7 @@ export class Delivery {
           : [oldest]
         : await store.due(transaction, this.name, now, READ_AHEAD + this.inFlight.size)
       const due = found.filter((delivery) => !this.inFlight.has(keyOf(delivery)))
+      this.moreDue = due.length >= READ_AHEAD
       const events = new Map<string, ReturnType<typeof messageOf>>()
       for (const [channel, feed] of feeds.all) {
         const positions = due.filter((one) => one.channel === channel).map(({ position }) => position)
@@ -369,7 +399,8 @@ export class Delivery {
     if (stop.signal.aborted) return
     this.ended.push({ delivery, attempt, endedAt: this.parts.clock.now() })
     // If the store is unavailable, a later turn records it.
-    await this.wake().catch(() => undefined)
+    if (this.ready.length > 0 || this.moreDue) await this.wake().catch(() => undefined)
+    else this.wakeTogether()
   }
 }
 

@@ -103,7 +103,7 @@ export class Webhooks implements OnApplicationBootstrap, BeforeApplicationShutdo
   }
 
   private wakeForNew(): void {
-    for (const delivery of this.deliveries.values()) delivery.wakeForNew().catch((error: unknown) => this.tell(error))
+    for (const delivery of this.deliveries.values()) delivery.wakeForNew()
   }
 
   private tick(): void {
