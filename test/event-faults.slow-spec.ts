@@ -191,7 +191,7 @@ onEveryStore('events of two instances that are killed', (kind) => {
         const took: Record<string, number> = {}
         for (const [n, [what, matches, when, messages]] of POINTS.entries()) {
           const { owner, id } = await quota()
-          await until('nothing waits', inTime(2 * TAKEN_OVER_MS), () =>
+          await until('its creation received', inTime(2 * TAKEN_OVER_MS), () =>
             receiver.messages.some(({ body }) => body.includes(`"quota_id":${id},`)),
           )
           let killed: { victim: Instance; at: number } | undefined
@@ -509,13 +509,19 @@ function smallDisk(
   }
 }
 
+/** Only root may mount a disk that is really full. */
+const CAN_MOUNT = (() => {
+  const disk = smallDisk(1)
+  disk?.remove()
+  return disk !== undefined
+})()
+
 describe.each(['SQLite', ...(CAN_START_SERVER ? ['MariaDB'] : [])])('events on a full disk, %s', (name) => {
-  it(
+  ;(CAN_MOUNT ? it : it.skip)(
     'are seen by the next read once their act is answered, or that read is refused; none comes behind a cursor',
     async () => {
       const disk = smallDisk(name === 'SQLite' ? 8 : 192)
-      // Only root may make a disk that is full.
-      if (disk === undefined) return
+      if (disk === undefined) throw new Error('the disk was there a moment ago')
       const client = new HttpClient()
       let server: OwnServer | undefined
       let instance: Instance | undefined

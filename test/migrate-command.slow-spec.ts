@@ -290,11 +290,13 @@ onEveryStore('the migrate command', (kind) => {
         try {
           await asRoot(`GRANT ${String(serve)} ON ${pathname.slice(1)}.* TO ${account}@'%'`)
           expect(ranBy(await runNode([ENTRY], { env }))).toEqual(NAMES)
+          // Its columns go by ALTER.
+          expect(await runNode([ENTRY, '--back'], { env })).toMatchObject({ code: 0, stderr: '' })
           const refused = await runNode([ENTRY, '--back'], { env })
           expect(refused.code).toBe(1)
           expect(refused.stderr).toMatch(/DROP command denied/)
           await asRoot(`GRANT ${String(back)} ON ${pathname.slice(1)}.* TO ${account}@'%'`)
-          for (const _ of NAMES)
+          for (const _ of NAMES.slice(1))
             expect(await runNode([ENTRY, '--back'], { env })).toMatchObject({ code: 0, stderr: '' })
         } finally {
           await asRoot(`DROP USER ${account}@'%'`)

@@ -328,7 +328,7 @@ onOwnServer('the database away', () => {
         expect(tally(reads.map(({ status }) => status))).toEqual({ 200: 10 })
         expect(returned).toBeLessThan(inTime(15_000))
         expect((await spend()).status).toBe(200)
-        expect(limited.log).toMatch(/the database is back after/)
+        expect(limited.log).toMatch(/the database is available again after/)
       },
       PATIENCE_MS,
     )

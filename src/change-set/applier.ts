@@ -31,9 +31,9 @@ export class Applier<Q extends QuotaRow> {
     private readonly tools: Tools<Q>,
     private readonly desk: ChangeSetDesk,
   ) {
-    const { actingName, actingNameBeside, actingId, actingRequestId } = desk.set
+    const { actingName, actingUnicodeName, actingId, actingRequestId } = desk.set
     this.actor = {
-      name: nameOf(actingName ?? '', actingNameBeside),
+      name: nameOf(actingName ?? '', actingUnicodeName),
       id: actingId ?? '',
       requestId: actingRequestId ?? '',
     }

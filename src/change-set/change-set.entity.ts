@@ -72,16 +72,16 @@ export abstract class ChangeSetRow implements Counts {
   @Column(ascii(64))
   actor!: string
 
-  /** The same in Unicode, where it differs (`nameBeside`). */
+  /** The same in Unicode, where it differs (`unicodeName`). */
   @Column({ ...unicode(64), name: 'actor_name', nullable: true })
   actorName!: string | null
 
-  /** Who had it applied, or after that reverted: name (`storedName`, and `nameBeside`), principal and request. */
+  /** Who had it applied, or after that reverted: name (`storedName`, and `unicodeName`), principal and request. */
   @Column({ ...ascii(64), name: 'acting_name', nullable: true })
   actingName!: string | null
 
-  @Column({ ...unicode(64), name: 'acting_name_beside', nullable: true })
-  actingNameBeside!: string | null
+  @Column({ ...unicode(64), name: 'acting_unicode_name', nullable: true })
+  actingUnicodeName!: string | null
 
   @Column({ ...ascii(64), name: 'acting_id', nullable: true })
   actingId!: string | null

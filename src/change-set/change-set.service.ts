@@ -10,7 +10,7 @@ import type { QuotaRow } from '../ledger/rows/quota.entity.js'
 import { storedJson } from '../ledger/rows/stored-json.js'
 import { deduplicationKeyFor, type Outcome as Answer } from '../ledger/store/command.js'
 import { keyReused } from '../ledger/store/errors.js'
-import { nameBeside, storedName } from '../role/principal-name.js'
+import { unicodeName, storedName } from '../role/principal-name.js'
 import type { ChangeSetItemRow } from './change-set-item.entity.js'
 import type { ChangeSetRunner } from './change-set-runner.js'
 import { ITEMS_AT_ONCE } from './change-set-store.js'
@@ -237,9 +237,9 @@ export class ChangeSetService<Q extends QuotaRow> {
       change: null,
       columns: null,
       actor: storedName(caller.name),
-      actorName: nameBeside(caller.name),
+      actorName: unicodeName(caller.name),
       actingName: null,
-      actingNameBeside: null,
+      actingUnicodeName: null,
       actingId: null,
       actingRequestId: null,
       version: 1,
@@ -291,7 +291,7 @@ export class ChangeSetService<Q extends QuotaRow> {
     const { store } = this.tools
     const acting = {
       actingName: storedName(caller.name),
-      actingNameBeside: nameBeside(caller.name),
+      actingUnicodeName: unicodeName(caller.name),
       actingId: caller.id,
       actingRequestId: caller.requestId,
     }

@@ -1,4 +1,4 @@
-import { type CanActivate, type ExecutionContext, Injectable, UseGuards } from '@nestjs/common'
+import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common'
 import { GUARDS_METADATA } from '@nestjs/common/internal'
 import type { Request, Response } from 'express'
 import { ServiceError, validationFailed } from '../error/service-error.js'
@@ -28,14 +28,13 @@ const BODY_GUARD: CanActivate = {
 }
 
 /**
- * Puts the guard that reads the body behind all others of a handler. To be called before Nest makes the routes. A
- * second application in the same process finds it there.
+ * Puts the guard that reads the body behind all others of a handler. To be called before Nest makes the routes.
  */
 export function readBodyLast({ controller, handler }: Pick<Route, 'controller' | 'handler'>): void {
   const target = controller.prototype as Record<string, object>
   const value = target[handler] as object
   const guards = (Reflect.getMetadata(GUARDS_METADATA, value) ?? []) as unknown[]
-  if (!guards.includes(BODY_GUARD)) UseGuards(BODY_GUARD)(target, handler, { value })
+  Reflect.defineMetadata(GUARDS_METADATA, [...guards.filter((guard) => guard !== BODY_GUARD), BODY_GUARD], value)
 }
 
 /**

@@ -61,6 +61,8 @@ const TOO_LARGE = 'HPE_HEADER_OVERFLOW'
  * Node parses a whole packet at once, which may hold more than half of them and takes tens of milliseconds.
  */
 const MAX_AHEAD = 4_000
+/** This few requests ahead never close a connection: others have reached the limit. */
+const FEW_AHEAD = 16
 
 /**
  * How many requests are begun in one turn of the event loop, where more want to be: few, so that what has been begun
@@ -266,7 +268,7 @@ export class Connections {
     if (line.asked.length > 1) {
       this.ahead += 1
       socket.pause()
-      if (this.ahead > MAX_AHEAD) this.breakAhead(line)
+      if (this.ahead > MAX_AHEAD && line.asked.length > FEW_AHEAD) this.breakAhead(line)
       return
     }
     this.nextTurn()
@@ -364,7 +366,7 @@ export class Connections {
   private refuse({ code }: NodeJS.ErrnoException, socket: Socket): void {
     const line = this.lines.get(socket)
     const late = code === LATE
-    // It is not read from, which is not its caller's fault; should nothing more come, `QUIET_MS` ends it.
+    // It is not read from, which is not its caller's fault. Node says so once: `QUIET_MS` and eviction bound it then.
     if (late && line?.heldAs !== undefined) return
     // Nobody asked anything on a connection that was opened and not used.
     if (line === undefined || code === 'ECONNRESET' || (late && socket.bytesRead === 0)) {

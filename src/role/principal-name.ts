@@ -22,14 +22,16 @@ export function storedName(name: string): string {
   return cut(name.replace(/[^\x20-\x24\x26-\x7e]/gu, encodeURIComponent), name.slice(OIDC_PREFIX.length))
 }
 
-/** A principal's name as a column of Unicode beside `storedName` holds it; null where that is the name itself. */
-export function nameBeside(name: string): string | null {
+/** The name for the Unicode column; null if `storedName` is the same. */
+export function unicodeName(name: string): string | null {
   return storedName(name) === name ? null : name
 }
 
 /** A principal's name by what those two columns hold. */
 export function nameOf(stored: string, beside: string | null): string {
-  if (beside !== null || !stored.startsWith(OIDC_PREFIX)) return beside ?? stored
+  // An older instance writes `stored` alone, and leaves the other column as it is.
+  if (beside !== null && storedName(beside) === stored) return beside
+  if (!stored.startsWith(OIDC_PREFIX)) return stored
   try {
     // Releases before 0.5.0 write nothing beside.
     return decodeURIComponent(stored)

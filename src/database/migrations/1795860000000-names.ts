@@ -5,14 +5,14 @@ const COLUMNS = [
   ['act', 'caller_name'],
   ['change', 'actor_name'],
   ['change_set', 'actor_name'],
-  ['change_set', 'acting_name_beside'],
+  ['change_set', 'acting_unicode_name'],
 ] as const
 
 /**
- * Names of principals in Unicode, beside the columns that hold them in ASCII. Instances of the versions before write
+ * Names of principals in Unicode, next to the columns that hold them in ASCII. Instances of previous versions write
  * none.
  *
- * MySQL commits at every DDL statement: a column that is there was made by a try before.
+ * MySQL commits each DDL statement: an earlier attempt may have created or dropped some of the columns.
  */
 export class Names1795860000000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
@@ -28,8 +28,10 @@ export class Names1795860000000 implements MigrationInterface {
 
   async down(runner: QueryRunner): Promise<void> {
     for (const prefix of PREFIXES) {
-      for (const [table, column] of COLUMNS)
+      for (const [table, column] of COLUMNS) {
+        if (!(await runner.hasColumn(`${prefix}_${table}`, column))) continue
         await runner.query(`ALTER TABLE \`${prefix}_${table}\` DROP COLUMN \`${column}\``)
+      }
     }
   }
 }

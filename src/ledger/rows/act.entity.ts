@@ -61,7 +61,7 @@ export abstract class ActRow {
   @Column(ascii(64))
   caller!: string
 
-  /** The same in Unicode, if it differs (`nameBeside`). */
+  /** The same in Unicode, if it differs (`unicodeName`). */
   @Column({ ...unicode(64), name: 'caller_name', nullable: true })
   callerName!: string | null
 

@@ -34,7 +34,7 @@ export abstract class ChangeRow {
   @Column(ascii(64))
   actor!: string
 
-  /** The same in Unicode, where it differs (`nameBeside`). */
+  /** The same in Unicode, where it differs (`unicodeName`). */
   @Column({ ...unicode(64), name: 'actor_name', nullable: true })
   actorName!: string | null
 

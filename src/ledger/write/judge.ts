@@ -12,7 +12,7 @@ import {
   settingsView,
 } from '../../quota/settings.js'
 import { armUnreached, passThresholds } from '../../quota/threshold.js'
-import { nameBeside, storedName } from '../../role/principal-name.js'
+import { unicodeName, storedName } from '../../role/principal-name.js'
 import { formatInstant, MAX_INSTANT } from '../../time/instant.js'
 import type { Act } from '../rows/act.entity.js'
 import type { ChangeAction } from '../rows/change.entity.js'
@@ -302,7 +302,7 @@ export class Judge<Q extends QuotaRow> {
       ownerId: quota.ownerId,
       action,
       actor: storedName(request.caller),
-      actorName: nameBeside(request.caller),
+      actorName: unicodeName(request.caller),
       requestId: request.requestId,
       at: this.workingSet.now,
       before: storedJson(before),
@@ -373,7 +373,7 @@ export class Judge<Q extends QuotaRow> {
       kind,
       ownerId,
       caller: storedName(caller),
-      callerName: nameBeside(caller),
+      callerName: unicodeName(caller),
       callerId: callerId === caller ? null : callerId,
       idempotencyKey: key,
       deduplicationKey,
