@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -187,6 +188,9 @@ onOwnServer('the database away', () => {
     async () => {
       const { pid } = database.server
       process.kill(pid, 'SIGSTOP')
+      // On busy cores its threads stop one after the other.
+      while (!readFileSync(`/proc/${pid}/status`, 'utf8').includes('State:\tT')) await sleep(5)
+      await sleep(100)
       let first: Timed[]
       let took: number[]
       try {
