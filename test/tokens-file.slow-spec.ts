@@ -101,7 +101,7 @@ describe('SIGHUP', () => {
     const instance = await Instance.start(`sqlite:${join(folder, 'quota.db')}`, client, { LOG_LEVEL: 'info' })
     try {
       process.kill(instance.pid!, 'SIGHUP')
-      while (!instance.log.includes('SIGHUP: ignored')) await sleep(20)
+      while (!instance.log.includes('SIGHUP ignored')) await sleep(20)
       expect((await instance.get('/api/v1/me')).status).toBe(200)
       expect(await instance.terminate()).toBe(0)
     } finally {
