@@ -73,6 +73,7 @@ describe('many quotas at once, in the console', () => {
 
     await heading(page, /^Change set \d+ not applied yet$/).waitFor()
     await page.getByText('3 quotas would be changed. 1 is so already.').waitFor()
+    await page.getByText('nothing differs').waitFor()
     const row = page.getByRole('row', { name: `#${ids[0]}` })
     expect(await row.innerText()).toMatch(/1,000[\s\S]*becomes[\s\S]*1,100[\s\S]*to do/)
     await look()

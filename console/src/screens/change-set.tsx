@@ -476,7 +476,7 @@ function columnsOf(desk: Desk, set: ChangeSet) {
     {
       head: 'Before and after',
       cell: ({ action, before, after, outcome }: Row) =>
-        before === null || after === null ? (
+        Object.keys(before).length === 0 && Object.keys(after).length === 0 ? (
           <span className="muted">{outcome === 'unchanged' ? 'nothing differs' : '–'}</span>
         ) : (
           <Difference change={{ action, before, after }} ahead={ahead} named={action !== 'update'} />
