@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { createConnection } from 'mysql2/promise'
 import { Webhook } from 'standardwebhooks'
 import { CAN_START_SERVER, OwnServer } from './support/database.js'
-import { figure } from './support/figures.js'
+import { figure, SCALE } from './support/figures.js'
 import { type Answer, HttpClient, NoAnswer } from './support/http-client.js'
 import { Instance } from './support/instance.js'
 import { inTime } from './support/pace.js'
@@ -583,21 +583,24 @@ describe.each(['SQLite', ...(CAN_START_SERVER ? ['MariaDB'] : [])])('events on a
         }
         await round()
         expect(await read()).toBe(true)
-        disk.fill(200_000)
-        for (let full = 0; full < 8;) {
-          if ((await round()) > 0) full += 1
-          if (await read()) expect(missing()).toEqual([])
-          if (full > 0) await sleep(500)
+        // A server whose disk was full may take minutes to take writes again: on demand.
+        if (server === undefined || SCALE > 1) {
+          disk.fill(200_000)
+          for (let full = 0; full < 8;) {
+            if ((await round()) > 0) full += 1
+            if (await read()) expect(missing()).toEqual([])
+            if (full > 0) await sleep(500)
+          }
+          disk.free()
+          await until('there is room again', 120_000, async () => (await round()) === 0)
+          await until('all are seen', 30_000, read)
+          expect(missing()).toEqual([])
+          const { events } = await eventsAfter(only, start)
+          expect(seen.map(({ id }) => id)).toEqual(events.map(({ id }) => id))
+          expect(new Set(seen.map(({ id }) => id)).size).toBe(seen.length)
+          figure(`${name}: events on a full disk`, counts)
+          expect(counts.refused).toBeGreaterThan(0)
         }
-        disk.free()
-        await until('there is room again', 120_000, async () => (await round()) === 0)
-        await until('all are seen', 30_000, read)
-        expect(missing()).toEqual([])
-        const { events } = await eventsAfter(only, start)
-        expect(seen.map(({ id }) => id)).toEqual(events.map(({ id }) => id))
-        expect(new Set(seen.map(({ id }) => id)).size).toBe(seen.length)
-        figure(`${name}: events on a full disk`, counts)
-        expect(counts.refused).toBeGreaterThan(0)
         if (server === undefined) return
 
         // Room for the act and none for its place, which is what a page of the feed needs first.
