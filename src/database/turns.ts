@@ -29,10 +29,8 @@ export class Turns {
    */
   async run<T>(party: string, deadline: number, work: () => Promise<T>): Promise<T> {
     const { semaphore } = this
-    if (!semaphore.tryAcquire(party, 0)) {
-      const { granted } = semaphore.wait(party, 0, deadline - performance.now())
-      if (!(await granted)) throw new Unavailable('database_turn')
-    }
+    const wait = semaphore.acquire(party, 0, deadline - performance.now())
+    if (wait !== undefined && !(await wait.granted)) throw new Unavailable('database_turn')
     try {
       return await work()
     } finally {

@@ -18,12 +18,12 @@ class Item {
     told: (item: Item) => void = () => undefined,
     patienceMs = LONG_MS,
   ) {
-    if (semaphore.tryAcquire(party, weight)) {
+    this.wait = semaphore.acquire(party, weight, patienceMs)
+    if (this.wait === undefined) {
       told(this)
       return
     }
     this.state = 'waiting'
-    this.wait = semaphore.wait(party, weight, patienceMs)
     void this.wait.granted.then((granted) => {
       this.state = granted ? 'granted' : 'refused'
       if (granted) told(this)
@@ -48,9 +48,9 @@ describe('a fair semaphore', () => {
 
   it('has places at once up to the share of each party', () => {
     const semaphore = new FairSemaphore({ weightOfOne: 10 })
-    const taken = [semaphore.tryAcquire('a', 4), semaphore.tryAcquire('a', 6), semaphore.tryAcquire('b', 10)]
-    expect(taken).toEqual([true, true, true])
-    expect(semaphore.tryAcquire('a', 1)).toBe(false)
+    const isTaken = (party: string, weight: number): boolean => semaphore.acquire(party, weight, LONG_MS) === undefined
+    expect([isTaken('a', 4), isTaken('a', 6), isTaken('b', 10)]).toEqual([true, true, true])
+    expect(isTaken('a', 1)).toBe(false)
     expect([...semaphore.shares()].map(([party, { weight }]) => [party, weight])).toEqual([
       ['a', 10],
       ['b', 10],

@@ -71,23 +71,16 @@ export class FairSemaphore {
   }
 
   /**
-   * Takes an item in hand, to be given back by `release`.
-   * @returns false where there is no place, or others of the party wait for one
+   * Takes an item in hand, to be given back by `release`, or waits for a place behind others of the party.
+   * @param patienceMs how long it waits, at most
+   * @returns undefined if it is in hand at once
    */
-  tryAcquire(party: string, weight: number): boolean {
+  acquire(party: string, weight: number, patienceMs: number): Wait | undefined {
     const held = this.heldBy(party)
-    const isFree = held.waiting === 0 && this.fits(held, weight)
-    if (isFree) this.take(held, weight)
-    else this.forget(party, held)
-    return isFree
-  }
-
-  /**
-   * Waits for what `tryAcquire` has refused.
-   * @param patienceMs how long, at most
-   */
-  wait(party: string, weight: number, patienceMs: number): Wait {
-    const held = this.heldBy(party)
+    if (held.waiting === 0 && this.fits(held, weight)) {
+      this.take(held, weight)
+      return undefined
+    }
     if (!this.mayWait(held, weight)) {
       this.forget(party, held)
       return { granted: Promise.resolve(false), cancel: () => undefined }

@@ -2,7 +2,7 @@ import type { EventEmitter } from 'node:events'
 import { Injectable } from '@nestjs/common'
 import { Config } from '../config/config.js'
 import { Unavailable } from '../error/service-error.js'
-import { FairSemaphore } from '../fairness/fair-semaphore.js'
+import { FairSemaphore, type Wait } from '../fairness/fair-semaphore.js'
 
 /**
  * How long a request waits to be let in, in milliseconds; well below the time in which a request must have arrived
@@ -60,7 +60,8 @@ export class Admission {
     // What is over by now, as a request that the parser broke off while its token was looked up, will not close again.
     if (response.closed) throw new Unavailable('caller_gone')
     if (!this.refused.has(principal)) this.refused.set(principal, 0)
-    if (!this.semaphore.tryAcquire(principal, bytes)) return this.wait(principal, bytes, response)
+    const wait = this.semaphore.acquire(principal, bytes, PATIENCE_MS)
+    if (wait !== undefined) return this.turn(wait, principal, bytes, response)
     this.releaseAfter(principal, bytes, response)
     return undefined
   }
@@ -78,8 +79,7 @@ export class Admission {
     response.once('close', () => this.semaphore.release(principal, bytes))
   }
 
-  private async wait(principal: string, bytes: number, response: Answer): Promise<void> {
-    const { granted, cancel } = this.semaphore.wait(principal, bytes, PATIENCE_MS)
+  private async turn({ granted, cancel }: Wait, principal: string, bytes: number, response: Answer): Promise<void> {
     // Whoever hung up waits no longer.
     response.once('close', cancel)
     const isGranted = await granted

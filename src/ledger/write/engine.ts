@@ -7,7 +7,7 @@ import {
   type UnitOfWorkObserver,
 } from '../../database/unit-of-work.js'
 import { ServiceError, Unavailable, type UnavailableReason } from '../../error/service-error.js'
-import { FairSemaphore } from '../../fairness/fair-semaphore.js'
+import { FairSemaphore, type Wait } from '../../fairness/fair-semaphore.js'
 import { instantOfId } from '../rows/act-id.js'
 import type { Channel } from '../rows/channel.js'
 import { NO_CAPS } from '../rows/counted-caps.js'
@@ -172,7 +172,8 @@ export class Engine<Q extends QuotaRow> {
    */
   enter(caller: string, count: number): Promise<void> | undefined {
     if (this.closed) throw new Unavailable('draining')
-    return this.rooms.tryAcquire(caller, count) ? undefined : this.waitForRoom(caller, count)
+    const wait = this.rooms.acquire(caller, count, ROOM_PATIENCE_MS)
+    return wait === undefined ? undefined : roomOf(wait)
   }
 
   /** Returns the room that `enter` took, after the requests are answered. */
@@ -200,11 +201,6 @@ export class Engine<Q extends QuotaRow> {
   /** Has a request with a waiting caller arrived recently? */
   get inUse(): boolean {
     return performance.now() - this.askedAt < IN_USE_MS
-  }
-
-  private async waitForRoom(caller: string, count: number): Promise<void> {
-    const { granted } = this.rooms.wait(caller, count, ROOM_PATIENCE_MS)
-    if (!(await granted)) throw new Unavailable('principal_queue')
   }
 
   private async enqueue(request: Request, laneOf: () => Lane): Promise<Outcome> {
@@ -566,6 +562,10 @@ export class Engine<Q extends QuotaRow> {
     const missing = [...quotaIds].filter((id) => workingSet.quota(id) === undefined)
     for (const quota of await this.store.quotasById(transaction, missing)) workingSet.addQuota(quota)
   }
+}
+
+async function roomOf({ granted }: Wait): Promise<void> {
+  if (!(await granted)) throw new Unavailable('principal_queue')
 }
 
 /** A quota to create. */
