@@ -529,11 +529,24 @@ describe('any update', () => {
         expect(shown).toEqual({ ...settingsView(quota), ...applied.change?.before })
         for (const name of Object.keys(applied.change?.after ?? {}) as (keyof ReturnType<typeof settingsView>)[])
           expect(applied.change!.after[name]).not.toBe(applied.change!.before[name])
-        // The same again finds everything as asked; but `expired` is an echo no more once the quota lives.
-        const { status: _, ...again } = patch
+        // The same again finds everything as asked; but `expired` is an echo no more once the quota lives, and a past
+        // reset none once the quota steps by another rule.
+        const { status: _, cycleResetAt, ...again } = patch
+        const isEcho = cycleResetAt != null && cycleResetAt <= now
+        const sameRule = (['cycleUnit', 'cycleTimeZone', 'cycleAnchorAt'] as const).every(
+          (name) => quota[name] === before[name],
+        )
+        if (cycleResetAt !== undefined && (!isEcho || sameRule)) Object.assign(again, { cycleResetAt })
         expect(applyPatch(quota, again, now)).toEqual({ change: undefined })
       }),
       { numRuns: 1000 },
     )
+  })
+
+  it('takes an earlier reset for an echo only as long as the rule stays', () => {
+    const quota = cycleQuota()
+    const patch: SettingsPatch = { cycleUnit: 'year', cycleResetAt: at('2026-10-31T00:00Z') }
+    expect(applyPatch(quota, patch, NOW)).toMatchObject({ change: { after: { cycle_unit: 'year' } } })
+    expect(applyPatch(quota, patch, NOW)).toMatchObject({ violations: [{ field: 'cycle_reset_at' }] })
   })
 })
