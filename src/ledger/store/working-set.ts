@@ -309,9 +309,11 @@ export class WorkingSet<Q extends QuotaRow> {
     }
   }
 
-  /** A quota as stored: including the units of due holds that are not yet recorded as expired. */
+  /** A quota as stored: including the units of due holds that are not yet recorded as expired; itself if there are none. */
   stored(quota: Q): Q {
-    if (quota.cap === null) return { ...quota, reserved: quota.reserved + this.dueUnitsOf(quota) }
+    const units = this.dueUnitsOf(quota)
+    if (units === 0) return quota
+    if (quota.cap === null) return { ...quota, reserved: quota.reserved + units }
     const stored = { ...quota }
     for (const { countedAt, amount } of this.dueUnitsHeldBy(quota))
       if (amount > 0) countIn(stored, countedAt, { reserved: amount })
@@ -369,6 +371,8 @@ export class WorkingSet<Q extends QuotaRow> {
   }
 
   private dueUnitsOf(quota: Q): number {
+    // Usually no hold is due: this runs for every quota that a batch changes.
+    if ((quota.cap === null ? this.dueUnits : this.dueUnitsOfCaps).size === 0) return 0
     if (quota.cap === null) return this.dueUnits.get(cycleOf(quota.id, quota.cycleSeq)) ?? 0
     let units = 0
     for (const { amount } of this.dueUnitsHeldBy(quota)) units += amount

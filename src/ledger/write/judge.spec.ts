@@ -163,7 +163,7 @@ class Tables {
       const { id, state, charged, refunded, ownerRemaining } = row
       Object.assign(this.operations.get(id)!.row, { state, charged, refunded, ownerRemaining })
     }
-    for (const quota of workingSet.editedQuotas.values()) this.quotas.set(quota.id, workingSet.stored(quota))
+    for (const quota of workingSet.editedQuotas.values()) this.quotas.set(quota.id, { ...workingSet.stored(quota) })
     for (const { id, values } of workingSet.changedCounters()) Object.assign(this.quotas.get(id)!, values)
     this.changes.push(...workingSet.changes)
   }
