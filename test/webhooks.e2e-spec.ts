@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import type { ServerResponse } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -301,6 +302,23 @@ onEveryStore('webhooks', (kind) => {
     expect(Object.keys(brokenFields(await does(name, 'replay', { from, to: '2001-01-01T00:00:00Z' })))).toEqual([
       'from',
     ])
+  })
+
+  it('is sent nothing more after 410 than was on its way', async () => {
+    const { name, at } = await endpoint()
+    const from = app.clock.after(0)
+    await happen(64)
+    await settled(name, { delivered: 64 })
+    const held: ServerResponse[] = []
+    receiver.answers.set(at, (response) => held.push(response))
+    app.clock.pass(1)
+    expect(bodyOf(202, await does(name, 'replay', { from, to: app.clock.after(0) }))).toEqual({ events: 64 })
+    await until('sixteen at a time', async () => held.length === 16)
+    receiver.answers.set(at, (response) => void held.push(response.writeHead(204).end()))
+    held.forEach((response, n) => response.writeHead(n === 0 ? 410 : 204).end())
+    await settled(name, { state: 'disabled' })
+    // Some answers may be read before the first one.
+    expect(held.length).toBeLessThan(24)
   })
 
   it('keeps the endpoints from before where the file is broken or half written', async () => {

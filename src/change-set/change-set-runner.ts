@@ -11,8 +11,8 @@ import { Preparer, type Tools } from './preparer.js'
 
 const EVERY_MS = 1_000
 /** The pause after a step while others use the engine, as a multiple of the step's duration. */
-const REST = 9
-const MAX_REST_MS = 2_000
+const REST = 15
+const MAX_REST_MS = 4_000
 /** The retention of change sets. */
 const KEPT_MS = 90 * 86_400_000
 /** The time after which a file that has not arrived completely is given up. */

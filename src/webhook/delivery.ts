@@ -93,7 +93,7 @@ export class Delivery {
    * regular turn queues them: an endpoint that hangs or fails costs a transaction a second, not one for each batch.
    */
   wakeForNew(): void {
-    if (this.held && !this.struggling && this.inFlight.size < this.allowed) this.wakeTogether()
+    if (this.held && !this.struggling && this.sending < this.allowed) this.wakeTogether()
   }
 
   /** Records results, aborts attempts in flight, and releases the lease. */
@@ -134,7 +134,7 @@ export class Delivery {
       return
     }
     await this.queueUp(endpoint, row)
-    await this.begin(endpoint)
+    await this.begin()
   }
 
   /** The lease is lost: abort attempts in flight and ignore their results. */
@@ -328,8 +328,12 @@ export class Delivery {
     return this.failuresInRow >= MAX_FAILURES_IN_ROW
   }
 
-  /** The maximum number of concurrent attempts: at most twenty failures in a row, even if all of them fail. */
+  /**
+   * The maximum number of concurrent attempts: at most twenty failures in a row, even if all of them fail, and none
+   * once the endpoint has answered that it is gone.
+   */
   private get allowed(): number {
+    if (this.ended.some(({ attempt }) => attempt.status === GONE)) return 0
     return this.struggling ? 1 : Math.min(CONCURRENCY, MAX_FAILURES_IN_ROW - this.failuresInRow)
   }
 
@@ -350,16 +354,25 @@ export class Delivery {
   }
 
   /** Sends due events, as far as there is room. */
-  private async begin(endpoint: WebhookEndpoint): Promise<void> {
-    const { allowed, struggling } = this
-    if (struggling) this.ready = []
-    if (this.inFlight.size >= allowed) return
-    if (this.ready.length === 0) await this.readAhead(struggling)
-    while (this.inFlight.size < allowed && !this.stopped) {
+  private async begin(): Promise<void> {
+    if (this.struggling) this.ready = []
+    if (this.sending >= this.allowed) return
+    if (this.ready.length === 0) await this.readAhead(this.struggling)
+    this.beginReady()
+  }
+
+  private beginReady(): void {
+    while (this.held && !this.stopped && this.sending < this.allowed) {
+      const endpoint = this.parts.roster.mine.get(this.name)
       const next = this.ready.shift()
-      if (next === undefined) return
+      if (endpoint === undefined || next === undefined) return
       void this.attempt(endpoint, next.delivery, next.message)
     }
+  }
+
+  /** Attempts in flight, and failures that are not recorded yet: these may be the first of many. */
+  private get sending(): number {
+    return this.inFlight.size - this.ended.filter(({ attempt }) => attempt.error === null).length
   }
 
   private async readAhead(oldestOnly: boolean): Promise<void> {
@@ -398,8 +411,10 @@ export class Delivery {
     const attempt = await send(endpoint, message, this.parts.clock.now(), stop.signal)
     if (stop.signal.aborted) return
     this.ended.push({ delivery, attempt, endedAt: this.parts.clock.now() })
+    // What was read ahead need not wait for the turn that records this result.
+    if (attempt.error === null) this.beginReady()
     // If the store is unavailable, a later turn records it.
-    if (this.ready.length > 0 || this.moreDue) await this.wake().catch(() => undefined)
+    if (attempt.status === GONE || (this.ready.length === 0 && this.moreDue)) await this.wake().catch(() => undefined)
     else this.wakeTogether()
   }
 }

@@ -10,6 +10,8 @@ const EVERY_MS = 2_000
 const SOON_MS = 100
 /** The maximum number of events that one transaction numbers. */
 const STEP = 1_000
+/** The number of events that one statement numbers: for each row, the server tries the cases in order. */
+const ROWS_AT_ONCE = 100
 
 /**
  * Assigns positions in the feed to committed events: 1, 2, 3 …, one after another.
@@ -101,11 +103,14 @@ export class EventSequencer<Q extends QuotaRow> implements OnApplicationBootstra
     const seqs = await this.unnumbered(transaction, STEP)
     if (seqs.length === 0) return 0
     const [seq, position] = [event.column('seq'), event.column('position')]
-    await transaction.later(
-      `UPDATE ${event.table} SET ${position} = CASE ${seq} ${seqs.map(() => 'WHEN ? THEN ?').join(' ')} END ` +
-        `WHERE ${seq} IN (${placeholders(seqs)})`,
-      [...seqs.flatMap((one, n) => [one, last + n + 1]), ...seqs],
-    )
+    for (let from = 0; from < seqs.length; from += ROWS_AT_ONCE) {
+      const some = seqs.slice(from, from + ROWS_AT_ONCE)
+      await transaction.later(
+        `UPDATE ${event.table} SET ${position} = CASE ${seq} ${some.map(() => 'WHEN ? THEN ?').join(' ')} END ` +
+          `WHERE ${seq} IN (${placeholders(some)})`,
+        [...some.flatMap((one, n) => [one, last + from + n + 1]), ...some],
+      )
+    }
     await transaction.later(
       `UPDATE ${eventFeed.table} SET ${eventFeed.column('lastPosition')} = ? WHERE ${eventFeed.column('id')} = 1`,
       [last + seqs.length],

@@ -1,0 +1,70 @@
+import { findGalera } from './scripts/galera.mjs'
+import { findGroupReplication } from './scripts/group-replication.mjs'
+import { findChromium } from './scripts/chromium.mjs'
+import { findCalc } from './scripts/libreoffice.mjs'
+import { findPostfix } from './scripts/postfix.mjs'
+
+/** ESM under Jest: ts-jest emits modules, and Node runs them (--experimental-vm-modules). */
+export default {
+  testEnvironment: 'node',
+  rootDir: '.',
+  // Whatever TMPDIR is: what is compiled once stays.
+  cacheDirectory: '<rootDir>/node_modules/.cache/jest',
+  roots: [
+    '<rootDir>/src',
+    '<rootDir>/client/src',
+    '<rootDir>/console/src',
+    '<rootDir>/connectors/postfix/src',
+    '<rootDir>/test',
+  ],
+  testMatch: testMatch(process.env.QUOTA_SUITES),
+  testPathIgnorePatterns: [
+    '/node_modules/',
+    // A cluster is tried where one can be started.
+    ...(findGalera() === undefined ? ['/galera\\.'] : []),
+    ...(findGroupReplication() === undefined ? ['/group-replication\\.'] : []),
+    // The connector is tried with a real Postfix, where one can be run.
+    ...(findPostfix() === undefined ? ['/postfix\\.'] : []),
+    // Files are opened in a spreadsheet, where there is one.
+    ...(findCalc() === undefined ? ['/spreadsheet\\.'] : []),
+    // The console is tried in a browser, where there is one.
+    ...(findChromium() === undefined
+      ? ['/console(-caps|-change-sets|-webhooks|-list|-states|-sign-in|-work)?\\.']
+      : []),
+  ],
+  extensionsToTreatAsEsm: ['.ts'],
+  moduleNameMapper: {
+    '^(\\.{1,2}/.*)\\.js$': '$1',
+    // Its sources, so that specs need no build.
+    '^@quota-service/client$': '<rootDir>/client/src/index.ts',
+    '^@quota-service/client/(.*)$': '<rootDir>/client/src/$1.ts',
+  },
+  transform: { '^.+\\.ts$': ['ts-jest', { useESM: true, diagnostics: false, transpilation: true }] },
+  globalSetup: '<rootDir>/test/support/templates.setup.mjs',
+  testSequencer: '<rootDir>/scripts/longest-first.mjs',
+  // On two cores: suites wait for processes, servers and browsers for a third of their time. More workers would starve
+  // each other. Suites under faults measure how long others wait, and take both cores themselves.
+  maxWorkers: process.env.QUOTA_SUITES === 'slow' ? 2 : 3,
+  restoreMocks: true,
+  errorOnDeprecated: true,
+  collectCoverageFrom: [
+    'src/**/*.ts',
+    'client/src/**/*.ts',
+    'connectors/postfix/src/**/*.ts',
+    '!**/main.ts',
+    '!**/*.spec.ts',
+  ],
+  coverageDirectory: 'coverage',
+  coverageProvider: 'v8',
+  // To end what hangs, not to measure: with other work on the machine a test takes ten times as long.
+  testTimeout: 120_000,
+  // Whatever a suite could not close, Jest ends; what is left of processes goes with it (`guard`).
+  forceExit: true,
+}
+
+/** `npm test` stays within minutes: suites that need longer are `*.slow-spec.ts` and run in `npm run test:faults`. Jest by itself takes both. */
+function testMatch(suites) {
+  const quick = ['**/*.spec.ts', '**/*.e2e-spec.ts']
+  const slow = ['**/*.slow-spec.ts']
+  return suites === 'quick' ? quick : suites === 'slow' ? slow : [...quick, ...slow]
+}
