@@ -9,11 +9,15 @@ import { Agent, request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { freePort, startMariaDb } from '../scripts/mariadb.mjs'
 import { SERVER } from './growth.mjs'
+import { median } from './median.mjs'
+import { cpuOf } from './processes.mjs'
 import { connect } from './store.mjs'
 
 const ROWS = Number(process.argv[2] ?? 100_000)
 const CALLERS = 64
 const SETS = 1_000
+const PAIRS = Number(process.argv[3] ?? 3)
+const SECONDS = 8
 const READS = 500
 const QUOTAS = '/api/v1/quotas'
 
@@ -103,6 +107,13 @@ async function consumes(seconds) {
   times.sort((a, b) => a - b)
   return { rate: done / seconds, p99: times[Math.floor(times.length * 0.99)] }
 }
+/** The same with the CPU time of the service and of MariaDB for each. */
+async function measured() {
+  const pids = [service.pid, mariadb.pid()]
+  const before = cpuOf(pids)
+  const figure = await consumes(SECONDS)
+  return { ...figure, cpu: (cpuOf(pids) - before) / (figure.rate * SECONDS) }
+}
 /** Middle times of a list of change sets, of one and of a page of its rows, in ms; asked in turn. */
 async function reads(id) {
   const paths = ['?page_size=100', `/${id}`, `/${id}/rows?page_size=100`]
@@ -169,24 +180,38 @@ try {
     return settled(id)
   })
   told('applied (updates): seconds, rows/s', `${changed.seconds.toFixed(1)} ${Math.round(ROWS / changed.seconds)}`)
-  const { id, version } = changed.result
+  const { id } = changed.result
   await consumes(3)
-  const alone = []
-  const beside = []
-  alone.push(await consumes(8))
-  await post(`${QUOTAS}/change-sets/${id}/revert`, { version })
-  beside.push(await consumes(8))
-  const { counts } = JSON.parse((await send('GET', `${QUOTAS}/change-sets/${id}`)).text)
-  const back = await settled(id)
-  alone.push(await consumes(8))
-  const mean = (rates) => rates.reduce((sum, one) => sum + one.rate, 0) / rates.length
-  told(
-    'consumes/s alone, beside, ratio',
-    `${mean(alone).toFixed(0)} ${mean(beside).toFixed(0)} ${(mean(beside) / mean(alone)).toFixed(2)}`,
-  )
-  told('p99 ms alone, beside', `${alone.map(({ p99 }) => p99.toFixed(1)).join(' ')} ${beside[0].p99.toFixed(1)}`)
-  told('rows reverted/s beside', Math.round(counts.reverted / 8))
-  told('reverted', JSON.stringify(back.counts))
+  // Of the part of the quotas whose label begins so, since the work goes on for as long as anybody consumes.
+  const beside = { apply: [], revert: [] }
+  for (let pair = 1; pair <= PAIRS; pair += 1) {
+    const { body } = await post(`${QUOTAS}/change-sets`, {
+      filter: { label: 'label 1' },
+      change: { update: { total: { add: pair } } },
+    })
+    for (const step of ['apply', 'revert']) {
+      const { version, counts } = await settled(body.id)
+      const alone = await measured()
+      await post(`${QUOTAS}/change-sets/${body.id}/${step}`, {
+        version,
+        ...(step === 'apply' ? { rows: counts.planned } : {}),
+      })
+      const together = await measured()
+      const after = JSON.parse((await send('GET', `${QUOTAS}/change-sets/${body.id}`)).text).counts
+      beside[step].push({ alone, together, rows: after[step === 'apply' ? 'applied' : 'reverted'] })
+      await settled(body.id)
+    }
+  }
+  for (const [step, pairs] of Object.entries(beside)) {
+    const ratio = (name) => {
+      const ratios = pairs.map(({ alone, together }) => together[name] / alone[name])
+      return `${median(ratios).toFixed(2)} (${ratios.map((one) => one.toFixed(2)).join(' ')})`
+    }
+    told(`consumes beside ${step}: throughput`, ratio('rate'))
+    told('  p99', ratio('p99'))
+    told('  CPU of both, each', ratio('cpu'))
+    told('  rows/s', median(pairs.map(({ rows }) => rows / SECONDS)).toFixed(0))
+  }
   // A page is full before and after.
   const few = async (count) => {
     let last
