@@ -38,6 +38,7 @@ export default {
     // Its sources, so that specs need no build.
     '^@quota-service/client$': '<rootDir>/client/src/index.ts',
     '^@quota-service/client/(.*)$': '<rootDir>/client/src/$1.ts',
+    ...(process.env.PROPERTY_SEED ? { '^fast-check$': '<rootDir>/test/support/seeded-fast-check.ts' } : {}),
   },
   transform: { '^.+\\.ts$': ['ts-jest', { useESM: true, diagnostics: false }] },
   globalSetup: '<rootDir>/test/support/templates.setup.mjs',
