@@ -2,10 +2,10 @@ import { Controller, Get, Logger } from '@nestjs/common'
 import { ApiOkResponse, ApiTags } from '@nestjs/swagger'
 import { Public } from '../auth/access.decorator.js'
 import { Readiness } from '../database/readiness.js'
+import { SharedReads } from '../database/shared-reads.js'
 import { Unavailable } from '../error/service-error.js'
 import { Problems } from '../http/problem.decorator.js'
 import { LiveDto, ReadyDto } from './health.dto.js'
-import { SharedReading } from './shared-reading.js'
 import { Shutdown } from './shutdown.js'
 
 /** How long the store may take to answer; who asks for readiness gives up about then. */
@@ -17,7 +17,7 @@ const PATIENCE_MS = 2_000
 @Public()
 export class HealthController {
   private readonly logger = new Logger('Health')
-  private readonly store = new SharedReading(() => this.ask(), 1)
+  private readonly store = new SharedReads<void, void>(async () => Promise.all([this.ask()]), { perSecond: 1 })
 
   constructor(
     private readonly readiness: Readiness,

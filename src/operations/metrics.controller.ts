@@ -3,9 +3,9 @@ import { ApiOkResponse, ApiTags } from '@nestjs/swagger'
 import type { Response } from 'express'
 import { Registry } from 'prom-client'
 import { AnyPrincipal } from '../auth/access.decorator.js'
+import { SharedReads } from '../database/shared-reads.js'
 import { reply } from '../http/reply.js'
 import { METRICS_REGISTRY } from '../metrics/metrics.js'
-import { SharedReading } from './shared-reading.js'
 
 /** How often a second the measurements are written down; Prometheus asks four times a minute. */
 const RENDERINGS_PER_SECOND = 5
@@ -15,10 +15,10 @@ const RENDERINGS_PER_SECOND = 5
 @Controller('metrics')
 @AnyPrincipal('metricsPublic')
 export class MetricsController {
-  private readonly text = new SharedReading(
-    async () => Buffer.from(await this.registry.metrics()),
-    RENDERINGS_PER_SECOND,
-  )
+  private readonly text = new SharedReads<void, Buffer>(async () => [Buffer.from(await this.registry.metrics())], {
+    alone: true,
+    perSecond: RENDERINGS_PER_SECOND,
+  })
 
   constructor(@Inject(METRICS_REGISTRY) private readonly registry: Registry) {}
 

@@ -1,6 +1,5 @@
-import type DataLoader from 'dataloader'
 import type { Clock } from '../../clock/clock.js'
-import { gatheringLoader } from '../../database/gathering-loader.js'
+import { SharedReads } from '../../database/shared-reads.js'
 import type { Reads, UnitOfWork } from '../../database/unit-of-work.js'
 import { roll } from '../../quota/quota.js'
 import { formatInstant, type Instant } from '../../time/instant.js'
@@ -27,7 +26,6 @@ import {
   type Statement,
 } from './quota-statements.js'
 import { EXACT_UP_TO, type RecentCounts, type Total } from './recent-counts.js'
-import { SharedReads } from './shared-reads.js'
 
 /** A page of a list, in the form of answers. */
 export interface Page<T> extends Total {
@@ -67,9 +65,11 @@ const SHALLOW_ROWS = 1_000
 
 /** A requested page. */
 interface Ask<Q extends QuotaRow> {
+  /** The principal whose turn it takes, if it is read alone. */
+  readonly asking: string
   readonly filter: QuotaFilter<Q>
   readonly page: PageRequest
-  /** Both as JSON: the same key means the same page. */
+  /** Filter and page as JSON: the same key means the same page. */
   readonly key: string
 }
 
@@ -83,10 +83,9 @@ interface Ask<Q extends QuotaRow> {
  */
 export class ListReader<Q extends QuotaRow> {
   private readonly sources: ListSources<Q>
-  private readonly ends: DataLoader<Ask<Q>, SharedPage | undefined>
-  /** Results are promises: only the requests for a slow count wait for it. */
-  private readonly counted: DataLoader<Ask<Q>, Promise<SharedPage>>
-  private readonly alone = new SharedReads<SharedPage>()
+  private readonly ends: SharedReads<Ask<Q>, SharedPage | undefined>
+  private readonly counted: SharedReads<Ask<Q>, SharedPage>
+  private readonly alone: SharedReads<Ask<Q>, SharedPage>
 
   constructor(
     private readonly channel: Channel<Q>,
@@ -98,8 +97,12 @@ export class ListReader<Q extends QuotaRow> {
     this.sources = new ListSources(channel, store.quota, work.dialect)
     const options = { most: MAX_LISTS, keyOf: ({ key }: Ask<Q>): string => key }
     const [ends, counted] = [work.readsOf(`(${channel.name} ends)`), work.readsOf(`(${channel.name} lists)`)]
-    this.ends = gatheringLoader(async (asks) => this.readEnds(ends, asks), options)
-    this.counted = gatheringLoader(async (asks) => this.readCounted(counted, asks), options)
+    this.ends = new SharedReads(async (asks) => this.readEnds(ends, asks), options)
+    this.counted = new SharedReads(async (asks) => this.readCounted(counted, asks), options)
+    this.alone = new SharedReads(async (asks) => Promise.all(asks.map(async (ask) => this.readAlone(ask))), {
+      keyOf: ({ asking, key }) => `${asking} ${key}`,
+      alone: true,
+    })
   }
 
   /**
@@ -108,13 +111,11 @@ export class ListReader<Q extends QuotaRow> {
    * requests: behind another principal's, it might wait for all requests of that one
    */
   async get(asking: string, filter: QuotaFilter<Q>, page: PageRequest): Promise<SharedPage> {
-    const ask = { filter, page, key: JSON.stringify([filter, page]) }
-    if (!gathers(ask)) {
-      return this.alone.get(`${asking} ${ask.key}`, async () => this.readAlone(this.work.readsOf(asking), ask))
-    }
+    const ask = { asking, filter, page, key: JSON.stringify([filter, page]) }
+    if (!gathers(ask)) return this.alone.get(ask)
     // The total includes the rows before the page's first row, which the page does not read.
-    const found = page.beforeId === undefined ? await this.ends.load(ask) : undefined
-    return found ?? this.counted.load(ask)
+    const found = page.beforeId === undefined ? await this.ends.get(ask) : undefined
+    return found ?? this.counted.get(ask)
   }
 
   /**
@@ -124,7 +125,7 @@ export class ListReader<Q extends QuotaRow> {
   async step(asking: string, filter: QuotaFilter<Q>, beforeId: number | undefined, size: number): Promise<Q[]> {
     const [reads, now] = [this.work.readsOf(asking), this.clock.now()]
     const page = { page: 1, pageSize: size, beforeId }
-    const ask = { filter, page, key: '' }
+    const ask = { asking, filter, page, key: '' }
     const sources = await this.bestSources(reads, filter, now, page)
     const [found] = await readLists(reads, this.store, now, [this.part(ask, sources.page, size)])
     const quotas = found?.quotas ?? []
@@ -159,6 +160,7 @@ export class ListReader<Q extends QuotaRow> {
     })
   }
 
+  /** The results are promises: only the requests for a slow count wait for it. */
   private async readCounted(reads: Reads, asks: readonly Ask<Q>[]): Promise<Promise<SharedPage>[]> {
     const now = this.clock.now()
     return this.read(
@@ -168,8 +170,8 @@ export class ListReader<Q extends QuotaRow> {
     )
   }
 
-  private async readAlone(reads: Reads, ask: Ask<Q>): Promise<SharedPage> {
-    const now = this.clock.now()
+  private async readAlone(ask: Ask<Q>): Promise<SharedPage> {
+    const [reads, now] = [this.work.readsOf(ask.asking), this.clock.now()]
     const sources = await this.bestSources(reads, ask.filter, now, ask.page)
     const [page] = await this.read(reads, now, [{ ask, sources }])
     return page as Promise<SharedPage>

@@ -1,8 +1,7 @@
-import type DataLoader from 'dataloader'
 import type { DataSource } from 'typeorm'
 import type { Clock } from '../../clock/clock.js'
-import { gatheringLoader } from '../../database/gathering-loader.js'
 import { placeholders } from '../../database/row-codec.js'
+import { SharedReads } from '../../database/shared-reads.js'
 import type { Reads, UnitOfWork } from '../../database/unit-of-work.js'
 import { ServiceError } from '../../error/service-error.js'
 import { available, inTheWay, type Limits, limitsAt, payable } from '../../quota/cap.js'
@@ -66,8 +65,8 @@ interface OwnerNow<Q> {
  */
 export class QuotaReader<Q extends QuotaRow> {
   private readonly store: LedgerStore<Q>
-  private readonly one: DataLoader<number, Q | undefined>
-  private readonly ofOwner: DataLoader<number, OwnerNow<Q>>
+  private readonly one: SharedReads<number, Q | undefined>
+  private readonly ofOwner: SharedReads<number, OwnerNow<Q>>
   private readonly lists: ListReader<Q>
   private readonly counts: RecentCounts
   /** The reads that all checks and summaries share. */
@@ -86,7 +85,7 @@ export class QuotaReader<Q extends QuotaRow> {
     const shared = (what: string): Reads => work.readsOf(`(${channel.name} ${what})`)
     const ones = shared('quotas')
     const checks = (this.checks = shared('checks'))
-    this.one = gatheringLoader(async (ids) => {
+    this.one = new SharedReads(async (ids) => {
       const quotas = await readQuotas(ones, this.store, this.clock.now(), {
         sql: `SELECT ${quota.columns} FROM ${quota.table} WHERE ${quota.column('id')} IN (${placeholders(ids)})`,
         values: ids,
@@ -94,7 +93,7 @@ export class QuotaReader<Q extends QuotaRow> {
       const byId = new Map(quotas.map((row) => [row.id, row]))
       return ids.map((id) => byId.get(id))
     })
-    this.ofOwner = gatheringLoader(async (ownerIds) => {
+    this.ofOwner = new SharedReads(async (ownerIds) => {
       const quotas = await readQuotas(checks, this.store, this.clock.now(), {
         sql:
           `SELECT ${quota.columns} FROM ${quota.readBy(work.dialect, LIVE_OF_OWNER)} ` +
@@ -111,7 +110,7 @@ export class QuotaReader<Q extends QuotaRow> {
 
   /** One quota. @throws ServiceError quota_not_found if it does not exist or is deleted */
   async get(id: number): Promise<QuotaView> {
-    const quota = await this.one.load(id)
+    const quota = await this.one.get(id)
     if (quota === undefined || quota.deletedAt !== null) throw quotaNotFound(id)
     return this.view(quota, this.clock.now())
   }
@@ -121,7 +120,7 @@ export class QuotaReader<Q extends QuotaRow> {
    * cannot be read.
    */
   async violationsBy(id: number, patch: SettingsPatch): Promise<Violation[]> {
-    const quota = await this.one.load(id).catch((error: unknown) => {
+    const quota = await this.one.get(id).catch((error: unknown) => {
       if (error instanceof ServiceError) return undefined
       throw error
     })
@@ -252,7 +251,7 @@ export class QuotaReader<Q extends QuotaRow> {
   }
 
   private async rolled(ownerId: number, now: Instant): Promise<OwnerNow<Q>> {
-    const owner = await this.ofOwner.load(ownerId)
+    const owner = await this.ofOwner.get(ownerId)
     for (const quota of owner.quotas) roll(quota, now)
     return owner
   }

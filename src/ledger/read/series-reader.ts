@@ -1,6 +1,7 @@
 import type { DataSource } from 'typeorm'
 import type { Clock } from '../../clock/clock.js'
 import { instantFromStore } from '../../database/column.js'
+import { SharedReads } from '../../database/shared-reads.js'
 import type { Reads, Transaction, UnitOfWork } from '../../database/unit-of-work.js'
 import { Unavailable } from '../../error/service-error.js'
 import { formatInstant, type Instant } from '../../time/instant.js'
@@ -11,7 +12,6 @@ import type { SeriesStep } from '../rows/usage-total.entity.js'
 import { beginningOf, STEP_MS } from '../rows/utc-step.js'
 import { LedgerStore } from '../store/ledger-store.js'
 import { TotalsUpdater } from '../totals/totals-updater.js'
-import { SharedReads } from './shared-reads.js'
 import type { LedgerOf } from './usage-reader.js'
 
 /** What was used within one hour or day, as it is answered. */
@@ -45,6 +45,8 @@ interface Sums {
 
 /** Whose usage is added up: an owner's, or that of one of its quotas, in steps that begin in `[from, end)`. */
 interface Question {
+  /** The principal whose turn it takes. */
+  readonly asking: string
   readonly ownerId: number
   readonly quotaId: number | undefined
   readonly step: SeriesStep
@@ -59,8 +61,11 @@ interface Question {
 export class SeriesReader<Q extends QuotaRow> {
   private readonly store: LedgerStore<Q>
   private readonly totals: TotalsUpdater<Q>
-  private readonly caughtUp = new SharedReads<void>()
-  private readonly found = new SharedReads<[Instant, Sums][]>()
+  private readonly caughtUp = new SharedReads<void, void>(async () => Promise.all([this.catchUp()]), { alone: true })
+  private readonly found = new SharedReads<Question, [Instant, Sums][]>(
+    async (questions) => Promise.all(questions.map(async (question) => this.sums(question))),
+    { keyOf: (question) => JSON.stringify(question), alone: true },
+  )
 
   constructor(
     channel: Channel<Q>,
@@ -89,12 +94,9 @@ export class SeriesReader<Q extends QuotaRow> {
     const ownerId = 'ownerId' in of ? of.ownerId : await this.ownerOf(reads, of.quotaId)
     const quotaId = 'quotaId' in of ? of.quotaId : undefined
     if (ownerId !== undefined && sums.size > 0) {
-      await this.caughtUp.get('', async () => this.catchUp())
+      await this.caughtUp.get()
       const after = first + sums.size * STEP_MS[step]
-      const question = { ownerId, quotaId, step, from: first, end: after }
-      const found = await this.found.get(`${asking} ${JSON.stringify(question)}`, async () =>
-        this.sums(reads, question),
-      )
+      const found = await this.found.get({ asking, ownerId, quotaId, step, from: first, end: after })
       for (const [beganAt, more] of found) {
         const sum = sums.get(beganAt)
         if (sum !== undefined) for (const name of NAMES) sum[name] = Math.min(sum[name] + more[name], MAX)
@@ -126,8 +128,9 @@ export class SeriesReader<Q extends QuotaRow> {
     }
   }
 
-  private async sums(reads: Reads, question: Question): Promise<[Instant, Sums][]> {
-    const { ownerId, quotaId, step } = question
+  private async sums(question: Question): Promise<[Instant, Sums][]> {
+    const { asking, ownerId, quotaId, step } = question
+    const reads = this.work.readsOf(asking)
     for (let tries = 1; ; tries += 1) {
       const found = await reads.read(async (transaction) => {
         const { foldedTo } = await this.totals.rows.state(transaction)

@@ -1,8 +1,7 @@
-import type DataLoader from 'dataloader'
 import type { DataSource } from 'typeorm'
 import type { Clock } from '../../clock/clock.js'
-import { gatheringLoader } from '../../database/gathering-loader.js'
 import type { Condition, RowCodec } from '../../database/row-codec.js'
+import { SharedReads } from '../../database/shared-reads.js'
 import type { Transaction, UnitOfWork } from '../../database/unit-of-work.js'
 import { firstIdAt } from '../rows/act-id.js'
 import type { Act } from '../rows/act.entity.js'
@@ -74,8 +73,8 @@ interface Arm {
  */
 export class UsageReader<Q extends QuotaRow> {
   private readonly store: LedgerStore<Q>
-  private readonly one: DataLoader<string, OperationEntry | undefined>
-  private readonly maker: DataLoader<string, string | undefined>
+  private readonly one: SharedReads<string, OperationEntry | undefined>
+  private readonly maker: SharedReads<string, string | undefined>
 
   constructor(
     private readonly channel: Channel<Q>,
@@ -85,12 +84,12 @@ export class UsageReader<Q extends QuotaRow> {
   ) {
     this.store = new LedgerStore(dataSource, channel)
     const ones = work.readsOf(`(${channel.name} operations)`)
-    this.one = gatheringLoader(async (ids) => {
+    this.one = new SharedReads(async (ids) => {
       const entries = await ones.read((transaction) => this.store.operationsById(transaction, ids))
       const byId = new Map(entries.map((entry) => [entry.row.id, entry]))
       return ids.map((id) => byId.get(id))
     })
-    this.maker = gatheringLoader(async (ids) => {
+    this.maker = new SharedReads(async (ids) => {
       const makers = await ones.read((transaction) => this.store.makersOf(transaction, ids))
       return ids.map((id) => makers.get(id))
     })
@@ -98,8 +97,8 @@ export class UsageReader<Q extends QuotaRow> {
 
   /** One operation. @throws ServiceError operation_not_found */
   async get({ id: asking, ownOnly }: Reader, id: string): Promise<OperationView> {
-    const entry = await this.one.load(id)
-    if (entry === undefined || (ownOnly && (await this.maker.load(id)) !== asking)) throw operationNotFound(id)
+    const entry = await this.one.get(id)
+    if (entry === undefined || (ownOnly && (await this.maker.get(id)) !== asking)) throw operationNotFound(id)
     return this.view(entry)
   }
 

@@ -1,8 +1,7 @@
 import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common'
-import type DataLoader from 'dataloader'
 import type { DataSource } from 'typeorm'
 import type { Clock } from '../../clock/clock.js'
-import { gatheringLoader } from '../../database/gathering-loader.js'
+import { SharedReads } from '../../database/shared-reads.js'
 import type { Reads, Transaction, UnitOfWork } from '../../database/unit-of-work.js'
 import { ServiceError, Unavailable } from '../../error/service-error.js'
 import type { NewSettings, SettingsPatch } from '../../quota/settings.js'
@@ -61,9 +60,9 @@ export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, Befor
   readonly refusals: RefusalCounter<Q>
   readonly callers: Callers<Q>
   private readonly ids: IdSource
-  private readonly ownerOfQuota: DataLoader<number, number | undefined>
-  private readonly ownerOfOperation: DataLoader<string, number | undefined>
-  private readonly makerOfOperation: DataLoader<string, string | undefined>
+  private readonly ownerOfQuota: SharedReads<number, number | undefined>
+  private readonly ownerOfOperation: SharedReads<string, number | undefined>
+  private readonly makerOfOperation: SharedReads<string, string | undefined>
   private readonly remembered = new Map<string, Remembered>()
   /** Once true, it stays true. */
   private capsMayBeMade = false
@@ -83,11 +82,11 @@ export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, Befor
     // The owner and the maker of a quota or an operation never change, so they may be read without locks. The owner
     // determines which lock to take.
     const reads = work.readsOf(`(${channel.name} owners)`)
-    this.ownerOfQuota = mapLoader(reads, async (transaction, ids) => this.store.ownersOfQuotas(transaction, ids))
-    this.ownerOfOperation = mapLoader(reads, async (transaction, ids) =>
+    this.ownerOfQuota = readsOfMap(reads, async (transaction, ids) => this.store.ownersOfQuotas(transaction, ids))
+    this.ownerOfOperation = readsOfMap(reads, async (transaction, ids) =>
       this.store.ownersOfOperations(transaction, ids),
     )
-    this.makerOfOperation = mapLoader(reads, async (transaction, ids) => this.store.makersOf(transaction, ids))
+    this.makerOfOperation = readsOfMap(reads, async (transaction, ids) => this.store.makersOf(transaction, ids))
   }
 
   /**
@@ -289,7 +288,7 @@ export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, Befor
   }
 
   private async quotaOwner(quotaId: number): Promise<number> {
-    const ownerId = await this.ownerOfQuota.load(quotaId)
+    const ownerId = await this.ownerOfQuota.get(quotaId)
     if (ownerId === undefined) throw quotaNotFound(quotaId)
     return ownerId
   }
@@ -297,10 +296,10 @@ export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, Befor
   /** @throws ServiceError operation_not_found, also if the caller may not see the operation */
   private async operationOwner({ id, ownOnly }: Caller, operationId: string): Promise<number> {
     const known = this.remembered.get(operationId)
-    const ownerId = known?.ownerId ?? (await this.ownerOfOperation.load(operationId))
+    const ownerId = known?.ownerId ?? (await this.ownerOfOperation.get(operationId))
     if (ownerId === undefined) throw operationNotFound(operationId)
     if (!ownOnly) return ownerId
-    const maker = known?.maker ?? (await this.makerOfOperation.load(operationId))
+    const maker = known?.maker ?? (await this.makerOfOperation.get(operationId))
     if (maker !== id) throw operationNotFound(operationId)
     return ownerId
   }
@@ -329,11 +328,11 @@ export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, Befor
   }
 }
 
-function mapLoader<K extends string | number, V>(
+function readsOfMap<K extends string | number, V>(
   reads: Reads,
   find: (transaction: Transaction, ids: readonly K[]) => Promise<ReadonlyMap<K, V>>,
-): DataLoader<K, V | undefined> {
-  return gatheringLoader(async (ids) => {
+): SharedReads<K, V | undefined> {
+  return new SharedReads(async (ids) => {
     const found = await reads.read((transaction) => find(transaction, ids))
     return ids.map((id) => found.get(id))
   })
