@@ -103,4 +103,14 @@ describe('admission', () => {
       jest.useRealTimers()
     }
   })
+
+  it('measures the principals of the identity provider as one', async () => {
+    const gate = admission()
+    const states = Array.from({ length: 7 }, (_one, n) => enter(gate, `oidc:${n}`, 0))
+    for (let n = 0; n < 6; n += 1) enter(gate, 'oidc:0', 0)
+    await settled()
+    expect(gate.inHand()).toEqual([{ principal: 'oidc', requests: 9, waiting: 2, refused: 2 }])
+    for (const { over } of states) over()
+    expect(gate.inHand()[0]).toMatchObject({ principal: 'oidc', requests: 3 })
+  })
 })

@@ -1,5 +1,6 @@
 import type { EventEmitter } from 'node:events'
 import { Injectable } from '@nestjs/common'
+import { principalLabel } from '../auth/principal.js'
 import { Config } from '../config/config.js'
 import { Unavailable } from '../error/service-error.js'
 import { FairSemaphore, type Wait } from '../fairness/fair-semaphore.js'
@@ -10,13 +11,14 @@ import { FairSemaphore, type Wait } from '../fairness/fair-semaphore.js'
  */
 const PATIENCE_MS = 10_000
 
-/** What of one principal is in hand, as it is measured. */
+/** The requests of a principal, as they are measured. */
 export interface InHand {
+  /** The label of the principal (`principalLabel`). */
   readonly principal: string
   /** Requests that are worked on. */
-  readonly requests: number
+  requests: number
   /** Requests that wait to be let in, bodies unread. */
-  readonly waiting: number
+  waiting: number
   /** Requests refused since the start, because too many waited or they waited for too long. */
   readonly refused: number
 }
@@ -36,7 +38,7 @@ interface Answer extends EventEmitter {
 @Injectable()
 export class Admission {
   private readonly semaphore: FairSemaphore
-  /** Requests refused, by principal; of everybody who has called. */
+  /** Requests refused, by label of the principals that have called; one label for all of the identity provider. */
   private readonly refused = new Map<string, number>()
 
   constructor({ principalRequests, principalBodyBytes, maxConnections }: Config) {
@@ -59,20 +61,26 @@ export class Admission {
   enter(principal: string, bytes: number, response: Answer): Promise<void> | undefined {
     // What is over by now, as a request that the parser broke off while its token was looked up, will not close again.
     if (response.closed) throw new Unavailable('caller_gone')
-    if (!this.refused.has(principal)) this.refused.set(principal, 0)
+    const label = principalLabel(principal)
+    if (!this.refused.has(label)) this.refused.set(label, 0)
     const wait = this.semaphore.acquire(principal, bytes, PATIENCE_MS)
     if (wait !== undefined) return this.turn(wait, principal, bytes, response)
     this.releaseAfter(principal, bytes, response)
     return undefined
   }
 
-  /** What is in hand, by principal. */
+  /** The requests of everybody who has called, by label. */
   inHand(): InHand[] {
-    const shares = this.semaphore.shares()
-    return [...this.refused].map(([principal, refused]) => {
-      const { items: requests = 0, waiting = 0 } = shares.get(principal) ?? {}
-      return { principal, requests, waiting, refused }
-    })
+    const found = new Map<string, InHand>()
+    for (const [principal, refused] of this.refused)
+      found.set(principal, { principal, requests: 0, waiting: 0, refused })
+    for (const [principal, { items, waiting }] of this.semaphore.shares()) {
+      const one = found.get(principalLabel(principal))
+      if (one === undefined) continue
+      one.requests += items
+      one.waiting += waiting
+    }
+    return [...found.values()]
   }
 
   private releaseAfter(principal: string, bytes: number, response: Answer): void {
@@ -89,7 +97,8 @@ export class Admission {
       throw new Unavailable('caller_gone')
     }
     if (!isGranted) {
-      this.refused.set(principal, (this.refused.get(principal) ?? 0) + 1)
+      const label = principalLabel(principal)
+      this.refused.set(label, (this.refused.get(label) ?? 0) + 1)
       throw new Unavailable('principal_requests')
     }
     this.releaseAfter(principal, bytes, response)

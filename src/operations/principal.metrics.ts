@@ -1,6 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common'
 import { Counter, Gauge, type Registry } from 'prom-client'
-import { principalLabel } from '../auth/principal.js'
 import { Admission } from '../http/admission.js'
 import { METRICS_REGISTRY } from '../metrics/metrics.js'
 
@@ -18,8 +17,7 @@ export class PrincipalMetrics {
       registers,
       collect() {
         this.reset()
-        for (const { principal: id, requests, waiting } of admission.inHand()) {
-          const principal = principalLabel(id)
+        for (const { principal, requests, waiting } of admission.inHand()) {
           this.inc({ principal, state: 'working' }, requests)
           this.inc({ principal, state: 'waiting' }, waiting)
         }
@@ -32,8 +30,7 @@ export class PrincipalMetrics {
       registers,
       collect() {
         this.reset()
-        for (const { principal, refused } of admission.inHand())
-          this.inc({ principal: principalLabel(principal) }, refused)
+        for (const { principal, refused } of admission.inHand()) this.inc({ principal }, refused)
       },
     })
   }
