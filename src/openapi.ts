@@ -245,7 +245,10 @@ function example(code: ErrorCode): ServiceError {
     case 'malformed_json':
       return new ServiceError(code, 'the body is not JSON: Unexpected end of JSON input')
     case 'idempotency_key_missing':
-      return new ServiceError(code, 'send an Idempotency-Key header; repeating it repeats the answer and not the act')
+      return new ServiceError(
+        code,
+        'send an Idempotency-Key header; a retry with the same key repeats the answer, not the effect',
+      )
     case 'idempotency_key_invalid':
       return new ServiceError(code, 'Idempotency-Key must be 1 to 255 printable ASCII characters')
     case 'unauthenticated':
@@ -302,7 +305,7 @@ function example(code: ErrorCode): ServiceError {
     case 'change_set_differs':
       return new ServiceError(code, 'The change set has 39 planned rows, not 40.')
     case 'payload_too_large':
-      return new ServiceError(code, 'the body may have 100000 bytes after decompression')
+      return new ServiceError(code, 'the body may have at most 100000 bytes after decompression')
     case 'unsupported_media_type':
       return new ServiceError(code, 'send Content-Type: application/json, in UTF-8')
     case 'idempotency_key_reused':
@@ -311,7 +314,7 @@ function example(code: ErrorCode): ServiceError {
         'This Idempotency-Key was used for another request; the first one stands. A new request needs a new key.',
       )
     case 'internal_error':
-      return new ServiceError(code, 'the service met an unexpected error; its log has the details under the request_id')
+      return new ServiceError(code, 'unexpected error; the log of the service has details under the request_id')
     case 'unavailable':
       return new Unavailable('database_away')
   }

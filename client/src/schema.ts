@@ -1250,18 +1250,18 @@ export interface components {
         Cap: {
             /**
              * Format: int64
-             * @description The cap.
+             * @description Id of the cap.
              * @example 9
              */
             id: number;
             /**
-             * @description Does it refuse what does not fit, or tell of it alone?
+             * @description `enforce`: refuses requests that exceed it. `observe`: only reports them.
              * @example enforce
              * @enum {string}
              */
             cap: "enforce" | "observe";
             /**
-             * @description 1: total units until its end. 2: total units per cycle. 3: total units in any window.
+             * @description 1: `total` units until `expire_at`. 2: `total` units per cycle. 3: `total` units in any window.
              * @example 3
              * @enum {integer}
              */
@@ -1274,25 +1274,25 @@ export interface components {
             total: number;
             /**
              * Format: int64
-             * @description Units spent, as far as they count now; of an observe cap they may pass `total`.
+             * @description Units spent that count now. Can exceed `total` in an observe cap.
              * @example 97
              */
             used: number;
             /**
              * Format: int64
-             * @description Units held, as far as they count now.
+             * @description Units reserved by open holds that count now.
              * @example 0
              */
             reserved: number;
             /**
              * Format: int64
-             * @description What it lets pass.
+             * @description Units that the cap still admits.
              * @example 3
              */
             remaining: number;
             /**
              * Format: date-time
-             * @description When it lets more pass: its next reset, or of a rolling cap the next boundary at which something returns, before its end; null where there is none.
+             * @description When the cap next admits more units, before `expire_at`: its next reset or, for a rolling cap, the next boundary at which units leave the window. Null if there is none.
              * @example 2026-12-01T00:00:00.000Z
              */
             refills_at: string | null;
@@ -1376,75 +1376,75 @@ export interface components {
         ChangeSetDiffersProblem: {
             /**
              * Format: uri
-             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @description The problem type. `about:blank`: `code` identifies it.
              * @constant
              */
             type: "about:blank";
-            /** @description The kind in words; the same for every problem of that code. */
+            /** @description The title of the code; the same for every problem of the code. */
             title: string;
             /**
              * @description The HTTP status.
              * @constant
              */
             status: 409;
-            /** @description What went wrong this time. */
+            /** @description Describes this occurrence of the problem. */
             detail: string;
             /**
-             * @description The kind, for machines; stable.
+             * @description Identifies the problem; stable.
              * @constant
              */
             code: "change_set_differs";
-            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            /** @description The request's id, as in X-Request-Id; in an item of a batch, that of the batch. */
             request_id: string;
         };
         /** @description There is no such change set. */
         ChangeSetNotFoundProblem: {
             /**
              * Format: uri
-             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @description The problem type. `about:blank`: `code` identifies it.
              * @constant
              */
             type: "about:blank";
-            /** @description The kind in words; the same for every problem of that code. */
+            /** @description The title of the code; the same for every problem of the code. */
             title: string;
             /**
              * @description The HTTP status.
              * @constant
              */
             status: 404;
-            /** @description What went wrong this time. */
+            /** @description Describes this occurrence of the problem. */
             detail: string;
             /**
-             * @description The kind, for machines; stable.
+             * @description Identifies the problem; stable.
              * @constant
              */
             code: "change_set_not_found";
-            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            /** @description The request's id, as in X-Request-Id; in an item of a batch, that of the batch. */
             request_id: string;
         };
         /** @description The state of the change set does not allow it. */
         ChangeSetStateProblem: {
             /**
              * Format: uri
-             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @description The problem type. `about:blank`: `code` identifies it.
              * @constant
              */
             type: "about:blank";
-            /** @description The kind in words; the same for every problem of that code. */
+            /** @description The title of the code; the same for every problem of the code. */
             title: string;
             /**
              * @description The HTTP status.
              * @constant
              */
             status: 409;
-            /** @description What went wrong this time. */
+            /** @description Describes this occurrence of the problem. */
             detail: string;
             /**
-             * @description The kind, for machines; stable.
+             * @description Identifies the problem; stable.
              * @constant
              */
             code: "change_set_state";
-            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            /** @description The request's id, as in X-Request-Id; in an item of a batch, that of the batch. */
             request_id: string;
         };
         ChangeSetsPage: {
@@ -1584,29 +1584,29 @@ export interface components {
         CommitExceedsHoldProblem: {
             /**
              * Format: uri
-             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @description The problem type. `about:blank`: `code` identifies it.
              * @constant
              */
             type: "about:blank";
-            /** @description The kind in words; the same for every problem of that code. */
+            /** @description The title of the code; the same for every problem of the code. */
             title: string;
             /**
              * @description The HTTP status.
              * @constant
              */
             status: 409;
-            /** @description What went wrong this time. */
+            /** @description Describes this occurrence of the problem. */
             detail: string;
             /**
-             * @description The kind, for machines; stable.
+             * @description Identifies the problem; stable.
              * @constant
              */
             code: "commit_exceeds_hold";
-            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            /** @description The request's id, as in X-Request-Id; in an item of a batch, that of the batch. */
             request_id: string;
             /**
              * Format: int64
-             * @description What the hold holds.
+             * @description The reserved units.
              */
             held: number;
         };
@@ -1804,35 +1804,35 @@ export interface components {
         CursorExpiredProblem: {
             /**
              * Format: uri
-             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @description The problem type. `about:blank`: `code` identifies it.
              * @constant
              */
             type: "about:blank";
-            /** @description The kind in words; the same for every problem of that code. */
+            /** @description The title of the code; the same for every problem of the code. */
             title: string;
             /**
              * @description The HTTP status.
              * @constant
              */
             status: 410;
-            /** @description What went wrong this time. */
+            /** @description Describes this occurrence of the problem. */
             detail: string;
             /**
-             * @description The kind, for machines; stable.
+             * @description Identifies the problem; stable.
              * @constant
              */
             code: "cursor_expired";
-            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            /** @description The request's id, as in X-Request-Id; in an item of a batch, that of the batch. */
             request_id: string;
         };
         FieldError: {
             /**
-             * @description The field's name on the wire, `items[3].amount` inside a batch, `body` for the body as a whole.
+             * @description Name of the field in the request: `items[3].amount` within a batch, `body` for the body as a whole.
              * @example cycle_unit
              */
             field: string;
             /**
-             * @description What is wrong with it, or what would be right.
+             * @description The mistake, or what the field accepts.
              * @example must be one of hour, day, week, month, year
              */
             message: string;
@@ -1841,125 +1841,125 @@ export interface components {
         ForbiddenProblem: {
             /**
              * Format: uri
-             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @description The problem type. `about:blank`: `code` identifies it.
              * @constant
              */
             type: "about:blank";
-            /** @description The kind in words; the same for every problem of that code. */
+            /** @description The title of the code; the same for every problem of the code. */
             title: string;
             /**
              * @description The HTTP status.
              * @constant
              */
             status: 403;
-            /** @description What went wrong this time. */
+            /** @description Describes this occurrence of the problem. */
             detail: string;
             /**
-             * @description The kind, for machines; stable.
+             * @description Identifies the problem; stable.
              * @constant
              */
             code: "forbidden";
-            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            /** @description The request's id, as in X-Request-Id; in an item of a batch, that of the batch. */
             request_id: string;
         };
         /** @description The Idempotency-Key is not valid. */
         IdempotencyKeyInvalidProblem: {
             /**
              * Format: uri
-             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @description The problem type. `about:blank`: `code` identifies it.
              * @constant
              */
             type: "about:blank";
-            /** @description The kind in words; the same for every problem of that code. */
+            /** @description The title of the code; the same for every problem of the code. */
             title: string;
             /**
              * @description The HTTP status.
              * @constant
              */
             status: 400;
-            /** @description What went wrong this time. */
+            /** @description Describes this occurrence of the problem. */
             detail: string;
             /**
-             * @description The kind, for machines; stable.
+             * @description Identifies the problem; stable.
              * @constant
              */
             code: "idempotency_key_invalid";
-            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            /** @description The request's id, as in X-Request-Id; in an item of a batch, that of the batch. */
             request_id: string;
         };
         /** @description An Idempotency-Key is needed. */
         IdempotencyKeyMissingProblem: {
             /**
              * Format: uri
-             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @description The problem type. `about:blank`: `code` identifies it.
              * @constant
              */
             type: "about:blank";
-            /** @description The kind in words; the same for every problem of that code. */
+            /** @description The title of the code; the same for every problem of the code. */
             title: string;
             /**
              * @description The HTTP status.
              * @constant
              */
             status: 400;
-            /** @description What went wrong this time. */
+            /** @description Describes this occurrence of the problem. */
             detail: string;
             /**
-             * @description The kind, for machines; stable.
+             * @description Identifies the problem; stable.
              * @constant
              */
             code: "idempotency_key_missing";
-            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            /** @description The request's id, as in X-Request-Id; in an item of a batch, that of the batch. */
             request_id: string;
         };
         /** @description The Idempotency-Key belongs to another request. */
         IdempotencyKeyReusedProblem: {
             /**
              * Format: uri
-             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @description The problem type. `about:blank`: `code` identifies it.
              * @constant
              */
             type: "about:blank";
-            /** @description The kind in words; the same for every problem of that code. */
+            /** @description The title of the code; the same for every problem of the code. */
             title: string;
             /**
              * @description The HTTP status.
              * @constant
              */
             status: 422;
-            /** @description What went wrong this time. */
+            /** @description Describes this occurrence of the problem. */
             detail: string;
             /**
-             * @description The kind, for machines; stable.
+             * @description Identifies the problem; stable.
              * @constant
              */
             code: "idempotency_key_reused";
-            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            /** @description The request's id, as in X-Request-Id; in an item of a batch, that of the batch. */
             request_id: string;
         };
         /** @description The service has failed. */
         InternalErrorProblem: {
             /**
              * Format: uri
-             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @description The problem type. `about:blank`: `code` identifies it.
              * @constant
              */
             type: "about:blank";
-            /** @description The kind in words; the same for every problem of that code. */
+            /** @description The title of the code; the same for every problem of the code. */
             title: string;
             /**
              * @description The HTTP status.
              * @constant
              */
             status: 500;
-            /** @description What went wrong this time. */
+            /** @description Describes this occurrence of the problem. */
             detail: string;
             /**
-             * @description The kind, for machines; stable.
+             * @description Identifies the problem; stable.
              * @constant
              */
             code: "internal_error";
-            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            /** @description The request's id, as in X-Request-Id; in an item of a batch, that of the batch. */
             request_id: string;
         };
         Live: {
@@ -2928,25 +2928,25 @@ export interface components {
         MalformedJsonProblem: {
             /**
              * Format: uri
-             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @description The problem type. `about:blank`: `code` identifies it.
              * @constant
              */
             type: "about:blank";
-            /** @description The kind in words; the same for every problem of that code. */
+            /** @description The title of the code; the same for every problem of the code. */
             title: string;
             /**
              * @description The HTTP status.
              * @constant
              */
             status: 400;
-            /** @description What went wrong this time. */
+            /** @description Describes this occurrence of the problem. */
             detail: string;
             /**
-             * @description The kind, for machines; stable.
+             * @description Identifies the problem; stable.
              * @constant
              */
             code: "malformed_json";
-            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            /** @description The request's id, as in X-Request-Id; in an item of a batch, that of the batch. */
             request_id: string;
         };
         ManyChange: {
@@ -3070,25 +3070,25 @@ export interface components {
         MethodNotAllowedProblem: {
             /**
              * Format: uri
-             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @description The problem type. `about:blank`: `code` identifies it.
              * @constant
              */
             type: "about:blank";
-            /** @description The kind in words; the same for every problem of that code. */
+            /** @description The title of the code; the same for every problem of the code. */
             title: string;
             /**
              * @description The HTTP status.
              * @constant
              */
             status: 405;
-            /** @description What went wrong this time. */
+            /** @description Describes this occurrence of the problem. */
             detail: string;
             /**
-             * @description The kind, for machines; stable.
+             * @description Identifies the problem; stable.
              * @constant
              */
             code: "method_not_allowed";
-            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            /** @description The request's id, as in X-Request-Id; in an item of a batch, that of the batch. */
             request_id: string;
             /** @description The methods that the path takes. */
             allow: string[];
@@ -3109,53 +3109,53 @@ export interface components {
         NoActiveQuotaProblem: {
             /**
              * Format: uri
-             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @description The problem type. `about:blank`: `code` identifies it.
              * @constant
              */
             type: "about:blank";
-            /** @description The kind in words; the same for every problem of that code. */
+            /** @description The title of the code; the same for every problem of the code. */
             title: string;
             /**
              * @description The HTTP status.
              * @constant
              */
             status: 409;
-            /** @description What went wrong this time. */
+            /** @description Describes this occurrence of the problem. */
             detail: string;
             /**
-             * @description The kind, for machines; stable.
+             * @description Identifies the problem; stable.
              * @constant
              */
             code: "no_active_quota";
-            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            /** @description The request's id, as in X-Request-Id; in an item of a batch, that of the batch. */
             request_id: string;
         };
         /** @description The operation is settled. */
         OperationAlreadySettledProblem: {
             /**
              * Format: uri
-             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @description The problem type. `about:blank`: `code` identifies it.
              * @constant
              */
             type: "about:blank";
-            /** @description The kind in words; the same for every problem of that code. */
+            /** @description The title of the code; the same for every problem of the code. */
             title: string;
             /**
              * @description The HTTP status.
              * @constant
              */
             status: 409;
-            /** @description What went wrong this time. */
+            /** @description Describes this occurrence of the problem. */
             detail: string;
             /**
-             * @description The kind, for machines; stable.
+             * @description Identifies the problem; stable.
              * @constant
              */
             code: "operation_already_settled";
-            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            /** @description The request's id, as in X-Request-Id; in an item of a batch, that of the batch. */
             request_id: string;
             /**
-             * @description What the operation has become.
+             * @description The state of the operation.
              * @enum {string}
              */
             state: "consumed" | "committed" | "released" | "expired";
@@ -3164,25 +3164,25 @@ export interface components {
         OperationNotFoundProblem: {
             /**
              * Format: uri
-             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @description The problem type. `about:blank`: `code` identifies it.
              * @constant
              */
             type: "about:blank";
-            /** @description The kind in words; the same for every problem of that code. */
+            /** @description The title of the code; the same for every problem of the code. */
             title: string;
             /**
              * @description The HTTP status.
              * @constant
              */
             status: 404;
-            /** @description What went wrong this time. */
+            /** @description Describes this occurrence of the problem. */
             detail: string;
             /**
-             * @description The kind, for machines; stable.
+             * @description Identifies the problem; stable.
              * @constant
              */
             code: "operation_not_found";
-            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            /** @description The request's id, as in X-Request-Id; in an item of a batch, that of the batch. */
             request_id: string;
         };
         PassedThresholds: {
@@ -3233,99 +3233,99 @@ export interface components {
         PayloadTooLargeProblem: {
             /**
              * Format: uri
-             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @description The problem type. `about:blank`: `code` identifies it.
              * @constant
              */
             type: "about:blank";
-            /** @description The kind in words; the same for every problem of that code. */
+            /** @description The title of the code; the same for every problem of the code. */
             title: string;
             /**
              * @description The HTTP status.
              * @constant
              */
             status: 413;
-            /** @description What went wrong this time. */
+            /** @description Describes this occurrence of the problem. */
             detail: string;
             /**
-             * @description The kind, for machines; stable.
+             * @description Identifies the problem; stable.
              * @constant
              */
             code: "payload_too_large";
-            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            /** @description The request's id, as in X-Request-Id; in an item of a batch, that of the batch. */
             request_id: string;
         };
         /** @description The quota is exceeded. */
         QuotaExceededProblem: {
             /**
              * Format: uri
-             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @description The problem type. `about:blank`: `code` identifies it.
              * @constant
              */
             type: "https://iana.org/assignments/http-problem-types#quota-exceeded";
-            /** @description The kind in words; the same for every problem of that code. */
+            /** @description The title of the code; the same for every problem of the code. */
             title: string;
             /**
              * @description The HTTP status.
              * @constant
              */
             status: 409;
-            /** @description What went wrong this time. */
+            /** @description Describes this occurrence of the problem. */
             detail: string;
             /**
-             * @description The kind, for machines; stable.
+             * @description Identifies the problem; stable.
              * @constant
              */
             code: "quota_exceeded";
-            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            /** @description The request's id, as in X-Request-Id; in an item of a batch, that of the batch. */
             request_id: string;
             /**
              * Format: int64
-             * @description Units asked for.
+             * @description Requested units.
              */
             requested: number;
             /**
              * Format: int64
-             * @description What one consume could take: `payable`, bounded by what remains of each enforce cap.
+             * @description The largest amount that one consume could take: `payable`, limited by the remaining units of each enforce cap.
              */
             remaining: number;
             /**
              * Format: int64
-             * @description What the quotas that pay could pay together.
+             * @description The units that the quotas could pay together, without caps.
              */
             payable: number;
             /**
              * Format: date-time
-             * @description The earliest instant from which payers and caps would let the request pass if nobody else took anything; null if none.
+             * @description The earliest time at which quotas and caps admit the request if no other request takes units until then; null if there is none.
              */
             refills_at: string | null;
-            /** @description The enforce caps that cannot take it, by id; none where only the payers are short. */
+            /** @description The enforce caps that refuse the request, by id; empty if only the units of the quotas are insufficient. */
             caps: components["schemas"]["Cap"][];
-            /** @description The first quotas in the order in which they would pay. */
+            /** @description The first quotas, in draw-down order. */
             quotas: components["schemas"]["RefusingQuota"][];
         };
         /** @description There is no such quota. */
         QuotaNotFoundProblem: {
             /**
              * Format: uri
-             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @description The problem type. `about:blank`: `code` identifies it.
              * @constant
              */
             type: "about:blank";
-            /** @description The kind in words; the same for every problem of that code. */
+            /** @description The title of the code; the same for every problem of the code. */
             title: string;
             /**
              * @description The HTTP status.
              * @constant
              */
             status: 404;
-            /** @description What went wrong this time. */
+            /** @description Describes this occurrence of the problem. */
             detail: string;
             /**
-             * @description The kind, for machines; stable.
+             * @description Identifies the problem; stable.
              * @constant
              */
             code: "quota_not_found";
-            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            /** @description The request's id, as in X-Request-Id; in an item of a batch, that of the batch. */
             request_id: string;
         };
         Ready: {
@@ -3348,29 +3348,29 @@ export interface components {
         RefundExceedsChargeProblem: {
             /**
              * Format: uri
-             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @description The problem type. `about:blank`: `code` identifies it.
              * @constant
              */
             type: "about:blank";
-            /** @description The kind in words; the same for every problem of that code. */
+            /** @description The title of the code; the same for every problem of the code. */
             title: string;
             /**
              * @description The HTTP status.
              * @constant
              */
             status: 409;
-            /** @description What went wrong this time. */
+            /** @description Describes this occurrence of the problem. */
             detail: string;
             /**
-             * @description The kind, for machines; stable.
+             * @description Identifies the problem; stable.
              * @constant
              */
             code: "refund_exceeds_charge";
-            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            /** @description The request's id, as in X-Request-Id; in an item of a batch, that of the batch. */
             request_id: string;
             /**
              * Format: int64
-             * @description What is left to refund.
+             * @description The units that can still be refunded.
              */
             refundable: number;
         };
@@ -3431,7 +3431,7 @@ export interface components {
         RefusingQuota: {
             /**
              * Format: int64
-             * @description The quota.
+             * @description Id of the quota.
              * @example 12
              */
             id: number;
@@ -3449,19 +3449,19 @@ export interface components {
             used: number;
             /**
              * Format: int64
-             * @description Units held.
+             * @description Units reserved by open holds.
              * @example 0
              */
             reserved: number;
             /**
              * Format: int64
-             * @description What is left of it.
+             * @description Units that remain.
              * @example 3
              */
             remaining: number;
             /**
              * Format: date-time
-             * @description Its next reset before its end; null where there is none.
+             * @description The next reset before `expire_at`; null if there is none.
              * @example 2026-12-01T00:00:00.000Z
              */
             refills_at: string | null;
@@ -3508,25 +3508,25 @@ export interface components {
         RouteNotFoundProblem: {
             /**
              * Format: uri
-             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @description The problem type. `about:blank`: `code` identifies it.
              * @constant
              */
             type: "about:blank";
-            /** @description The kind in words; the same for every problem of that code. */
+            /** @description The title of the code; the same for every problem of the code. */
             title: string;
             /**
              * @description The HTTP status.
              * @constant
              */
             status: 404;
-            /** @description What went wrong this time. */
+            /** @description Describes this occurrence of the problem. */
             detail: string;
             /**
-             * @description The kind, for machines; stable.
+             * @description Identifies the problem; stable.
              * @constant
              */
             code: "route_not_found";
-            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            /** @description The request's id, as in X-Request-Id; in an item of a batch, that of the batch. */
             request_id: string;
         };
         RowProblem: {
@@ -4499,100 +4499,100 @@ export interface components {
         TooManyQuotasProblem: {
             /**
              * Format: uri
-             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @description The problem type. `about:blank`: `code` identifies it.
              * @constant
              */
             type: "about:blank";
-            /** @description The kind in words; the same for every problem of that code. */
+            /** @description The title of the code; the same for every problem of the code. */
             title: string;
             /**
              * @description The HTTP status.
              * @constant
              */
             status: 409;
-            /** @description What went wrong this time. */
+            /** @description Describes this occurrence of the problem. */
             detail: string;
             /**
-             * @description The kind, for machines; stable.
+             * @description Identifies the problem; stable.
              * @constant
              */
             code: "too_many_quotas";
-            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            /** @description The request's id, as in X-Request-Id; in an item of a batch, that of the batch. */
             request_id: string;
         };
         /** @description A bearer token is needed. */
         UnauthenticatedProblem: {
             /**
              * Format: uri
-             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @description The problem type. `about:blank`: `code` identifies it.
              * @constant
              */
             type: "about:blank";
-            /** @description The kind in words; the same for every problem of that code. */
+            /** @description The title of the code; the same for every problem of the code. */
             title: string;
             /**
              * @description The HTTP status.
              * @constant
              */
             status: 401;
-            /** @description What went wrong this time. */
+            /** @description Describes this occurrence of the problem. */
             detail: string;
             /**
-             * @description The kind, for machines; stable.
+             * @description Identifies the problem; stable.
              * @constant
              */
             code: "unauthenticated";
-            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            /** @description The request's id, as in X-Request-Id; in an item of a batch, that of the batch. */
             request_id: string;
         };
         /** @description The service is not available. */
         UnavailableProblem: {
             /**
              * Format: uri
-             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @description The problem type. `about:blank`: `code` identifies it.
              * @constant
              */
             type: "about:blank";
-            /** @description The kind in words; the same for every problem of that code. */
+            /** @description The title of the code; the same for every problem of the code. */
             title: string;
             /**
              * @description The HTTP status.
              * @constant
              */
             status: 503;
-            /** @description What went wrong this time. */
+            /** @description Describes this occurrence of the problem. */
             detail: string;
             /**
-             * @description The kind, for machines; stable.
+             * @description Identifies the problem; stable.
              * @constant
              */
             code: "unavailable";
-            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            /** @description The request's id, as in X-Request-Id; in an item of a batch, that of the batch. */
             request_id: string;
         };
         /** @description The media type of the body is not supported. */
         UnsupportedMediaTypeProblem: {
             /**
              * Format: uri
-             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @description The problem type. `about:blank`: `code` identifies it.
              * @constant
              */
             type: "about:blank";
-            /** @description The kind in words; the same for every problem of that code. */
+            /** @description The title of the code; the same for every problem of the code. */
             title: string;
             /**
              * @description The HTTP status.
              * @constant
              */
             status: 415;
-            /** @description What went wrong this time. */
+            /** @description Describes this occurrence of the problem. */
             detail: string;
             /**
-             * @description The kind, for machines; stable.
+             * @description Identifies the problem; stable.
              * @constant
              */
             code: "unsupported_media_type";
-            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            /** @description The request's id, as in X-Request-Id; in an item of a batch, that of the batch. */
             request_id: string;
         };
         UpdateMailQuota: {
@@ -4807,52 +4807,52 @@ export interface components {
         ValidationFailedProblem: {
             /**
              * Format: uri
-             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @description The problem type. `about:blank`: `code` identifies it.
              * @constant
              */
             type: "about:blank";
-            /** @description The kind in words; the same for every problem of that code. */
+            /** @description The title of the code; the same for every problem of the code. */
             title: string;
             /**
              * @description The HTTP status.
              * @constant
              */
             status: 400;
-            /** @description What went wrong this time. */
+            /** @description Describes this occurrence of the problem. */
             detail: string;
             /**
-             * @description The kind, for machines; stable.
+             * @description Identifies the problem; stable.
              * @constant
              */
             code: "validation_failed";
-            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            /** @description The request's id, as in X-Request-Id; in an item of a batch, that of the batch. */
             request_id: string;
-            /** @description Every broken field. */
+            /** @description All fields with mistakes. */
             errors: components["schemas"]["FieldError"][];
         };
         /** @description The quota has changed. */
         VersionMismatchProblem: {
             /**
              * Format: uri
-             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @description The problem type. `about:blank`: `code` identifies it.
              * @constant
              */
             type: "about:blank";
-            /** @description The kind in words; the same for every problem of that code. */
+            /** @description The title of the code; the same for every problem of the code. */
             title: string;
             /**
              * @description The HTTP status.
              * @constant
              */
             status: 409;
-            /** @description What went wrong this time. */
+            /** @description Describes this occurrence of the problem. */
             detail: string;
             /**
-             * @description The kind, for machines; stable.
+             * @description Identifies the problem; stable.
              * @constant
              */
             code: "version_mismatch";
-            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            /** @description The request's id, as in X-Request-Id; in an item of a batch, that of the batch. */
             request_id: string;
             /**
              * Format: int64
@@ -4940,50 +4940,50 @@ export interface components {
         WebhookDisabledProblem: {
             /**
              * Format: uri
-             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @description The problem type. `about:blank`: `code` identifies it.
              * @constant
              */
             type: "about:blank";
-            /** @description The kind in words; the same for every problem of that code. */
+            /** @description The title of the code; the same for every problem of the code. */
             title: string;
             /**
              * @description The HTTP status.
              * @constant
              */
             status: 409;
-            /** @description What went wrong this time. */
+            /** @description Describes this occurrence of the problem. */
             detail: string;
             /**
-             * @description The kind, for machines; stable.
+             * @description Identifies the problem; stable.
              * @constant
              */
             code: "webhook_disabled";
-            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            /** @description The request's id, as in X-Request-Id; in an item of a batch, that of the batch. */
             request_id: string;
         };
         /** @description There is no such webhook. */
         WebhookNotFoundProblem: {
             /**
              * Format: uri
-             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @description The problem type. `about:blank`: `code` identifies it.
              * @constant
              */
             type: "about:blank";
-            /** @description The kind in words; the same for every problem of that code. */
+            /** @description The title of the code; the same for every problem of the code. */
             title: string;
             /**
              * @description The HTTP status.
              * @constant
              */
             status: 404;
-            /** @description What went wrong this time. */
+            /** @description Describes this occurrence of the problem. */
             detail: string;
             /**
-             * @description The kind, for machines; stable.
+             * @description Identifies the problem; stable.
              * @constant
              */
             code: "webhook_not_found";
-            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            /** @description The request's id, as in X-Request-Id; in an item of a batch, that of the batch. */
             request_id: string;
         };
         Webhooks: {
@@ -5211,7 +5211,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The file, piece by piece. */
+            /** @description The file, streamed. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5339,7 +5339,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The file, piece by piece. */
+            /** @description The file, streamed. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5377,11 +5377,11 @@ export interface operations {
     smsQuotaList: {
         parameters: {
             query?: {
-                /** @description Page of the list, from 1. */
+                /** @description Number of the page, from 1. */
                 page?: number;
-                /** @description Rows on a page. */
+                /** @description Number of rows on the page. */
                 page_size?: number;
-                /** @description Only rows with a smaller id: the way to walk a list of any length. Not together with `page`. */
+                /** @description Returns only rows with a smaller id. Pages through a list of any length. Cannot be combined with `page`. */
                 before_id?: number;
                 /** @description Only those that are so at this instant. */
                 status?: "active" | "disabled" | "expired";
@@ -5587,9 +5587,9 @@ export interface operations {
     smsQuotaChanges: {
         parameters: {
             query?: {
-                /** @description Page of the list, from 1. */
+                /** @description Number of the page, from 1. */
                 page?: number;
-                /** @description Rows on a page. */
+                /** @description Number of rows on the page. */
                 page_size?: number;
             };
             header?: never;
@@ -5974,11 +5974,11 @@ export interface operations {
     mailQuotaList: {
         parameters: {
             query?: {
-                /** @description Page of the list, from 1. */
+                /** @description Number of the page, from 1. */
                 page?: number;
-                /** @description Rows on a page. */
+                /** @description Number of rows on the page. */
                 page_size?: number;
-                /** @description Only rows with a smaller id: the way to walk a list of any length. Not together with `page`. */
+                /** @description Returns only rows with a smaller id. Pages through a list of any length. Cannot be combined with `page`. */
                 before_id?: number;
                 /** @description Only those that are so at this instant. */
                 status?: "active" | "disabled" | "expired";
@@ -6222,7 +6222,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The file, piece by piece. */
+            /** @description The file, streamed. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6352,7 +6352,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The file, piece by piece. */
+            /** @description The file, streamed. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6854,9 +6854,9 @@ export interface operations {
     mailQuotaChanges: {
         parameters: {
             query?: {
-                /** @description Page of the list, from 1. */
+                /** @description Number of the page, from 1. */
                 page?: number;
-                /** @description Rows on a page. */
+                /** @description Number of rows on the page. */
                 page_size?: number;
             };
             header?: never;

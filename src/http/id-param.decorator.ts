@@ -10,7 +10,6 @@ function pathParameter(name: string, context: ExecutionContext): string {
   return typeof value === 'string' ? value : ''
 }
 
-/** Documents a path parameter on the method that takes it. */
 function described(name: string, schema: object, example: unknown): ParameterDecorator {
   return (target, method) => {
     if (method === undefined) return
@@ -20,8 +19,7 @@ function described(name: string, schema: object, example: unknown): ParameterDec
   }
 }
 
-// These throw while the argument is taken from the request, before any pipe has run: a broken identifier is told before
-// a broken body.
+// These throw while Nest extracts the argument, before any pipe runs: an invalid identifier precedes an invalid body.
 const id = (name: string) =>
   createParamDecorator(
     (_data: unknown, context: ExecutionContext): number => {
@@ -53,7 +51,7 @@ export function IdParam(name: string): ParameterDecorator {
 }
 
 /**
- * An operation's id in the path: a UUIDv7 in any case, handed on in lower case.
+ * An operation id in the path: a UUIDv7 in any case; the argument is in lower case.
  * @param name the path parameter
  */
 export function OperationIdParam(name: string): ParameterDecorator {

@@ -6,8 +6,8 @@ import { isKey, KEY_PATTERN, MAX_KEY_LENGTH } from './field.decorator.js'
 import { Problems } from './problem.decorator.js'
 
 /**
- * Every value that the request sent for the header, unmerged: Node joins repeated ones with a comma, which is itself a
- * fine key.
+ * Returns every value of the header, unmerged: Node joins repeated headers with a comma, and the result may be a valid
+ * key.
  */
 function keysSent(context: ExecutionContext): string[] {
   const { headers, rawHeaders } = context.switchToHttp().getRequest<Request>()
@@ -26,7 +26,7 @@ function keyOf(sent: readonly string[], required: boolean): string | undefined {
   if (key === undefined && required) {
     throw new ServiceError(
       'idempotency_key_missing',
-      'send an Idempotency-Key header; repeating it repeats the answer and not the act',
+      'send an Idempotency-Key header; a retry with the same key repeats the answer, not the effect',
     )
   }
   if (key !== undefined && !isKey(key)) {
@@ -39,9 +39,9 @@ function keyOf(sent: readonly string[], required: boolean): string | undefined {
 }
 
 /**
- * Refuses a key only after the other parameters had their turn: Nest runs the pipes of all parameters side by side and
- * answers the first refusal, and that of a broken body or query is to come first (contract, §7). Their pipe is
- * synchronous, so one turn of the event loop is enough; a good key waits for nothing.
+ * Refuses a key after the pipes of the other parameters have run. Nest runs the pipes of all parameters concurrently
+ * and answers the first refusal, but a mistake in the body or query precedes one in the key (contract, §7). That pipe
+ * is synchronous, so one turn of the event loop is enough. A valid key does not wait.
  */
 async function lastInLine(refusal: unknown): Promise<never> {
   await new Promise(setImmediate)
@@ -75,7 +75,7 @@ function keyParameter(required: boolean): ParameterDecorator {
     ApiHeader({
       name: 'Idempotency-Key',
       required,
-      description: 'Makes a retry safe: the same key with the same request answers what the first success answered.',
+      description: 'Makes a retry safe: the same request with the same key returns the answer of its first success.',
       schema: { type: 'string', minLength: 1, maxLength: MAX_KEY_LENGTH, pattern: KEY_PATTERN },
       example: 'msg-8841',
     })(target, method, descriptor)
@@ -83,16 +83,17 @@ function keyParameter(required: boolean): ParameterDecorator {
 }
 
 /**
- * The request's Idempotency-Key, `string`; `idempotency_key_missing` or `idempotency_key_invalid` without a good one.
- * Lists these problems, and that of a reused key, for the route.
+ * Injects the request's Idempotency-Key as `string`. Refuses a request without a valid key with
+ * `idempotency_key_missing` or `idempotency_key_invalid`. Declares these problems and `idempotency_key_reused` for the
+ * route.
  */
 export function IdempotencyKey(): ParameterDecorator {
   return keyParameter(true)
 }
 
 /**
- * The request's Idempotency-Key, `string | undefined`; `idempotency_key_invalid` where a bad one was sent. Lists its
- * problems for the route.
+ * Injects the request's Idempotency-Key as `string | undefined`. Refuses an invalid key with `idempotency_key_invalid`.
+ * Declares this problem and `idempotency_key_reused` for the route.
  */
 export function OptionalIdempotencyKey(): ParameterDecorator {
   return keyParameter(false)

@@ -7,18 +7,18 @@ import { parseJson } from './json.js'
 
 export const DECODERS = { gzip: createGunzip, deflate: createInflate, br: createBrotliDecompress } as const
 
-/** How a body may be compressed. */
+/** The supported compressions of a body. */
 export type Coding = keyof typeof DECODERS
 
-/** Does the request bring a body, be it an empty one sent in chunks? */
+/** Returns whether the request has a body. An empty chunked body counts. */
 export function bringsBody({ headers }: Request): boolean {
   const length = headers['content-length']
   return headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0')
 }
 
 /**
- * Looks at how a body is written, without reading it.
- * @returns its coding; undefined where it is as it is
+ * Checks the headers of a JSON body.
+ * @returns its compression; undefined if it has none
  * @throws ServiceError unsupported_media_type
  */
 export function codingOf(request: Request): Coding | undefined {
@@ -29,8 +29,7 @@ export function codingOf(request: Request): Coding | undefined {
 }
 
 /**
- * How a body is compressed, whatever it is.
- * @returns undefined where it is as it is
+ * Returns the compression of a body of any media type; undefined if it has none.
  * @throws ServiceError unsupported_media_type
  */
 export function contentCoding({ headers }: Request): Coding | undefined {
@@ -42,14 +41,14 @@ export function contentCoding({ headers }: Request): Coding | undefined {
 
 /**
  * Reads the request's body as JSON into `request.body`.
- * @param limit bytes after decompression, at most; what is longer is refused at once, and its rest is not waited for
+ * @param limit maximum size in bytes, after decompression; a larger body is refused without reading its rest
  * @throws ServiceError unsupported_media_type, payload_too_large or malformed_json
  */
 export async function readBody(request: Request, response: Response, limit: number): Promise<void> {
   const coding = codingOf(request)
   const { headers } = request
-  // Whoever asks before sending (RFC 9110, section 10.1.1) is told to go on here, where nothing more stands against the
-  // body.
+  // A caller that expects `100 Continue` (RFC 9110, section 10.1.1) gets it here, after all other checks of the
+  // request's head.
   if (headers.expect?.toLowerCase() === '100-continue') response.writeContinue()
   let bytes: Buffer
   try {
@@ -65,12 +64,12 @@ export async function readBody(request: Request, response: Response, limit: numb
 
 async function decoded(request: Request, coding: Coding, limit: number): Promise<Buffer> {
   const decoder = DECODERS[coding]()
-  // A body that breaks off would leave its reader waiting for ever.
+  // Otherwise the reader would wait forever if the request breaks off.
   const breakOff = () => decoder.destroy(Object.assign(new Error('the request broke off'), { type: 'request.aborted' }))
   request.once('aborted', breakOff).pipe(decoder)
   try {
     const bytes = await rawBody(decoder, { limit })
-    if (!request.complete) throw new Error('more follows what was compressed')
+    if (!request.complete) throw new Error('data follows the compressed body')
     request.resume()
     return bytes
   } catch (error) {
@@ -82,7 +81,7 @@ async function decoded(request: Request, coding: Coding, limit: number): Promise
   }
 }
 
-/** JSON is UTF-8 (RFC 8259, section 8.1); saying so is allowed, saying otherwise is not. */
+/** JSON is UTF-8 (RFC 8259, section 8.1); another charset is refused. */
 function isJson(contentType: string | undefined): boolean {
   if (contentType === undefined) return false
   if (contentType === 'application/json') return true
@@ -93,10 +92,10 @@ function isJson(contentType: string | undefined): boolean {
 function explain(error: unknown, limit: number): unknown {
   switch ((error as { type?: string }).type) {
     case 'entity.too.large':
-      return new ServiceError('payload_too_large', `the body may have ${limit} bytes after decompression`)
+      return new ServiceError('payload_too_large', `the body may have at most ${limit} bytes after decompression`)
     case 'request.aborted':
     case 'request.size.invalid':
-      return new ServiceError('malformed_json', 'the body ended before its time')
+      return new ServiceError('malformed_json', 'the body ended early')
     default:
       return error
   }

@@ -5,23 +5,23 @@ import { closeAfterAnswer } from './unread-body.js'
 import { addHeader, reply } from './reply.js'
 import { bringsBody } from './request-body.js'
 
-/** What every answer to a page says. */
+/** The CORS options of responses to allowed origins. */
 const SHARED: cors.CorsOptions = {
   exposedHeaders: 'X-Request-Id, Location, Idempotency-Replayed, Retry-After, WWW-Authenticate',
 }
-/** What a page is told that asks what it may send. */
+/** The CORS options of a preflight response. */
 const PREFLIGHT: cors.CorsOptions = {
   methods: 'GET, HEAD, POST, PUT, DELETE',
   allowedHeaders: 'Authorization, Content-Type, Idempotency-Key, X-Request-Id',
   maxAge: 600,
-  // The answer is ours: it has the headers of every answer, and knows what to do with a body.
+  // The gate answers the preflight, with the headers of every response, and closes the connection if a body follows.
   preflightContinue: true,
 }
 
 /**
- * Lets the pages of some origins call; every other origin's requests are answered without a word of CORS, so that
- * browsers keep the answers from their pages. What is said to an origin does not change: `cors` is asked once.
- * @param origins as browsers write them; compared exactly
+ * Creates the gate for CORS. Requests of other origins are answered without CORS headers, so that browsers withhold the
+ * responses from their pages. The headers of an origin are constant, so `cors` is called once for each.
+ * @param origins as browsers send them; compared exactly
  */
 export function crossOrigin(origins: readonly string[]): Gate {
   const words = (options: cors.CorsOptions, method: string) =>
@@ -44,7 +44,7 @@ export function crossOrigin(origins: readonly string[]): Gate {
   }
 }
 
-/** The headers that `cors` sets on an answer to this origin. */
+/** Returns the headers that `cors` sets for this origin. */
 function corsHeaders(options: cors.CorsOptions, origin: string, method: string): [name: string, value: string][] {
   const headers: [string, string][] = []
   const response = {
