@@ -8,7 +8,7 @@ import { WebhookService } from './webhook.service.js'
 
 const NAME = {
   name: 'name',
-  description: 'As WEBHOOKS_FILE names it.',
+  description: 'Its name in WEBHOOKS_FILE.',
   schema: { type: 'string' },
   example: 'ops',
 } as const
