@@ -28,7 +28,7 @@ export interface paths {
         /** List change sets, newest first */
         get: operations["smsChangeSetList"];
         put?: never;
-        /** Make a change set of the quotas that a filter finds */
+        /** Create a change set from a filter */
         post: operations["smsChangeSetCreate"];
         delete?: never;
         options?: never;
@@ -80,7 +80,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Undo a change set */
+        /** Revert a change set */
         post: operations["smsChangeSetRevert"];
         delete?: never;
         options?: never;
@@ -95,7 +95,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List a change set's rows, in order */
+        /** List the rows of a change set, in order */
         get: operations["smsChangeSetRows"];
         put?: never;
         post?: never;
@@ -112,7 +112,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Hand out a change set's rows as CSV */
+        /** Export the rows of a change set as CSV */
         get: operations["smsChangeSetRowsCsv"];
         put?: never;
         post?: never;
@@ -180,7 +180,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Hand out a list of quotas as CSV, newest first */
+        /** Export a list of quotas as CSV, newest first */
         get: operations["smsChangeSetExport"];
         put?: never;
         post?: never;
@@ -199,7 +199,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Make a change set of the records of a CSV file */
+        /** Create a change set from a CSV file */
         post: operations["smsChangeSetImport"];
         delete?: never;
         options?: never;
@@ -594,7 +594,7 @@ export interface paths {
         /** List change sets, newest first */
         get: operations["mailChangeSetList"];
         put?: never;
-        /** Make a change set of the quotas that a filter finds */
+        /** Create a change set from a filter */
         post: operations["mailChangeSetCreate"];
         delete?: never;
         options?: never;
@@ -646,7 +646,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Undo a change set */
+        /** Revert a change set */
         post: operations["mailChangeSetRevert"];
         delete?: never;
         options?: never;
@@ -661,7 +661,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List a change set's rows, in order */
+        /** List the rows of a change set, in order */
         get: operations["mailChangeSetRows"];
         put?: never;
         post?: never;
@@ -678,7 +678,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Hand out a change set's rows as CSV */
+        /** Export the rows of a change set as CSV */
         get: operations["mailChangeSetRowsCsv"];
         put?: never;
         post?: never;
@@ -746,7 +746,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Hand out a list of quotas as CSV, newest first */
+        /** Export a list of quotas as CSV, newest first */
         get: operations["mailChangeSetExport"];
         put?: never;
         post?: never;
@@ -765,7 +765,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Make a change set of the records of a CSV file */
+        /** Create a change set from a CSV file */
         post: operations["mailChangeSetImport"];
         delete?: never;
         options?: never;

@@ -22,7 +22,7 @@ import {
   TrueField,
 } from '../http/field.decorator.js'
 import { FieldErrorDto } from '../http/problem.dto.js'
-import type { Ask, TotalChange } from './ask.js'
+import type { RequestedChange, TotalChange } from './requested-change.js'
 import { ITEM_ACTIONS, type ItemAction } from './change-set-item.entity.js'
 import {
   CHANGE_SET_STATES,
@@ -114,7 +114,7 @@ function filterErrors(filter: object & { readonly all?: true }): FieldError[] {
 }
 
 /** Returns the requested change of a change set with a filter. */
-export function askOf({ change }: Pick<ChangeSetRow, 'change'>): Ask {
+export function requestedChangeOf({ change }: Pick<ChangeSetRow, 'change'>): RequestedChange {
   const { update, delete: deletes } = JSON.parse(change ?? '{}') as ManyChangeDto
   if (update === undefined) return { kind: deletes === true ? 'delete' : 'reset' }
   const { value } = checkDto(ManySettingsDto, update, { from: 'body', now: noTime })
