@@ -5,6 +5,7 @@ import passport, { type AuthenticateCallback } from 'passport'
 import { ServiceError } from '../error/service-error.js'
 import { BearerStrategy, REALM } from './bearer.strategy.js'
 import type { Principal } from './principal.js'
+import { timesSent } from './raw-headers.js'
 
 /** The caller sent no valid token. */
 export class Unauthenticated extends ServiceError {
@@ -44,7 +45,7 @@ export class Authenticator {
    */
   authenticate(headers: IncomingHttpHeaders, rawHeaders: readonly string[]): Promise<Principal> {
     return new Promise((resolve, reject) => {
-      if (headers.authorization !== undefined && isRepeated(rawHeaders)) {
+      if (headers.authorization !== undefined && timesSent(rawHeaders, 'authorization') > 1) {
         reject(new Unauthenticated(REPEATED, INVALID_REQUEST))
         return
       }
@@ -67,15 +68,4 @@ export class Authenticator {
 function refusal(challenge: unknown): Unauthenticated {
   const text = typeof challenge === 'string' ? challenge : INVALID_REQUEST
   return new Unauthenticated(text.includes('invalid_token') ? UNKNOWN : NEEDED, text)
-}
-
-function isRepeated(rawHeaders: readonly string[]): boolean {
-  let seen = false
-  for (let at = 0; at < rawHeaders.length; at += 2) {
-    const name = rawHeaders[at]
-    if (name?.length !== 13 || name.toLowerCase() !== 'authorization') continue
-    if (seen) return true
-    seen = true
-  }
-  return false
 }

@@ -85,11 +85,8 @@ export class JwtVerifier {
 
   private remember(token: string, verified: Remembered): void {
     this.remembered.set(token, verified)
-    if (this.remembered.size <= MAX_REMEMBERED) return
-    for (const oldest of this.remembered.keys()) {
-      this.remembered.delete(oldest)
-      break
-    }
+    const [oldest = token] = this.remembered.keys()
+    if (this.remembered.size > MAX_REMEMBERED) this.remembered.delete(oldest)
   }
 
   /** Returns the claims of a valid token; undefined for any other. */

@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { Readable } from 'node:stream'
-import { parse as parseContentType } from 'content-type'
 import type { Request, Response } from 'express'
 import { ServiceError, validationFailed } from '../error/service-error.js'
-import { bringsBody, type Coding, contentCoding, DECODERS } from './request-body.js'
+import { bringsBody, type Coding, codingOf, continueIfExpected, DECODERS } from './request-body.js'
 
 declare module 'express-serve-static-core' {
   interface Request {
@@ -38,13 +37,10 @@ export class BodyStream {
     private readonly body: StreamedBody,
   ) {
     if (!bringsBody(request)) return
-    if (!isOf(body.mediaType, request.headers['content-type'])) {
-      throw new ServiceError('unsupported_media_type', `send Content-Type: ${body.mediaType}, in UTF-8`)
-    }
-    const coding = contentCoding(request)
+    const coding = codingOf(request, body.mediaType)
     if (coding === undefined && Number(request.headers['content-length'] ?? 0) > body.limit) throw this.tooLarge()
     request.bodyUntil = performance.now() + PATIENCE_MS
-    if (request.headers.expect?.toLowerCase() === '100-continue') response.writeContinue()
+    continueIfExpected(request, response)
     this.source = coding === undefined ? request : this.decoded(coding)
   }
 
@@ -93,10 +89,4 @@ export class BodyStream {
       `the body may have at most ${this.body.limit} bytes after decompression`,
     )
   }
-}
-
-function isOf(mediaType: string, contentType: string | undefined): boolean {
-  if (contentType === undefined) return false
-  const { type, parameters } = parseContentType(contentType)
-  return type === mediaType && (parameters['charset'] ?? 'utf-8').toLowerCase() === 'utf-8'
 }

@@ -4,7 +4,8 @@ import type { Request, Response } from 'express'
 import { ServiceError, validationFailed } from '../error/service-error.js'
 import { Admission } from './admission.js'
 import { BodyStream, STREAM_IN_HAND_BYTES } from './body-stream.js'
-import { bringsBody, codingOf, readBody } from './request-body.js'
+import { MAX_SHOWN_NAME_LENGTH, MAX_UNKNOWN } from './dto.js'
+import { bringsBody, codingOf, JSON_BODY, readBody } from './request-body.js'
 import type { Route } from './route-table.js'
 
 declare module 'express-serve-static-core' {
@@ -71,7 +72,7 @@ export class BodyReader {
       return undefined
     }
     if (!route.takesBody && isOpen(route)) {
-      codingOf(request)
+      codingOf(request, JSON_BODY)
       throw noBody('this route takes no body')
     }
     return this.readBody(request, response, route)
@@ -109,19 +110,17 @@ function noBody(message = 'this route takes no body, or an empty object'): Servi
 }
 
 function refuseParameters(request: Request): void {
-  if (!request.url.includes('?')) return
-  const names = Object.keys(request.query)
-  if (names.length > 0)
-    throw validationFailed(
-      names.slice(0, 50).map((name) => ({ field: name.slice(0, 64), message: 'is not a parameter of this route' })),
-    )
+  if (request.url.includes('?')) refuseNames(Object.keys(request.query), 'is not a parameter of this route')
 }
 
 function refuseBody(body: unknown): void {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) throw noBody()
-  const names = Object.keys(body)
-  if (names.length > 0)
-    throw validationFailed(
-      names.slice(0, 50).map((name) => ({ field: name.slice(0, 64), message: 'is not a field of this request' })),
-    )
+  refuseNames(Object.keys(body), 'is not a field of this request')
+}
+
+function refuseNames(names: readonly string[], message: string): void {
+  if (names.length > 0) {
+    const shown = names.slice(0, MAX_UNKNOWN).map((name) => name.slice(0, MAX_SHOWN_NAME_LENGTH))
+    throw validationFailed(shown.map((field) => ({ field, message })))
+  }
 }

@@ -33,8 +33,9 @@ export type Checked<T> =
   { readonly value: T; readonly errors?: never } | { readonly value?: T; readonly errors: FieldError[] }
 
 /** The maximum number of unknown names in one answer; more would make the answer larger than the request. */
-const MAX_UNKNOWN = 50
-const MAX_SHOWN_NAME_LENGTH = 64
+export const MAX_UNKNOWN = 50
+/** The maximum length of an unknown name in an answer. */
+export const MAX_SHOWN_NAME_LENGTH = 64
 
 interface Form {
   readonly fields: ReadonlyMap<string, FieldReader | undefined>

@@ -19,35 +19,22 @@ function described(name: string, schema: object, example: unknown): ParameterDec
   }
 }
 
-// These throw while Nest extracts the argument, before any pipe runs: an invalid identifier precedes an invalid body.
-const id = (name: string) =>
-  createParamDecorator(
-    (_data: unknown, context: ExecutionContext): number => {
-      const found = parseId(pathParameter(name, context))
-      if (found === undefined) {
-        throw validationFailed([{ field: name, message: `must be an integer from 1 to ${MAX_ID} in decimal digits` }])
-      }
-      return found
-    },
-    [described(name, { type: 'integer', minimum: 1, maximum: MAX_ID }, 12)],
-  )
-
-const operationId = (name: string) =>
-  createParamDecorator(
-    (_data: unknown, context: ExecutionContext): string => {
-      const text = pathParameter(name, context)
-      if (!isOperationId(text)) throw validationFailed([{ field: name, message: 'must be an operation id (UUIDv7)' }])
-      return text.toLowerCase()
-    },
-    [described(name, { type: 'string', format: 'uuid' }, EXAMPLE_UUID)],
-  )
+// These decorators throw while Nest extracts the argument, before any pipe runs: an invalid identifier precedes an
+// invalid body.
 
 /**
  * An identifier in the path: decimal digits without a leading zero, 1 … 2^53-1.
  * @param name the path parameter
  */
 export function IdParam(name: string): ParameterDecorator {
-  return id(name)()
+  return createParamDecorator(
+    (_data: unknown, context: ExecutionContext): number => {
+      const found = parseId(pathParameter(name, context))
+      if (found !== undefined) return found
+      throw validationFailed([{ field: name, message: `must be an integer from 1 to ${MAX_ID} in decimal digits` }])
+    },
+    [described(name, { type: 'integer', minimum: 1, maximum: MAX_ID }, 12)],
+  )()
 }
 
 /**
@@ -55,5 +42,12 @@ export function IdParam(name: string): ParameterDecorator {
  * @param name the path parameter
  */
 export function OperationIdParam(name: string): ParameterDecorator {
-  return operationId(name)()
+  return createParamDecorator(
+    (_data: unknown, context: ExecutionContext): string => {
+      const text = pathParameter(name, context)
+      if (isOperationId(text)) return text.toLowerCase()
+      throw validationFailed([{ field: name, message: 'must be an operation id (UUIDv7)' }])
+    },
+    [described(name, { type: 'string', format: 'uuid' }, EXAMPLE_UUID)],
+  )()
 }

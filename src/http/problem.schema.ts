@@ -18,63 +18,54 @@ const integer = (description: string, minimum: number, maximum: number = Number.
 })
 
 /** The additional members of the problems of a code (contract, §8). */
-function membersOf(code: ErrorCode): Record<string, Schema> {
-  switch (code) {
-    case 'validation_failed':
-      return {
-        errors: {
-          type: 'array',
-          items: { $ref: getSchemaPath(FieldErrorDto) },
-          description: 'All fields with mistakes.',
-        },
-      }
-    case 'quota_exceeded':
-      return {
-        requested: integer('Requested units.', 1, MAX_AMOUNT),
-        remaining: integer(
-          'The largest amount that one consume could take: `payable`, limited by the remaining units of each enforce cap.',
-          0,
-        ),
-        payable: integer('The units that the quotas could pay together, without caps.', 0),
-        refills_at: {
-          type: ['string', 'null'],
-          format: 'date-time',
-          description:
-            'The earliest time at which quotas and caps admit the request if no other request takes units until then; null if there is none.',
-        },
-        caps: {
-          type: 'array',
-          items: { $ref: getSchemaPath(CapDto) },
-          maxItems: MAX_LIVE_CAPS,
-          description:
-            'The enforce caps that refuse the request, by id; empty if only the units of the quotas are insufficient.',
-        },
-        quotas: {
-          type: 'array',
-          items: { $ref: getSchemaPath(RefusingQuotaDto) },
-          maxItems: Math.min(MAX_QUOTAS_SHOWN, MAX_LIVE_QUOTAS),
-          description: 'The first quotas, in draw-down order.',
-        },
-      }
-    case 'version_mismatch':
-      return { version: integer('The current version.', 1) }
-    case 'operation_already_settled':
-      return {
-        state: {
-          type: 'string',
-          enum: ['consumed', 'committed', 'released', 'expired'],
-          description: 'The state of the operation.',
-        },
-      }
-    case 'commit_exceeds_hold':
-      return { held: integer('The reserved units.', 1, MAX_AMOUNT) }
-    case 'refund_exceeds_charge':
-      return { refundable: integer('The units that can still be refunded.', 0, MAX_AMOUNT) }
-    case 'method_not_allowed':
-      return { allow: { type: 'array', items: { type: 'string' }, description: 'The methods that the path takes.' } }
-    default:
-      return {}
-  }
+const MEMBERS: Partial<Record<ErrorCode, Record<string, Schema>>> = {
+  validation_failed: {
+    errors: {
+      type: 'array',
+      items: { $ref: getSchemaPath(FieldErrorDto) },
+      description: 'All fields with mistakes.',
+    },
+  },
+  quota_exceeded: {
+    requested: integer('Requested units.', 1, MAX_AMOUNT),
+    remaining: integer(
+      'The largest amount that one consume could take: `payable`, limited by the remaining units of each enforce cap.',
+      0,
+    ),
+    payable: integer('The units that the quotas could pay together, without caps.', 0),
+    refills_at: {
+      type: ['string', 'null'],
+      format: 'date-time',
+      description:
+        'The earliest time at which quotas and caps admit the request if no other request takes units until then; null if there is none.',
+    },
+    caps: {
+      type: 'array',
+      items: { $ref: getSchemaPath(CapDto) },
+      maxItems: MAX_LIVE_CAPS,
+      description:
+        'The enforce caps that refuse the request, by id; empty if only the units of the quotas are insufficient.',
+    },
+    quotas: {
+      type: 'array',
+      items: { $ref: getSchemaPath(RefusingQuotaDto) },
+      maxItems: Math.min(MAX_QUOTAS_SHOWN, MAX_LIVE_QUOTAS),
+      description: 'The first quotas, in draw-down order.',
+    },
+  },
+  version_mismatch: { version: integer('The current version.', 1) },
+  operation_already_settled: {
+    state: {
+      type: 'string',
+      enum: ['consumed', 'committed', 'released', 'expired'],
+      description: 'The state of the operation.',
+    },
+  },
+  commit_exceeds_hold: { held: integer('The reserved units.', 1, MAX_AMOUNT) },
+  refund_exceeds_charge: { refundable: integer('The units that can still be refunded.', 0, MAX_AMOUNT) },
+  method_not_allowed: {
+    allow: { type: 'array', items: { type: 'string' }, description: 'The methods that the path takes.' },
+  },
 }
 
 /** Returns the name of the schema of a code's problems. */
@@ -110,7 +101,7 @@ export function describeProblem(code: ErrorCode): Schema {
       type: 'string',
       description: "The request's id, as in X-Request-Id; in an item of a batch, that of the batch.",
     },
-    ...membersOf(code),
+    ...MEMBERS[code],
   }
   return { type: 'object', description: `${titleOf(code)}.`, properties, required: Object.keys(properties) }
 }

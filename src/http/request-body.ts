@@ -5,6 +5,9 @@ import rawBody from 'raw-body'
 import { ServiceError } from '../error/service-error.js'
 import { parseJson } from './json.js'
 
+/** The media type of all bodies except streamed ones. */
+export const JSON_BODY = 'application/json'
+
 export const DECODERS = { gzip: createGunzip, deflate: createInflate, br: createBrotliDecompress } as const
 
 /** The supported compressions of a body. */
@@ -17,26 +20,24 @@ export function bringsBody({ headers }: Request): boolean {
 }
 
 /**
- * Checks the headers of a JSON body.
+ * Checks the headers of a body.
+ * @param mediaType that the body must have, in UTF-8
  * @returns its compression; undefined if it has none
  * @throws ServiceError unsupported_media_type
  */
-export function codingOf(request: Request): Coding | undefined {
-  if (!isJson(request.headers['content-type'])) {
-    throw new ServiceError('unsupported_media_type', 'send Content-Type: application/json, in UTF-8')
+export function codingOf({ headers }: Request, mediaType: string): Coding | undefined {
+  if (!isOf(mediaType, headers['content-type'])) {
+    throw new ServiceError('unsupported_media_type', `send Content-Type: ${mediaType}, in UTF-8`)
   }
-  return contentCoding(request)
-}
-
-/**
- * Returns the compression of a body of any media type; undefined if it has none.
- * @throws ServiceError unsupported_media_type
- */
-export function contentCoding({ headers }: Request): Coding | undefined {
   const coding = headers['content-encoding']?.trim().toLowerCase() ?? ''
   if (coding === '' || coding === 'identity') return undefined
   if (Object.hasOwn(DECODERS, coding)) return coding as Coding
   throw new ServiceError('unsupported_media_type', 'Content-Encoding may be gzip, deflate, br or identity')
+}
+
+/** Sends `100 Continue` to a caller that waits for it (RFC 9110, section 10.1.1). Call it after all other checks. */
+export function continueIfExpected({ headers }: Request, response: Response): void {
+  if (headers.expect?.toLowerCase() === '100-continue') response.writeContinue()
 }
 
 /**
@@ -45,11 +46,9 @@ export function contentCoding({ headers }: Request): Coding | undefined {
  * @throws ServiceError unsupported_media_type, payload_too_large or malformed_json
  */
 export async function readBody(request: Request, response: Response, limit: number): Promise<void> {
-  const coding = codingOf(request)
+  const coding = codingOf(request, JSON_BODY)
   const { headers } = request
-  // A caller that expects `100 Continue` (RFC 9110, section 10.1.1) gets it here, after all other checks of the
-  // request's head.
-  if (headers.expect?.toLowerCase() === '100-continue') response.writeContinue()
+  continueIfExpected(request, response)
   let bytes: Buffer
   try {
     bytes =
@@ -81,12 +80,11 @@ async function decoded(request: Request, coding: Coding, limit: number): Promise
   }
 }
 
-/** JSON is UTF-8 (RFC 8259, section 8.1); another charset is refused. */
-function isJson(contentType: string | undefined): boolean {
-  if (contentType === undefined) return false
-  if (contentType === 'application/json') return true
+/** JSON and CSV are UTF-8 (for JSON: RFC 8259, section 8.1); another charset is refused. */
+function isOf(mediaType: string, contentType: string | undefined): boolean {
+  if (contentType === undefined || contentType === mediaType) return contentType !== undefined
   const { type, parameters } = parseContentType(contentType)
-  return type === 'application/json' && (parameters['charset'] ?? 'utf-8').toLowerCase() === 'utf-8'
+  return type === mediaType && (parameters['charset'] ?? 'utf-8').toLowerCase() === 'utf-8'
 }
 
 function explain(error: unknown, limit: number): unknown {

@@ -1,4 +1,5 @@
 import type { Request } from 'express'
+import { timesSent } from '../auth/raw-headers.js'
 import { validationFailed } from '../error/service-error.js'
 
 /** uri-host [ ":" port ] of RFC 3986, section 3.2.2: a name, an IPv4 address, or an IPv6 address in brackets. */
@@ -21,11 +22,5 @@ export function checkRequestHead(request: Request): void {
 function hostMistake({ headers: { host }, httpVersion, rawHeaders }: Request): string | undefined {
   if (host === undefined) return httpVersion === '1.1' ? 'is required in HTTP/1.1' : undefined
   if (!HOST.test(host)) return 'must be a host with an optional port'
-  // `headers.host` is the first of several.
-  let found = 0
-  for (let at = 0; at < rawHeaders.length; at += 2) {
-    const name = rawHeaders[at]
-    if (name?.length === 4 && name.toLowerCase() === 'host') found += 1
-  }
-  return found > 1 ? 'may be sent only once' : undefined
+  return timesSent(rawHeaders, 'host') > 1 ? 'may be sent only once' : undefined
 }

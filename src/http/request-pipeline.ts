@@ -76,10 +76,13 @@ export class RequestPipeline implements OnModuleInit {
       const { route, values } = found
       request.route = route
       request.bodies = this.bodies
-      request.params = parametersOf(route, values) ?? undecodable(request)
+      const parameters = parametersOf(route, values)
+      // The guard that reads the body refuses an undecodable path, since all other guards run first.
+      request.undecodable = parameters === undefined
+      request.params = parameters ?? {}
       const handler = this.handlers.get(route) ?? missing(route.method, route.path)
       // Nest passes errors within the handler to the filters; an error here is the failure of a filter.
-      await handler(request, response, nothingElse)
+      await handler(request, response, noNext)
     } catch (error) {
       this.problems.tell(error, request, response)
     }
@@ -90,9 +93,8 @@ function missing(method: string, path: string): never {
   throw new Error(`${method} ${path} has no handler`)
 }
 
-function nothingElse(): void {
-  // No handler calls `next`.
-}
+/** No handler calls `next`. */
+const noNext = (): undefined => undefined
 
 /** Returns the path as sent. Express parses an absolute URL, as proxies receive it. */
 export function pathOf(request: Request): string {
@@ -111,10 +113,4 @@ function parametersOf(route: Route, values: readonly string[]): Record<string, s
     return undefined
   }
   return parameters
-}
-
-/** Leaves the refusal to the guard that reads the body, since all other guards run first. */
-function undecodable(request: Request): Record<string, string> {
-  request.undecodable = true
-  return {}
 }
