@@ -10,7 +10,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Make a quota */
+        /** Create a quota */
         post: operations["smsQuotaCreate"];
         delete?: never;
         options?: never;
@@ -146,7 +146,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List what happened to quotas, oldest first */
+        /** List the events of quotas, oldest first */
         get: operations["smsOfficeEvents"];
         put?: never;
         post?: never;
@@ -163,7 +163,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List the quotas that end soon, soonest first */
+        /** List the quotas that expire soon, soonest first */
         get: operations["smsOfficeExpiring"];
         put?: never;
         post?: never;
@@ -231,7 +231,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List everybody who ever had a quota */
+        /** List all owners that ever had a quota */
         get: operations["smsOfficeOwners"];
         put?: never;
         post?: never;
@@ -248,7 +248,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Say how often a user was refused, hour by hour, newest first */
+        /** List the refusals of a user by hour, newest first */
         get: operations["smsOfficeRefusals"];
         put?: never;
         post?: never;
@@ -265,7 +265,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Say who was refused most */
+        /** List the owners with most refusals */
         get: operations["smsOfficeTopRefusals"];
         put?: never;
         post?: never;
@@ -304,7 +304,7 @@ export interface paths {
         /** Change a quota's settings */
         put: operations["smsQuotaUpdate"];
         post?: never;
-        /** Delete a quota softly */
+        /** Delete a quota; it can be restored */
         delete: operations["smsQuotaRemove"];
         options?: never;
         head?: never;
@@ -337,7 +337,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Begin a new count: used and reserved 0, the next reset as it was */
+        /** Reset a quota: set used and reserved to 0, keep the next reset */
         post: operations["smsQuotaReset"];
         delete?: never;
         options?: never;
@@ -354,7 +354,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Undo a delete */
+        /** Restore a deleted quota */
         post: operations["smsQuotaRestore"];
         delete?: never;
         options?: never;
@@ -386,7 +386,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Ask whether an amount would fit */
+        /** Check whether an amount can be consumed */
         get: operations["smsUsageCheck"];
         put?: never;
         post?: never;
@@ -439,7 +439,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Hold units for a while */
+        /** Reserve units for a limited time */
         post: operations["smsUsageReserve"];
         delete?: never;
         options?: never;
@@ -454,7 +454,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Say what was used, hour by hour or day by day, oldest first */
+        /** Read the usage by hour or by day, oldest first */
         get: operations["smsUsageSeries"];
         put?: never;
         post?: never;
@@ -488,7 +488,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List what was done with an operation, oldest first */
+        /** List the acts on an operation, oldest first */
         get: operations["smsUsageActs"];
         put?: never;
         post?: never;
@@ -507,7 +507,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Spend what a hold keeps */
+        /** Spend the units of a hold */
         post: operations["smsUsageCommit"];
         delete?: never;
         options?: never;
@@ -524,7 +524,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Return what was charged */
+        /** Return charged units */
         post: operations["smsUsageRefund"];
         delete?: never;
         options?: never;
@@ -556,7 +556,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Whose token this is */
+        /** Read the principal of the token */
         get: operations["meShow"];
         put?: never;
         post?: never;
@@ -576,7 +576,7 @@ export interface paths {
         /** List quotas, newest first */
         get: operations["mailQuotaList"];
         put?: never;
-        /** Make a quota */
+        /** Create a quota */
         post: operations["mailQuotaCreate"];
         delete?: never;
         options?: never;
@@ -712,7 +712,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List what happened to quotas, oldest first */
+        /** List the events of quotas, oldest first */
         get: operations["mailOfficeEvents"];
         put?: never;
         post?: never;
@@ -729,7 +729,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List the quotas that end soon, soonest first */
+        /** List the quotas that expire soon, soonest first */
         get: operations["mailOfficeExpiring"];
         put?: never;
         post?: never;
@@ -780,7 +780,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List everybody who ever had a quota */
+        /** List all owners that ever had a quota */
         get: operations["mailOfficeOwners"];
         put?: never;
         post?: never;
@@ -797,7 +797,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Say how often an account was refused, hour by hour, newest first */
+        /** List the refusals of an account by hour, newest first */
         get: operations["mailOfficeRefusals"];
         put?: never;
         post?: never;
@@ -814,7 +814,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Say who was refused most */
+        /** List the owners with most refusals */
         get: operations["mailOfficeTopRefusals"];
         put?: never;
         post?: never;
@@ -865,7 +865,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Ask whether an amount would fit */
+        /** Check whether an amount can be consumed */
         get: operations["mailUsageCheck"];
         put?: never;
         post?: never;
@@ -918,7 +918,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Hold units for a while */
+        /** Reserve units for a limited time */
         post: operations["mailUsageReserve"];
         delete?: never;
         options?: never;
@@ -933,7 +933,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Say what was used, hour by hour or day by day, oldest first */
+        /** Read the usage by hour or by day, oldest first */
         get: operations["mailUsageSeries"];
         put?: never;
         post?: never;
@@ -967,7 +967,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List what was done with an operation, oldest first */
+        /** List the acts on an operation, oldest first */
         get: operations["mailUsageActs"];
         put?: never;
         post?: never;
@@ -986,7 +986,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Spend what a hold keeps */
+        /** Spend the units of a hold */
         post: operations["mailUsageCommit"];
         delete?: never;
         options?: never;
@@ -1003,7 +1003,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Return what was charged */
+        /** Return charged units */
         post: operations["mailUsageRefund"];
         delete?: never;
         options?: never;
@@ -1040,7 +1040,7 @@ export interface paths {
         /** Change a quota's settings */
         put: operations["mailQuotaUpdate"];
         post?: never;
-        /** Delete a quota softly */
+        /** Delete a quota; it can be restored */
         delete: operations["mailQuotaRemove"];
         options?: never;
         head?: never;
@@ -1073,7 +1073,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Begin a new count: used and reserved 0, the next reset as it was */
+        /** Reset a quota: set used and reserved to 0, keep the next reset */
         post: operations["mailQuotaReset"];
         delete?: never;
         options?: never;
@@ -1090,7 +1090,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Undo a delete */
+        /** Restore a deleted quota */
         post: operations["mailQuotaRestore"];
         delete?: never;
         options?: never;
@@ -1124,7 +1124,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** End a disablement */
+        /** Enable a disabled endpoint */
         post: operations["webhookEnable"];
         delete?: never;
         options?: never;
@@ -1158,7 +1158,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Send a test message, once and now */
+        /** Send a test message at once */
         post: operations["webhookTest"];
         delete?: never;
         options?: never;

@@ -26,8 +26,6 @@ export interface Route extends Guarded {
   readonly streams: StreamedBody | undefined
   /** The names of the path's parameters, in order. */
   readonly parameters: readonly string[]
-  /** Whether another route has a fixed word where this one has a parameter. */
-  readonly contested: boolean
 }
 
 /** A node in the tree of paths, with the segments that may follow. */
@@ -36,8 +34,6 @@ interface Place {
   parameter: Place | undefined
   readonly routes: Map<string, Route>
 }
-
-type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 
 const newPlace = (): Place => ({ words: new Map(), parameter: undefined, routes: new Map() })
 
@@ -73,12 +69,6 @@ export class RouteTable {
   constructor(controllers: readonly Type[], routes: readonly Route[] = controllers.flatMap(routesOf)) {
     this.routes = routes
     for (const route of this.routes) this.enter(route)
-    for (const route of this.routes as Mutable<Route>[]) {
-      // A route of another table is complete.
-      if (Object.isFrozen(route)) continue
-      route.contested = this.isContested(route)
-      Object.freeze(route)
-    }
   }
 
   /** Returns a table of the wanted routes only; it does not find the others. */
@@ -151,7 +141,8 @@ export class RouteTable {
     place.routes.set(route.method, route)
   }
 
-  private isContested(route: Route): boolean {
+  /** Returns whether another route has a fixed word where this one has a parameter. */
+  isContested(route: Route): boolean {
     let places = [this.root]
     for (const segment of segmentsOf(route.path)) {
       const parameter = segment.startsWith(':')
@@ -193,7 +184,6 @@ function routesOf(controller: Type): Route[] {
         parameters: segmentsOf(joined(prefix, path))
           .filter(isParameter)
           .map((segment) => segment.slice(1)),
-        contested: false,
       })),
     )
   })
