@@ -59,19 +59,19 @@ const TOO_LARGE = 'HPE_HEADER_OVERFLOW'
  * The maximum number of pipelined requests that are kept, on all connections together. Node parses a whole packet at
  * once, which may contain more than half of them and takes tens of milliseconds.
  */
-const MAX_AHEAD = 4_000
+const MAX_PIPELINED = 4_000
 /** A connection with at most this many pipelined requests is not closed: others have reached the limit. */
-const FEW_AHEAD = 16
+const FEW_PIPELINED = 16
 
 /**
  * The maximum number of requests started per turn of the event loop: few, so that requests in progress continue between
  * them. Node accepts one new connection per turn; while connections arrive, one request per turn keeps turns short.
  */
-const BEGUN_IN_A_TURN = 4
-const BEGUN_WHILE_CONNECTING = 1
+const STARTED_IN_A_TURN = 4
+const STARTED_WHILE_CONNECTING = 1
 
 /** If this many connections exceed the pipelining limit within one turn of the event loop, more are expected to. */
-const BROKEN_IN_A_TURN = 3
+const CLOSED_IN_A_TURN = 3
 
 /**
  * Parties besides the principals, whose ids contain no blank: connections without a response yet, and anonymous
@@ -83,34 +83,34 @@ const UNKNOWN = ' unknown'
 type Exchange = readonly [IncomingMessage, ServerResponse]
 
 /** A connection and its requests. */
-interface Line {
+interface Connection {
   readonly socket: Socket
   readonly address: string | undefined
   /** The requests that have arrived and are not answered, in order. Only the first one is processed. */
-  readonly asked: Exchange[]
+  readonly exchanges: Exchange[]
   /** Whether the first request has been started. */
-  begun: boolean
+  started: boolean
   /** The party that it belongs to: the id of the principal of its last request, or FIRST or UNKNOWN. */
   party: string
   /** The party under which it waits in `held`; undefined if it does not. */
   heldAs: string | undefined
   /** The error to send after all responses, before the connection ends. */
-  farewell: Answered | undefined
+  closingError: Answered | undefined
   /** Called when the first request has ended. */
   readonly finish: () => void
 }
 
 /** The current party of a connection: that of the request in progress if its principal is known. */
-function partyOf({ asked, party }: Line): string {
-  return (asked[0]?.[0] as Request | undefined)?.principal?.id ?? party
+function partyOf({ exchanges, party }: Connection): string {
+  return (exchanges[0]?.[0] as Request | undefined)?.principal?.id ?? party
 }
 
 /** Whether a connection waits for its caller: for a request, for the rest of one, or until its response is read. */
-function awaitsCaller({ asked, begun }: Line): boolean {
-  const [exchange] = asked
+function awaitsCaller({ exchanges, started }: Connection): boolean {
+  const [exchange] = exchanges
   if (exchange === undefined) return true
   const [request, response] = exchange
-  return begun && (!request.complete || response.writableEnded)
+  return started && (!request.complete || response.writableEnded)
 }
 
 /**
@@ -130,15 +130,15 @@ export class Connections {
   /** An observer of refused connections and invalid requests. */
   observer: ConnectionObserver | undefined
   /** In order of the end of their last request, the oldest first. */
-  private readonly lines = new Map<Socket, Line>()
+  private readonly open = new Map<Socket, Connection>()
   /** Connections with a request to be started. */
-  private readonly ready = new FairQueue<Line>()
+  private readonly ready = new FairQueue<Connection>()
   /** Connections that are not read until their turn; one per turn of the event loop. */
-  private readonly held = new FairQueue<Line>()
+  private readonly held = new FairQueue<Connection>()
   /** The number of requests behind the first one of their connection. */
   private ahead = 0
-  private begunInTurn = 0
-  private brokenInTurn = 0
+  private startedInTurn = 0
+  private closedInTurn = 0
   private connecting = false
   private turn: NodeJS.Immediate | undefined
   private limit = Infinity
@@ -147,18 +147,19 @@ export class Connections {
   /** The number of connections with an unanswered request. */
   get busy(): number {
     let busy = 0
-    for (const { asked } of this.lines.values()) if (asked.length > 0) busy += 1
+    for (const { exchanges } of this.open.values()) if (exchanges.length > 0) busy += 1
     return busy
   }
 
   /** The number of other connections. */
   get idle(): number {
-    return this.lines.size - this.busy
+    return this.open.size - this.busy
   }
 
   /** The responses of requests that have been started and have not ended. */
   *owed(): Generator<ServerResponse> {
-    for (const { begun, asked } of this.lines.values()) if (begun && asked[0] !== undefined) yield asked[0][1]
+    for (const { started, exchanges } of this.open.values())
+      if (started && exchanges[0] !== undefined) yield exchanges[0][1]
   }
 
   /**
@@ -186,55 +187,55 @@ export class Connections {
     server.on('connection', (socket: Socket) => this.enter(socket))
     server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => this.refuse(error, socket))
     server.on('connect', (_request: IncomingMessage, socket: Socket) => {
-      const line = this.lines.get(socket)
+      const connection = this.open.get(socket)
       // Node no longer handles errors of this socket.
       socket.on('error', () => undefined)
       this.observer?.unfit('connect', socket.remoteAddress)
-      if (line === undefined || line.asked.length > 0) socket.destroy()
-      else part(line, 'connect')
+      if (connection === undefined || connection.exchanges.length > 0) socket.destroy()
+      else endWithProblem(connection, 'connect')
     })
   }
 
   private enter(socket: Socket): void {
     // Node caches the address on the first read, so that it is still known after the connection broke.
     const address = socket.remoteAddress
-    if (this.lines.size >= this.limit && !this.makeRoom()) {
+    if (this.open.size >= this.limit && !this.makeRoom()) {
       socket.destroy()
       this.observer?.shed('refused', address)
       return
     }
-    const line: Line = {
+    const connection: Connection = {
       socket,
       address,
-      asked: [],
-      begun: false,
+      exchanges: [],
+      started: false,
       party: FIRST,
       heldAs: undefined,
-      farewell: undefined,
+      closingError: undefined,
       finish: () => {
-        this.finish(line)
+        this.finish(connection)
       },
     }
-    this.lines.set(socket, line)
-    socket.once('close', () => this.leave(line))
+    this.open.set(socket, connection)
+    socket.once('close', () => this.leave(connection))
     // Node resumes the socket after each request, and so do readers of bodies.
     socket.on('resume', () => {
-      if (line.asked.length > 1 || line.heldAs !== undefined) socket.pause()
+      if (connection.exchanges.length > 1 || connection.heldAs !== undefined) socket.pause()
     })
     this.connecting = true
     this.nextTurn()
   }
 
-  private leave(line: Line): void {
-    this.lines.delete(line.socket)
-    this.forget(line)
-    if (line.heldAs !== undefined) this.held.delete(line.heldAs, line)
-    this.ready.delete(line.party, line)
+  private leave(connection: Connection): void {
+    this.open.delete(connection.socket)
+    this.forget(connection)
+    if (connection.heldAs !== undefined) this.held.delete(connection.heldAs, connection)
+    this.ready.delete(connection.party, connection)
   }
 
-  private forget({ asked }: Line): void {
-    this.ahead -= Math.max(0, asked.length - 1)
-    asked.length = 0
+  private forget({ exchanges }: Connection): void {
+    this.ahead -= Math.max(0, exchanges.length - 1)
+    exchanges.length = 0
   }
 
   /**
@@ -245,80 +246,81 @@ export class Connections {
    * @returns whether it closed any
    */
   private makeRoom(): boolean {
-    const waiting = new FairQueue<Line>()
-    for (const line of this.lines.values()) if (awaitsCaller(line)) waiting.push(partyOf(line), line)
+    const waiting = new FairQueue<Connection>()
+    for (const connection of this.open.values())
+      if (awaitsCaller(connection)) waiting.push(partyOf(connection), connection)
     const largest = waiting.largest((party) => (party === FIRST || party === UNKNOWN ? 2 : 1))
-    for (const line of largest.slice(0, Math.ceil(largest.length / 100))) this.evict(line)
+    for (const connection of largest.slice(0, Math.ceil(largest.length / 100))) this.evict(connection)
     return largest.length > 0
   }
 
-  private evict(line: Line): void {
-    const stalled = line.asked.length > 0
-    this.leave(line)
+  private evict(connection: Connection): void {
+    const stalled = connection.exchanges.length > 0
+    this.leave(connection)
     // Otherwise the operating system keeps the unread part of the response for minutes.
-    if (stalled) line.socket.resetAndDestroy()
-    else line.socket.destroy()
-    this.observer?.shed('evicted', line.address)
+    if (stalled) connection.socket.resetAndDestroy()
+    else connection.socket.destroy()
+    this.observer?.shed('evicted', connection.address)
   }
 
   private take(exchange: Exchange): void {
     const { socket } = exchange[0]
-    const line = this.lines.get(socket)
+    const connection = this.open.get(socket)
     // A request after the last response is not processed: its caller could not be told the result.
-    if (line === undefined || !socket.writable) return
-    line.asked.push(exchange)
-    if (line.asked.length > 1) {
+    if (connection === undefined || !socket.writable) return
+    connection.exchanges.push(exchange)
+    if (connection.exchanges.length > 1) {
       this.ahead += 1
       socket.pause()
-      if (this.ahead > MAX_AHEAD && line.asked.length > FEW_AHEAD) this.breakAhead(line)
+      if (this.ahead > MAX_PIPELINED && connection.exchanges.length > FEW_PIPELINED) this.closePipelining(connection)
       return
     }
     this.nextTurn()
-    if (this.begunInTurn < this.most && this.ready.size === 0) this.begin(line, exchange)
-    else this.ready.push(line.party, line)
+    if (this.startedInTurn < this.startLimit && this.ready.size === 0) this.start(connection, exchange)
+    else this.ready.push(connection.party, connection)
   }
 
   /**
    * Closes a connection that exceeds the pipelining limit. If many connections of its party do so within one turn, each
    * with a packet full of requests, the others of that party are read one at a time.
    */
-  private breakAhead(line: Line): void {
-    const party = partyOf(line)
-    this.leave(line)
-    line.socket.destroy()
-    this.observer?.unfit('ahead', line.address)
-    this.brokenInTurn += 1
+  private closePipelining(connection: Connection): void {
+    const party = partyOf(connection)
+    this.leave(connection)
+    connection.socket.destroy()
+    this.observer?.unfit('ahead', connection.address)
+    this.closedInTurn += 1
     this.nextTurn()
-    if (this.brokenInTurn < BROKEN_IN_A_TURN) return
-    for (const other of this.lines.values()) {
-      if (other.asked.length <= 1 && partyOf(other) === party) this.hold(other)
+    if (this.closedInTurn < CLOSED_IN_A_TURN) return
+    for (const other of this.open.values()) {
+      if (other.exchanges.length <= 1 && partyOf(other) === party) this.hold(other)
     }
   }
 
   /** Stops reading from a connection until its turn. */
-  private hold(line: Line): void {
-    if (line.heldAs !== undefined) return
-    line.heldAs = partyOf(line)
-    line.socket.pause()
-    this.held.push(line.heldAs, line)
+  private hold(connection: Connection): void {
+    if (connection.heldAs !== undefined) return
+    connection.heldAs = partyOf(connection)
+    connection.socket.pause()
+    this.held.push(connection.heldAs, connection)
     this.nextTurn()
   }
 
-  private get most(): number {
-    return this.connecting ? BEGUN_WHILE_CONNECTING : BEGUN_IN_A_TURN
+  private get startLimit(): number {
+    return this.connecting ? STARTED_WHILE_CONNECTING : STARTED_IN_A_TURN
   }
 
   /** Schedules the next turn, unless one is scheduled. */
   private nextTurn(): void {
     this.turn ??= setImmediate(() => {
-      const { most } = this
+      const { startLimit } = this
       this.turn = undefined
       this.connecting = false
-      this.begunInTurn = 0
-      this.brokenInTurn = 0
-      while (this.begunInTurn < most && this.ready.size > 0) {
-        const line = this.ready.takeOne()
-        if (line?.asked[0] !== undefined) this.begin(line, line.asked[0])
+      this.startedInTurn = 0
+      this.closedInTurn = 0
+      while (this.startedInTurn < startLimit && this.ready.size > 0) {
+        const connection = this.ready.takeOne()
+        if (connection?.exchanges[0] !== undefined) this.start(connection, connection.exchanges[0])
       }
       const next = this.held.takeOne()
       if (next !== undefined) {
@@ -329,82 +331,83 @@ export class Connections {
     })
   }
 
-  private begin(line: Line, [request, response]: Exchange): void {
-    this.begunInTurn += 1
-    line.begun = true
+  private start(connection: Connection, [request, response]: Exchange): void {
+    this.startedInTurn += 1
+    connection.started = true
     // Emitted after the last byte was handed over, or when the connection broke.
-    response.once('close', line.finish)
+    response.once('close', connection.finish)
     for (const listener of this.work) listener(request, response)
   }
 
-  private finish(line: Line): void {
-    const { socket, asked } = line
-    line.begun = false
+  private finish(connection: Connection): void {
+    const { socket, exchanges } = connection
+    connection.started = false
     // The `close` listener removes a broken connection.
-    if (socket.destroyed || !this.lines.has(socket)) return
-    const [request] = asked.shift() ?? []
-    line.party = (request as Request | undefined)?.principal?.id ?? UNKNOWN
-    if (asked.length > 0) this.ahead -= 1
+    if (socket.destroyed || !this.open.has(socket)) return
+    const [request] = exchanges.shift() ?? []
+    connection.party = (request as Request | undefined)?.principal?.id ?? UNKNOWN
+    if (exchanges.length > 0) this.ahead -= 1
     const readAhead = socket.isPaused()
-    if (socket.writable && asked.length > 0) {
+    if (socket.writable && exchanges.length > 0) {
       // Not started at once: the others have their turn first.
-      this.ready.push(line.party, line)
+      this.ready.push(connection.party, connection)
       this.nextTurn()
-    } else this.rest(line)
-    if (readAhead && asked.length <= 1) this.hold(line)
+    } else this.becomeIdle(connection)
+    if (readAhead && exchanges.length <= 1) this.hold(connection)
   }
 
   /** Ends the processing of a connection: no response is due. */
-  private rest(line: Line): void {
+  private becomeIdle(connection: Connection): void {
     // Requests after the last response are discarded.
-    this.forget(line)
-    if (line.farewell !== undefined && line.socket.writable) part(line, line.farewell)
+    this.forget(connection)
+    if (connection.closingError !== undefined && connection.socket.writable)
+      endWithProblem(connection, connection.closingError)
     // Moves it to the end of the Map.
-    this.lines.delete(line.socket)
-    this.lines.set(line.socket, line)
+    this.open.delete(connection.socket)
+    this.open.set(connection.socket, connection)
   }
 
   /** Handles input that is not a request, or did not arrive in time. */
   private refuse({ code }: NodeJS.ErrnoException, socket: Socket): void {
-    const line = this.lines.get(socket)
+    const connection = this.open.get(socket)
     const late = code === LATE
     // The service has paused this connection; its caller is not at fault. Node reports this once; from then on,
     // `QUIET_MS` and eviction limit the connection.
-    if (late && line?.heldAs !== undefined) return
+    if (late && connection?.heldAs !== undefined) return
     // A connection that was opened and not used needs no answer.
-    if (line === undefined || code === 'ECONNRESET' || (late && socket.bytesRead === 0)) {
+    if (connection === undefined || code === 'ECONNRESET' || (late && socket.bytesRead === 0)) {
       socket.destroy()
       return
     }
     // A streamed body has its own deadline. Node reports this once; from then on, `QUIET_MS` limits the connection.
-    if (late && performance.now() < ((line.asked[0]?.[0] as Request | undefined)?.bodyUntil ?? 0)) return
+    if (late && performance.now() < ((connection.exchanges[0]?.[0] as Request | undefined)?.bodyUntil ?? 0)) return
     // A connection that is being closed discards its input.
-    if (!socket.writable || line.farewell !== undefined) return
+    if (!socket.writable || connection.closingError !== undefined) return
     const why = late ? 'late' : code === TOO_LARGE ? 'too_large' : 'not_http'
-    this.observer?.unfit(why, line.address)
-    line.farewell = why
-    const youngest = line.asked.at(-1)
-    if (youngest === undefined) part(line, why)
+    this.observer?.unfit(why, connection.address)
+    connection.closingError = why
+    const youngest = connection.exchanges.at(-1)
+    if (youngest === undefined) endWithProblem(connection, why)
     // Otherwise the requests before it are answered first.
-    else if (!youngest[0].complete) this.breakOff(line, youngest, why)
+    else if (!youngest[0].complete) this.refuseRequest(connection, youngest, why)
   }
 
   /** Refuses a request with a valid head and an invalid body. */
-  private breakOff(line: Line, exchange: Exchange, why: Answered): void {
+  private refuseRequest(connection: Connection, exchange: Exchange, why: Answered): void {
     const [request, response] = exchange
-    if (exchange !== line.asked[0]) {
-      line.asked.pop()
+    if (exchange !== connection.exchanges[0]) {
+      connection.exchanges.pop()
       this.ahead -= 1
-    } else if (line.begun) answerProblem(refusal(why), request as Request, response as Response)
+    } else if (connection.started) answerProblem(refusal(why), request as Request, response as Response)
     else {
-      this.ready.delete(line.party, line)
-      this.rest(line)
+      this.ready.delete(connection.party, connection)
+      this.becomeIdle(connection)
     }
   }
 }
 
 /** Ends a connection with a problem, if there is no request to answer. */
-function part({ socket }: Line, why: Answered): void {
+function endWithProblem({ socket }: Connection, why: Answered): void {
   socket.write(rawProblem(refusal(why), requestIdOf(undefined)))
   closeGracefully(socket)
 }
