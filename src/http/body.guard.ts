@@ -56,19 +56,14 @@ export class BodyReader {
       throw validationFailed([{ field: 'path', message: 'contains a percent sign that encodes nothing' }])
     const turn =
       principal === undefined ? undefined : this.admission.enter(principal.id, bytesOf(request, route), response)
-    if (turn !== undefined) return turn.then(() => this.form(request, response, route))
-    return this.form(request, response, route)
+    if (turn !== undefined) return turn.then(() => this.afterAdmission(request, response, route))
+    return this.afterAdmission(request, response, route)
   }
 
-  private form(request: Request, response: Response, route: Route): Promise<void> | undefined {
-    if (route.streams !== undefined) {
+  private afterAdmission(request: Request, response: Response, route: Route): Promise<void> | undefined {
+    if (route.streams !== undefined || !bringsBody(request)) {
       if (!route.takesQuery) refuseParameters(request)
-      request.body = new BodyStream(request, response, route.streams)
-      return undefined
-    }
-    if (!bringsBody(request)) {
-      request.body = {}
-      if (!route.takesQuery) refuseParameters(request)
+      request.body = route.streams === undefined ? {} : new BodyStream(request, response, route.streams)
       return undefined
     }
     if (!route.takesBody && isOpen(route)) {

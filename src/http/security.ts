@@ -24,20 +24,20 @@ const PREFLIGHT: cors.CorsOptions = {
  * @param origins as browsers send them; compared exactly
  */
 export function crossOrigin(origins: readonly string[]): Gate {
-  const words = (options: cors.CorsOptions, method: string) =>
+  const headersByOrigin = (options: cors.CorsOptions, method: string) =>
     new Map(origins.map((origin) => [origin, corsHeaders({ ...options, origin: [origin] }, origin, method)]))
-  const shared = words(SHARED, 'GET')
-  const preflight = words(PREFLIGHT, 'OPTIONS')
+  const shared = headersByOrigin(SHARED, 'GET')
+  const preflight = headersByOrigin(PREFLIGHT, 'OPTIONS')
   return (request: Request, response: Response): boolean => {
     const { origin = '' } = request.headers
-    const asks = request.method === 'OPTIONS' && request.headers['access-control-request-method'] !== undefined
-    const headers = (asks ? preflight : shared).get(origin)
+    const isPreflight = request.method === 'OPTIONS' && request.headers['access-control-request-method'] !== undefined
+    const headers = (isPreflight ? preflight : shared).get(origin)
     if (headers === undefined) {
       addHeader(response, 'Vary', 'Origin')
       return false
     }
     for (const [name, value] of headers) addHeader(response, name, value)
-    if (!asks) return false
+    if (!isPreflight) return false
     if (bringsBody(request)) closeAfterAnswer(request, response)
     reply(response, 204, undefined)
     return true
