@@ -20,8 +20,6 @@ const MAX_REMEMBERED = 10_000
 /** The claims that may contain the name, in this order, unless OIDC_NAME_CLAIM is set. */
 const NAME_CLAIMS = ['preferred_username', 'email', 'client_id', 'azp', 'sub'] as const
 
-type FoundKey = Awaited<ReturnType<ProviderKeys['find']>>
-
 interface Remembered {
   readonly principal: Principal
   /** From this time on, the token is verified again. */
@@ -108,22 +106,17 @@ export class JwtVerifier {
       const { alg } = decodeProtectedHeader(token)
       if (!ALGORITHMS.some((one) => one === alg)) return undefined
       UnsecuredJWT.decode(`${UNSECURED}.${token.split('.')[1] ?? ''}.`, asked)
-      const { payload } = await jwtVerify(token, async (header, jws) => this.keyOf(header, jws), {
-        ...asked,
-        algorithms: [...ALGORITHMS],
-      })
-      return payload
+      const findKey = async (...of: Parameters<ProviderKeys['find']>) => {
+        const key = await this.keys.find(...of)
+        if (key === undefined) throw new errors.JWKSNoMatchingKey()
+        return key
+      }
+      return (await jwtVerify(token, findKey, { ...asked, algorithms: [...ALGORITHMS] })).payload
     } catch (error) {
       // The token is invalid. jose throws a TypeError for a key that does not fit.
       if (error instanceof errors.JOSEError || error instanceof TypeError) return undefined
       throw error
     }
-  }
-
-  private async keyOf(...token: Parameters<ProviderKeys['find']>): Promise<NonNullable<FoundKey>> {
-    const key = await this.keys.find(...token)
-    if (key === undefined) throw new errors.JWKSNoMatchingKey()
-    return key
   }
 }
 
