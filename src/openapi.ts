@@ -13,16 +13,16 @@ import { STAY_OPEN } from './operations/shutdown.js'
 import { ROLES } from './role/role.js'
 import { SCOPES } from './role/scope.js'
 
-const DESCRIPTION = `How much mail accounts and SMS users may use, asked before every message goes out.
+const DESCRIPTION = `Quotas of mail accounts and SMS users. Senders consume from them before each message.
 
 Bodies are JSON in UTF-8 with snake_case names. Identifiers and amounts are integers. Times are RFC 3339 with an offset, answered in UTC
-with milliseconds. A field or parameter that an operation does not know is refused. Every error is a problem document (RFC 9457) whose
+with milliseconds. An unknown field or parameter is refused. Every error is a problem document (RFC 9457) whose
 \`code\` is stable.`
 
-const TOKEN = `A token as \`npm run token\` makes it. Scopes may narrow its role: \`mail\` or \`sms\` to that channel, \`own\` to operations
-that its own name made; others' are then as if they did not exist.`
+const TOKEN = `A token, as \`npm run token\` creates it. Scopes may narrow its role: \`mail\` or \`sms\` to that channel, \`own\` to operations
+that its principal created; other operations are then not found.`
 
-/** For whom a rule is, as a sentence. */
+/** Returns the roles of a rule, as a sentence. */
 function forRoles(rule: AccessRule): string {
   const roles = rolesOf(rule)
   if (roles.length === ROLES.length) return 'For every role.'
@@ -31,34 +31,35 @@ function forRoles(rule: AccessRule): string {
 }
 
 const TAGS: readonly (readonly [name: string, description: string])[] = [
-  ['Access', `Who calls. ${forRoles('any')}`],
+  ['Access', `The authenticated caller. ${forRoles('any')}`],
   ['Mail quotas', `The quotas of mail accounts. ${forRoles('service')}`],
-  ['Mail usage', `What mail accounts use. ${forRoles('usage')}`],
+  ['Mail usage', `The usage of mail accounts. ${forRoles('usage')}`],
   ['SMS quotas', `The SMS quotas of users. ${forRoles('admin')}`],
-  ['SMS usage', `What users spend on SMS. ${forRoles('usage')}`],
-  ['Webhooks', `The endpoints that events are sent to. ${forRoles('admin')}`],
-  ['Operations', 'What runs and watches the service.'],
-  ['Documentation', `This document. ${forRoles('docs')} Where DOCS_PUBLIC is set, for everybody.`],
+  ['SMS usage', `The SMS usage of users. ${forRoles('usage')}`],
+  ['Webhooks', `The endpoints that receive events. ${forRoles('admin')}`],
+  ['Operations', 'Health and metrics.'],
+  ['Documentation', `This document. ${forRoles('docs')} With DOCS_PUBLIC set, for everybody.`],
 ]
 
 const METHODS = ['get', 'put', 'post', 'delete'] as const
 const MAX_INT32 = 2 ** 31 - 1
 
-/** A part of the document, in whatever form it is. */
+/** Any part of the document. */
 type Node = Record<string, unknown>
 
 /**
- * Problems that every route may answer; the ones of the access rule and those of a body come on top (`problemsOf`), and
- * a handler lists its own with `@Problems`.
+ * The problems of every route. `problemsOf` adds those of the access rule and the body; handlers declare their own with
+ * `@Problems`.
  */
 export const COMMON_PROBLEMS: readonly ErrorCode[] = ['validation_failed', 'internal_error', 'unavailable']
 
 const BODY_PROBLEMS: readonly ErrorCode[] = ['malformed_json', 'payload_too_large', 'unsupported_media_type']
 
 /**
- * Describes the service (OpenAPI 3.1) as its controllers declare it. What every operation shares is added here, in one
- * place: the problems, X-Request-Id, whether a field that is not known is refused.
- * @param app made from compiled code, whose DTOs carry their docstrings; `preview` is enough, nothing is asked
+ * Builds the OpenAPI 3.1 document from the controllers' declarations. Adds what all operations share: the problems,
+ * X-Request-Id, and whether unknown fields are refused.
+ * @param app created from compiled code, whose DTOs contain their docstrings; `preview` is sufficient, since no
+ *   provider is called
  * @param version of the service
  */
 export function buildDocument(app: INestApplication, version: string): OpenAPIObject {
@@ -75,14 +76,14 @@ export function buildDocument(app: INestApplication, version: string): OpenAPIOb
     operationIdFactory: (controller, method) => operationId(controller, method),
     extraModels: [CapDto, FieldErrorDto, RefusingQuotaDto],
   })
-  const routes = new RouteTable(controllersOf(app)).routes
+  const table = new RouteTable(controllersOf(app))
   for (const [path, item] of Object.entries(document.paths)) {
     for (const method of METHODS) {
       const operation = item[method] as Node | undefined
       if (operation === undefined) continue
-      const route = routes.find((one) => one.method.toLowerCase() === method && documented(one.path) === path)
+      const route = table.routes.find((one) => one.method.toLowerCase() === method && documented(one.path) === path)
       if (route === undefined) throw new Error(`${method} ${path} is described, but no route`)
-      complete(operation, route)
+      complete(operation, route, problemsOf(route, table.isContested(route)))
       admitMissingBody(document, operation, route)
     }
   }
@@ -99,7 +100,7 @@ function operationId(controller: string, method: string): string {
   return `${subject.charAt(0).toLowerCase()}${subject.slice(1)}${method.charAt(0).toUpperCase()}${method.slice(1)}`
 }
 
-// Kept by Nest in preview, too, where nothing that could be asked is made.
+// Available in preview, too, in which Nest creates no providers.
 function controllersOf(app: INestApplication): Type[] {
   const modules = app.get(ModulesContainer)
   return [...modules.values()].flatMap(({ controllers }) =>
@@ -112,21 +113,21 @@ function documented(path: string): string {
   return path.replace(/:(\w+)/g, '{$1}')
 }
 
-function problemsOf(route: Route): ErrorCode[] {
+/** @param contested whether a fixed word can take the place of an identifier, and lead to another route or none */
+function problemsOf(route: Route, contested: boolean): ErrorCode[] {
   const codes = new Set<ErrorCode>([...COMMON_PROBLEMS, ...route.problems])
-  // A body is read where one comes, wanted or not.
+  // The service reads the body of any request that has one.
   for (const code of BODY_PROBLEMS) codes.add(code)
-  // A word that is fixed may stand where an identifier is meant, and leads elsewhere or nowhere.
-  if (route.contested) for (const code of ['route_not_found', 'method_not_allowed'] as const) codes.add(code)
+  if (contested) for (const code of ['route_not_found', 'method_not_allowed'] as const) codes.add(code)
   if (route.access !== 'public') codes.add('unauthenticated')
   const forEveryRole = ROLES.every((role) => admits(route.access, role))
   if (!forEveryRole || !SCOPES.every((scope) => leaves(scope, route))) codes.add('forbidden')
-  // A draining process answers these as ever, but for one that says so itself.
+  // These routes stay open while the process drains; only one of them answers 503 itself.
   if (STAY_OPEN.includes(route.path) && !route.problems.includes('unavailable')) codes.delete('unavailable')
   return [...codes].sort((one, other) => statusOf(one) - statusOf(other))
 }
 
-function complete(operation: Node, route: Route): void {
+function complete(operation: Node, route: Route, codes: readonly ErrorCode[]): void {
   operation.security = route.access === 'public' ? [] : [{ [BEARER_SCHEME]: [] }]
   const parameters = (operation.parameters ?? []) as Node[]
   operation.parameters = [...parameters, { $ref: '#/components/parameters/RequestId' }]
@@ -139,7 +140,6 @@ function complete(operation: Node, route: Route): void {
     }
     if (response.description === '') response.description = 'Done.'
   }
-  const codes = problemsOf(route)
   for (const status of new Set(codes.map(statusOf))) {
     const these = codes.filter((code) => statusOf(code) === status)
     responses[String(status)] = {
@@ -160,7 +160,7 @@ function complete(operation: Node, route: Route): void {
   }
 }
 
-/** Where no field is required a request may do without a body; an update must name something to update. */
+/** A request whose fields are all optional may omit the body; an update requires at least one field. */
 function admitMissingBody(document: OpenAPIObject, operation: Node, route: Route): void {
   const body = operation.requestBody as
     { required?: boolean; content: Record<string, { schema: { $ref?: string } }> } | undefined
@@ -170,7 +170,7 @@ function admitMissingBody(document: OpenAPIObject, operation: Node, route: Route
   if (schema !== undefined && !Array.isArray(schema.required)) body.required = false
 }
 
-/** A schema for each code that some route may answer. */
+/** Adds a schema for each code that a route can answer. */
 function addProblems(document: OpenAPIObject): void {
   const schemas = ((document.components ??= {}).schemas ??= {}) as Record<string, Node>
   for (const code of ERROR_CODES) {
@@ -179,7 +179,7 @@ function addProblems(document: OpenAPIObject): void {
   }
 }
 
-/** May an answer of this route be an earlier one, told again? */
+/** Returns whether the route can replay an earlier answer. */
 function repeats(route: Route): boolean {
   return route.problems.some((code) => code === 'idempotency_key_reused' || code === 'operation_already_settled')
 }
@@ -193,7 +193,7 @@ function addCommonParts(document: OpenAPIObject): void {
         name: 'X-Request-Id',
         in: 'header',
         required: false,
-        description: 'An id for the request, used in logs and records. Any other value is replaced by one made here.',
+        description: 'An id for the request, used in logs and records. The service replaces any other value.',
         schema: { type: 'string', minLength: 1, maxLength: 128, pattern: '^[A-Za-z0-9._-]+$' },
         example: EXAMPLE_UUID,
       },
@@ -206,7 +206,7 @@ function addCommonParts(document: OpenAPIObject): void {
         example: EXAMPLE_UUID,
       },
       IdempotencyReplayed: {
-        description: 'There where this repeats the answer of an earlier request; nothing was done again.',
+        description: 'Present if this is the answer of an earlier request; the request has no further effect.',
         schema: { type: 'string', const: 'true' },
       },
       Allow: {
@@ -237,7 +237,7 @@ function addCommonParts(document: OpenAPIObject): void {
   })
 }
 
-/** An error as it might be met. */
+/** Returns an example of an error. */
 function example(code: ErrorCode): ServiceError {
   switch (code) {
     case 'validation_failed':
@@ -245,7 +245,10 @@ function example(code: ErrorCode): ServiceError {
     case 'malformed_json':
       return new ServiceError(code, 'the body is not JSON: Unexpected end of JSON input')
     case 'idempotency_key_missing':
-      return new ServiceError(code, 'send an Idempotency-Key header; repeating it repeats the answer and not the act')
+      return new ServiceError(
+        code,
+        'send an Idempotency-Key header; a retry with the same key repeats the answer, not the effect',
+      )
     case 'idempotency_key_invalid':
       return new ServiceError(code, 'Idempotency-Key must be 1 to 255 printable ASCII characters')
     case 'unauthenticated':
@@ -302,7 +305,7 @@ function example(code: ErrorCode): ServiceError {
     case 'change_set_differs':
       return new ServiceError(code, 'The change set has 39 planned rows, not 40.')
     case 'payload_too_large':
-      return new ServiceError(code, 'the body may have 100000 bytes after decompression')
+      return new ServiceError(code, 'the body may have at most 100000 bytes after decompression')
     case 'unsupported_media_type':
       return new ServiceError(code, 'send Content-Type: application/json, in UTF-8')
     case 'idempotency_key_reused':
@@ -311,13 +314,13 @@ function example(code: ErrorCode): ServiceError {
         'This Idempotency-Key was used for another request; the first one stands. A new request needs a new key.',
       )
     case 'internal_error':
-      return new ServiceError(code, 'the service met an unexpected error; its log has the details under the request_id')
+      return new ServiceError(code, 'unexpected error; the log of the service has details under the request_id')
     case 'unavailable':
       return new Unavailable('database_away')
   }
 }
 
-/** Bodies take the fields they name and no others. */
+/** Marks the schemas of bodies as closed: unknown fields are refused. */
 function sayWhatElseFits(document: OpenAPIObject): void {
   const schemas = (document.components?.schemas ?? {}) as Record<string, Node>
   const bodies = Object.values(document.paths).flatMap((item) =>
@@ -338,7 +341,7 @@ function sayWhatElseFits(document: OpenAPIObject): void {
 
 const DATA = new Set(['example', 'examples', 'default', 'const', 'enum'])
 
-/** Calls `visit` for everything in the document that may be a schema, and for no data. */
+/** Calls `visit` for every possible schema in the document, but not for data. */
 function walkSchemas(node: unknown, visit: (schema: Node) => void): void {
   if (Array.isArray(node)) {
     for (const one of node) walkSchemas(one, visit)
@@ -351,7 +354,7 @@ function walkSchemas(node: unknown, visit: (schema: Node) => void): void {
 
 function tidySchema(schema: Node): void {
   if (schema['x-any'] === true) {
-    // The swagger module calls what has no type an object; an empty schema takes anything.
+    // The swagger module gives schemas without a type the type object; an empty schema accepts anything.
     delete schema['x-any']
     delete schema.type
   }
@@ -359,7 +362,7 @@ function tidySchema(schema: Node): void {
   if (isInteger && typeof schema.maximum === 'number' && schema.maximum > MAX_INT32) schema.format = 'int64'
 }
 
-/** Callers see `MailQuota`; that it is a DTO is this code's affair. */
+/** Removes the suffix `Dto` from schema names. */
 function withPlainNames(document: OpenAPIObject): OpenAPIObject {
   const text = JSON.stringify(document).replace(/(#\/components\/schemas\/\w+?)Dto"/g, '$1"')
   const renamed = JSON.parse(text) as OpenAPIObject
@@ -370,7 +373,7 @@ function withPlainNames(document: OpenAPIObject): OpenAPIObject {
   return renamed
 }
 
-/** In an order that does not depend on which module comes first. */
+/** Sorts the document, so that it does not depend on the order of modules. */
 function ordered(document: OpenAPIObject): OpenAPIObject {
   const { openapi, info, servers, tags, paths, components, ...rest } = document
   return {

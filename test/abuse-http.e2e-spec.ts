@@ -113,7 +113,7 @@ describe('abuse of HTTP', () => {
       ['segments', '/a'.repeat(LONG / 2)],
       ['dots', `/api/v1/quotas/${'../'.repeat(LONG / 3)}`],
       ['an encoded identifier', `${MAIL.quotas}/${'%31'.repeat(LONG / 3)}`],
-      ['bytes that are no UTF-8', `${MAIL.quotas}/${'%ff'.repeat(LONG / 3)}`],
+      ['bytes that are not UTF-8', `${MAIL.quotas}/${'%ff'.repeat(LONG / 3)}`],
       ['parameters', `${MAIL.quotas}?${'a&'.repeat(LONG / 2)}`],
       ['parameters with a name each', `${MAIL.quotas}?${times(2_800).join('&')}`],
       ['parameters that are no UTF-8', `${MAIL.quotas}?${'%ff&'.repeat(LONG / 4)}`],

@@ -340,7 +340,7 @@ onEveryStore('access', (kind) => {
       .set('Authorization', [`Bearer ${TOKENS.admin}`, `Bearer ${TOKENS.admin}`] as unknown as string)
     expect(refusal(answer)).toEqual([401, 'unauthenticated'])
     const beside = await app.get(`${MAIL_API.list}?access_token=${TOKENS.admin}`)
-    expect(beside.body.errors).toEqual([{ field: 'access_token', message: 'is no parameter of this route' }])
+    expect(beside.body.errors).toEqual([{ field: 'access_token', message: 'is not a parameter of this route' }])
   })
 
   it('takes the scheme in any case, as RFC 9110 says', async () => {

@@ -12,7 +12,7 @@ const UNAUTHENTICATED = JSON.stringify({
   title: 'Unauthorized',
   status: 401,
   code: 'unauthenticated',
-  detail: 'the token is not known here, or its time is over',
+  detail: 'the token is unknown or has expired',
   request_id: 'x',
 })
 

@@ -566,9 +566,9 @@ onEveryStore('verify', (kind) => {
     const { name } = indices.find(({ isUnique }) => isUnique)!
     await sql(kind.name === 'SQLite' ? `DROP INDEX "${name}"` : `ALTER TABLE ${tableName} DROP INDEX \`${name}\``)
     const told = async () => (await findings(SMS_API)).map(({ rule, found }) => [rule, found])
-    expect(await told()).toEqual([['key_index', 'none, and 0 keys that several acts have']])
+    expect(await told()).toEqual([['key_index', 'none, and 0 keys occur in several acts']])
     await sql(`UPDATE sms_act SET once = 'x' WHERE kind = 'create'`)
-    expect((await told())[0]).toEqual(['key_index', 'none, and one key that several acts have'])
+    expect((await told())[0]).toEqual(['key_index', 'none, and one key occurs in several acts'])
     await sql(`UPDATE sms_act SET once = NULL WHERE kind = 'create'`)
     await sql(`CREATE UNIQUE INDEX \`${name}\` ON ${tableName} (once)`)
     expect(await findings(SMS_API)).toEqual([])

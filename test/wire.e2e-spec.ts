@@ -622,17 +622,19 @@ onEveryStore('the wire', (kind) => {
       const path = `${QUOTAS}/${id}/restore`
       expect((await app.post(path, {})).status).toBe(200)
       expect((await plain('POST', path, ADMIN)).status).toBe(200)
-      expect(brokenFields(await app.post(path, { force: true }))).toEqual({ force: 'is no field of this request' })
+      expect(brokenFields(await app.post(path, { force: true }))).toEqual({ force: 'is not a field of this request' })
       expect(refusal(await raw(path, '{'))).toEqual([400, 'malformed_json'])
       expect(Object.keys(brokenFields(await app.post(path, [])))).toEqual(['body'])
-      expect(brokenFields(await app.post(`${path}?force=1`))).toEqual({ force: 'is no parameter of this route' })
+      expect(brokenFields(await app.post(`${path}?force=1`))).toEqual({ force: 'is not a parameter of this route' })
       expect(brokenFields(await app.delete(`${QUOTAS}/${id}`, { body: { version: 1 } }))).toEqual({
-        version: 'is no field of this request',
+        version: 'is not a field of this request',
       })
       expect(brokenFields(await app.get(`${QUOTAS}/${id}?fields=id`))).toEqual({
-        fields: 'is no parameter of this route',
+        fields: 'is not a parameter of this route',
       })
-      expect(brokenFields(await app.get('/health/live?verbose'))).toEqual({ verbose: 'is no parameter of this route' })
+      expect(brokenFields(await app.get('/health/live?verbose'))).toEqual({
+        verbose: 'is not a parameter of this route',
+      })
     })
 
     it('looks at access, then route and method, then the form, then the fields, then the key, then existence', async () => {
@@ -805,7 +807,7 @@ onEveryStore('the wire', (kind) => {
       'knows no field %s',
       async (name) => {
         const body = JSON.stringify(newQuota(fresh())).replace('{', `{"${name}":{"total":5,"polluted":true},`)
-        expect(brokenFields(await raw(QUOTAS, body))).toEqual({ [name]: 'is no field of this request' })
+        expect(brokenFields(await raw(QUOTAS, body))).toEqual({ [name]: 'is not a field of this request' })
         expect(Object.keys(brokenFields(await app.get(`${QUOTAS}?${name}=1`)))).toEqual([name])
         expect(({} as Record<string, unknown>)['polluted']).toBeUndefined()
       },
@@ -814,14 +816,14 @@ onEveryStore('the wire', (kind) => {
     it('answers in UTF-8 whatever a name is written in', async () => {
       for (const name of ['naïve', '配额', '🙂', '\u0000', '\u2028', 'a\u202eb', '"', '<script>']) {
         const answer = await raw(QUOTAS, JSON.stringify({ ...newQuota(fresh()), [name]: 1 }))
-        expect(brokenFields(answer)).toEqual({ [name]: 'is no field of this request' })
+        expect(brokenFields(answer)).toEqual({ [name]: 'is not a field of this request' })
       }
       const surrogate = await raw(QUOTAS, JSON.stringify(newQuota(fresh())).replace('{', '{"\\ud800":1,'))
       expect(refusal(surrogate)).toEqual([400, 'validation_failed'])
       const bytes = Buffer.concat([Buffer.from('{"'), Buffer.from([0xff, 0xfe, 0xc3, 0x28]), Buffer.from('":1}')])
       expect((await raw(QUOTAS, bytes)).status).toBe(400)
       expect(brokenFields(await app.get(`${QUOTAS}?${encodeURIComponent('状态')}=1`))).toEqual({
-        状态: 'is no parameter of this route',
+        状态: 'is not a parameter of this route',
       })
     })
 

@@ -36,7 +36,7 @@ export class QuotaClient {
     this.sms = new ChannelClient<Sms>(this.transport, SMS)
   }
 
-  /** Whose token this is. */
+  /** Returns the principal of the token. */
   async me(options: CallOptions = {}): Promise<Me> {
     return (await this.transport.send({ ...options, method: 'GET', path: '/api/v1/me' })).body as Me
   }

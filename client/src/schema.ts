@@ -10,7 +10,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Make a quota */
+        /** Create a quota */
         post: operations["smsQuotaCreate"];
         delete?: never;
         options?: never;
@@ -28,7 +28,7 @@ export interface paths {
         /** List change sets, newest first */
         get: operations["smsChangeSetList"];
         put?: never;
-        /** Make a change set of the quotas that a filter finds */
+        /** Create a change set from a filter */
         post: operations["smsChangeSetCreate"];
         delete?: never;
         options?: never;
@@ -80,7 +80,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Undo a change set */
+        /** Revert a change set */
         post: operations["smsChangeSetRevert"];
         delete?: never;
         options?: never;
@@ -95,7 +95,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List a change set's rows, in order */
+        /** List the rows of a change set, in order */
         get: operations["smsChangeSetRows"];
         put?: never;
         post?: never;
@@ -112,7 +112,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Hand out a change set's rows as CSV */
+        /** Export the rows of a change set as CSV */
         get: operations["smsChangeSetRowsCsv"];
         put?: never;
         post?: never;
@@ -146,7 +146,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List what happened to quotas, oldest first */
+        /** List the events of quotas, oldest first */
         get: operations["smsOfficeEvents"];
         put?: never;
         post?: never;
@@ -163,7 +163,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List the quotas that end soon, soonest first */
+        /** List the quotas that expire soon, soonest first */
         get: operations["smsOfficeExpiring"];
         put?: never;
         post?: never;
@@ -180,7 +180,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Hand out a list of quotas as CSV, newest first */
+        /** Export a list of quotas as CSV, newest first */
         get: operations["smsChangeSetExport"];
         put?: never;
         post?: never;
@@ -199,7 +199,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Make a change set of the records of a CSV file */
+        /** Create a change set from a CSV file */
         post: operations["smsChangeSetImport"];
         delete?: never;
         options?: never;
@@ -231,7 +231,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List everybody who ever had a quota */
+        /** List all owners that ever had a quota */
         get: operations["smsOfficeOwners"];
         put?: never;
         post?: never;
@@ -248,7 +248,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Say how often a user was refused, hour by hour, newest first */
+        /** List the refusals of a user by hour, newest first */
         get: operations["smsOfficeRefusals"];
         put?: never;
         post?: never;
@@ -265,7 +265,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Say who was refused most */
+        /** List the owners with most refusals */
         get: operations["smsOfficeTopRefusals"];
         put?: never;
         post?: never;
@@ -304,7 +304,7 @@ export interface paths {
         /** Change a quota's settings */
         put: operations["smsQuotaUpdate"];
         post?: never;
-        /** Delete a quota softly */
+        /** Delete a quota; it can be restored */
         delete: operations["smsQuotaRemove"];
         options?: never;
         head?: never;
@@ -337,7 +337,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Begin a new count: used and reserved 0, the next reset as it was */
+        /** Reset a quota: set used and reserved to 0, keep the next reset */
         post: operations["smsQuotaReset"];
         delete?: never;
         options?: never;
@@ -354,7 +354,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Undo a delete */
+        /** Restore a deleted quota */
         post: operations["smsQuotaRestore"];
         delete?: never;
         options?: never;
@@ -386,7 +386,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Ask whether an amount would fit */
+        /** Check whether an amount can be consumed */
         get: operations["smsUsageCheck"];
         put?: never;
         post?: never;
@@ -439,7 +439,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Hold units for a while */
+        /** Reserve units for a limited time */
         post: operations["smsUsageReserve"];
         delete?: never;
         options?: never;
@@ -454,7 +454,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Say what was used, hour by hour or day by day, oldest first */
+        /** Read the usage by hour or by day, oldest first */
         get: operations["smsUsageSeries"];
         put?: never;
         post?: never;
@@ -488,7 +488,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List what was done with an operation, oldest first */
+        /** List the acts on an operation, oldest first */
         get: operations["smsUsageActs"];
         put?: never;
         post?: never;
@@ -507,7 +507,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Spend what a hold keeps */
+        /** Spend the units of a hold */
         post: operations["smsUsageCommit"];
         delete?: never;
         options?: never;
@@ -524,7 +524,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Return what was charged */
+        /** Return charged units */
         post: operations["smsUsageRefund"];
         delete?: never;
         options?: never;
@@ -556,7 +556,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Whose token this is */
+        /** Read the principal of the token */
         get: operations["meShow"];
         put?: never;
         post?: never;
@@ -576,7 +576,7 @@ export interface paths {
         /** List quotas, newest first */
         get: operations["mailQuotaList"];
         put?: never;
-        /** Make a quota */
+        /** Create a quota */
         post: operations["mailQuotaCreate"];
         delete?: never;
         options?: never;
@@ -594,7 +594,7 @@ export interface paths {
         /** List change sets, newest first */
         get: operations["mailChangeSetList"];
         put?: never;
-        /** Make a change set of the quotas that a filter finds */
+        /** Create a change set from a filter */
         post: operations["mailChangeSetCreate"];
         delete?: never;
         options?: never;
@@ -646,7 +646,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Undo a change set */
+        /** Revert a change set */
         post: operations["mailChangeSetRevert"];
         delete?: never;
         options?: never;
@@ -661,7 +661,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List a change set's rows, in order */
+        /** List the rows of a change set, in order */
         get: operations["mailChangeSetRows"];
         put?: never;
         post?: never;
@@ -678,7 +678,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Hand out a change set's rows as CSV */
+        /** Export the rows of a change set as CSV */
         get: operations["mailChangeSetRowsCsv"];
         put?: never;
         post?: never;
@@ -712,7 +712,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List what happened to quotas, oldest first */
+        /** List the events of quotas, oldest first */
         get: operations["mailOfficeEvents"];
         put?: never;
         post?: never;
@@ -729,7 +729,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List the quotas that end soon, soonest first */
+        /** List the quotas that expire soon, soonest first */
         get: operations["mailOfficeExpiring"];
         put?: never;
         post?: never;
@@ -746,7 +746,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Hand out a list of quotas as CSV, newest first */
+        /** Export a list of quotas as CSV, newest first */
         get: operations["mailChangeSetExport"];
         put?: never;
         post?: never;
@@ -765,7 +765,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Make a change set of the records of a CSV file */
+        /** Create a change set from a CSV file */
         post: operations["mailChangeSetImport"];
         delete?: never;
         options?: never;
@@ -780,7 +780,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List everybody who ever had a quota */
+        /** List all owners that ever had a quota */
         get: operations["mailOfficeOwners"];
         put?: never;
         post?: never;
@@ -797,7 +797,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Say how often an account was refused, hour by hour, newest first */
+        /** List the refusals of an account by hour, newest first */
         get: operations["mailOfficeRefusals"];
         put?: never;
         post?: never;
@@ -814,7 +814,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Say who was refused most */
+        /** List the owners with most refusals */
         get: operations["mailOfficeTopRefusals"];
         put?: never;
         post?: never;
@@ -865,7 +865,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Ask whether an amount would fit */
+        /** Check whether an amount can be consumed */
         get: operations["mailUsageCheck"];
         put?: never;
         post?: never;
@@ -918,7 +918,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Hold units for a while */
+        /** Reserve units for a limited time */
         post: operations["mailUsageReserve"];
         delete?: never;
         options?: never;
@@ -933,7 +933,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Say what was used, hour by hour or day by day, oldest first */
+        /** Read the usage by hour or by day, oldest first */
         get: operations["mailUsageSeries"];
         put?: never;
         post?: never;
@@ -967,7 +967,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List what was done with an operation, oldest first */
+        /** List the acts on an operation, oldest first */
         get: operations["mailUsageActs"];
         put?: never;
         post?: never;
@@ -986,7 +986,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Spend what a hold keeps */
+        /** Spend the units of a hold */
         post: operations["mailUsageCommit"];
         delete?: never;
         options?: never;
@@ -1003,7 +1003,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Return what was charged */
+        /** Return charged units */
         post: operations["mailUsageRefund"];
         delete?: never;
         options?: never;
@@ -1040,7 +1040,7 @@ export interface paths {
         /** Change a quota's settings */
         put: operations["mailQuotaUpdate"];
         post?: never;
-        /** Delete a quota softly */
+        /** Delete a quota; it can be restored */
         delete: operations["mailQuotaRemove"];
         options?: never;
         head?: never;
@@ -1073,7 +1073,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Begin a new count: used and reserved 0, the next reset as it was */
+        /** Reset a quota: set used and reserved to 0, keep the next reset */
         post: operations["mailQuotaReset"];
         delete?: never;
         options?: never;
@@ -1090,7 +1090,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Undo a delete */
+        /** Restore a deleted quota */
         post: operations["mailQuotaRestore"];
         delete?: never;
         options?: never;
@@ -1124,7 +1124,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** End a disablement */
+        /** Enable a disabled endpoint */
         post: operations["webhookEnable"];
         delete?: never;
         options?: never;
@@ -1158,7 +1158,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Send a test message, once and now */
+        /** Send a test message at once */
         post: operations["webhookTest"];
         delete?: never;
         options?: never;
@@ -1172,35 +1172,35 @@ export interface components {
     schemas: {
         Act: {
             /**
-             * @description What was done.
+             * @description The kind of act.
              * @example reserve
              * @enum {string}
              */
             kind: "consume" | "reserve" | "commit" | "release" | "refund";
             /**
-             * @description The name of the principal who did it.
+             * @description Name of the principal.
              * @example mailer
              */
             actor: string;
             /**
              * Format: int64
-             * @description Units spent, held, charged, or returned.
+             * @description Units spent, reserved, charged, or returned.
              * @example 5
              */
             amount: number;
             /**
-             * @description The key it was sent with; null for commit and release.
+             * @description The Idempotency-Key; null for commit and release.
              * @example msg-8841
              */
             idempotency_key: string | null;
             /**
-             * @description The X-Request-Id of the request that did it.
+             * @description The X-Request-Id of the request.
              * @example 01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d
              */
             request_id: string;
             /**
              * Format: date-time
-             * @description When it was done.
+             * @description Time of the act.
              * @example 2026-12-01T00:00:00.000Z
              */
             at: string;
@@ -1212,13 +1212,13 @@ export interface components {
         Allocation: {
             /**
              * Format: int64
-             * @description The quota.
+             * @description Id of the quota.
              * @example 12
              */
             quota_id: number;
             /**
              * Format: int64
-             * @description Units drawn from it; what returned later is not taken off here.
+             * @description Units drawn from it; units that returned later are not subtracted.
              * @example 5
              */
             amount: number;
@@ -1226,42 +1226,42 @@ export interface components {
         Apply: {
             /**
              * Format: int64
-             * @description The version of the change set that the caller saw.
+             * @description The version of the change set that the caller read.
              * @example 2
              */
             version: number;
             /**
              * Format: int64
-             * @description How many `planned` rows the caller saw.
+             * @description The number of `planned` rows that the caller read.
              * @example 40
              */
             rows: number;
         };
         BatchRefused: {
             /**
-             * @description The status that the item would have had as a request of its own.
+             * @description The HTTP status that the item would have as a separate request.
              * @example 400
              * @enum {integer}
              */
             status: 400 | 409 | 422 | 500 | 503;
-            /** @description Why. */
+            /** @description The problem. */
             problem: components["schemas"]["ValidationFailedProblem"] | components["schemas"]["QuotaExceededProblem"] | components["schemas"]["NoActiveQuotaProblem"] | components["schemas"]["IdempotencyKeyReusedProblem"] | components["schemas"]["InternalErrorProblem"] | components["schemas"]["UnavailableProblem"];
         };
         Cap: {
             /**
              * Format: int64
-             * @description The cap.
+             * @description Id of the cap.
              * @example 9
              */
             id: number;
             /**
-             * @description Does it refuse what does not fit, or tell of it alone?
+             * @description `enforce`: refuses requests that exceed it. `observe`: only reports them.
              * @example enforce
              * @enum {string}
              */
             cap: "enforce" | "observe";
             /**
-             * @description 1: total units until its end. 2: total units per cycle. 3: total units in any window.
+             * @description 1: `total` units until `expire_at`. 2: `total` units per cycle. 3: `total` units in any window.
              * @example 3
              * @enum {integer}
              */
@@ -1274,25 +1274,25 @@ export interface components {
             total: number;
             /**
              * Format: int64
-             * @description Units spent, as far as they count now; of an observe cap they may pass `total`.
+             * @description Units spent that count now. Can exceed `total` in an observe cap.
              * @example 97
              */
             used: number;
             /**
              * Format: int64
-             * @description Units held, as far as they count now.
+             * @description Units reserved by open holds that count now.
              * @example 0
              */
             reserved: number;
             /**
              * Format: int64
-             * @description What it lets pass.
+             * @description Units that the cap still admits.
              * @example 3
              */
             remaining: number;
             /**
              * Format: date-time
-             * @description When it lets more pass: its next reset, or of a rolling cap the next boundary at which something returns, before its end; null where there is none.
+             * @description When the cap next admits more units, before `expire_at`: its next reset or, for a rolling cap, the next boundary at which units leave the window. Null if there is none.
              * @example 2026-12-01T00:00:00.000Z
              */
             refills_at: string | null;
@@ -1300,24 +1300,24 @@ export interface components {
         ChangeSet: {
             /**
              * Format: int64
-             * @description Rises with time.
+             * @description Id of the change set; increases with time.
              * @example 5
              */
             id: number;
             /**
-             * @description Where it is in its life.
+             * @description The current state.
              * @example ready
              * @enum {string}
              */
             state: "preparing" | "ready" | "applying" | "applied" | "reverting" | "reverted" | "failed";
             /**
-             * @description What its rows were made from.
+             * @description The origin of its rows.
              * @example filter
              * @enum {string}
              */
             source: "filter" | "import";
             /**
-             * @description The filter as it was sent; null of an import.
+             * @description The filter, as sent; null for an import.
              * @example {
              *       "label": "Spring"
              *     }
@@ -1326,7 +1326,7 @@ export interface components {
                 [key: string]: unknown;
             } | null;
             /**
-             * @description The change as it was sent; null of an import.
+             * @description The change, as sent; null for an import.
              * @example {
              *       "update": {
              *         "total": {
@@ -1339,112 +1339,112 @@ export interface components {
                 [key: string]: unknown;
             } | null;
             /**
-             * @description The name of the principal who made it.
+             * @description Name of the principal that created it.
              * @example back-office
              */
             actor: string;
             /**
              * Format: int64
-             * @description Begins at 1 and counts the states.
+             * @description Starts at 1 and is incremented by each change of the state.
              * @example 2
              */
             version: number;
             /**
              * Format: date-time
-             * @description When it was made.
+             * @description Time of the creation.
              * @example 2026-12-01T00:00:00.000Z
              */
             created_at: string;
             /**
              * Format: date-time
-             * @description When all of it was applied; null before.
+             * @description Time at which it was completely applied; null before.
              * @example null
              */
             applied_at: string | null;
             /**
              * Format: date-time
-             * @description When it was reverted; null before.
+             * @description Time at which it was reverted; null before.
              * @example null
              */
             reverted_at: string | null;
-            /** @description How many rows there are; they move while it is applied and reverted. */
+            /** @description The numbers of rows; they change while it is applied or reverted. */
             counts: components["schemas"]["Counts"];
-            /** @description Why it has failed; absent else. */
+            /** @description The reason of the failure; present only in state `failed`. */
             problem?: components["schemas"]["RowProblem"];
         };
         /** @description The change set has a different number of rows. */
         ChangeSetDiffersProblem: {
             /**
              * Format: uri
-             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @description The problem type. `about:blank`: `code` identifies it.
              * @constant
              */
             type: "about:blank";
-            /** @description The kind in words; the same for every problem of that code. */
+            /** @description The title of the code; the same for every problem of the code. */
             title: string;
             /**
              * @description The HTTP status.
              * @constant
              */
             status: 409;
-            /** @description What went wrong this time. */
+            /** @description Describes this occurrence of the problem. */
             detail: string;
             /**
-             * @description The kind, for machines; stable.
+             * @description Identifies the problem; stable.
              * @constant
              */
             code: "change_set_differs";
-            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            /** @description The request's id, as in X-Request-Id; in an item of a batch, that of the batch. */
             request_id: string;
         };
         /** @description There is no such change set. */
         ChangeSetNotFoundProblem: {
             /**
              * Format: uri
-             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @description The problem type. `about:blank`: `code` identifies it.
              * @constant
              */
             type: "about:blank";
-            /** @description The kind in words; the same for every problem of that code. */
+            /** @description The title of the code; the same for every problem of the code. */
             title: string;
             /**
              * @description The HTTP status.
              * @constant
              */
             status: 404;
-            /** @description What went wrong this time. */
+            /** @description Describes this occurrence of the problem. */
             detail: string;
             /**
-             * @description The kind, for machines; stable.
+             * @description Identifies the problem; stable.
              * @constant
              */
             code: "change_set_not_found";
-            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            /** @description The request's id, as in X-Request-Id; in an item of a batch, that of the batch. */
             request_id: string;
         };
         /** @description The state of the change set does not allow it. */
         ChangeSetStateProblem: {
             /**
              * Format: uri
-             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @description The problem type. `about:blank`: `code` identifies it.
              * @constant
              */
             type: "about:blank";
-            /** @description The kind in words; the same for every problem of that code. */
+            /** @description The title of the code; the same for every problem of the code. */
             title: string;
             /**
              * @description The HTTP status.
              * @constant
              */
             status: 409;
-            /** @description What went wrong this time. */
+            /** @description Describes this occurrence of the problem. */
             detail: string;
             /**
-             * @description The kind, for machines; stable.
+             * @description Identifies the problem; stable.
              * @constant
              */
             code: "change_set_state";
-            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            /** @description The request's id, as in X-Request-Id; in an item of a batch, that of the batch. */
             request_id: string;
         };
         ChangeSetsPage: {
@@ -1452,7 +1452,7 @@ export interface components {
             items: components["schemas"]["ChangeSet"][];
             /**
              * Format: int64
-             * @description Hand it in as `before` for the next page; null at the end.
+             * @description Pass it as `before` to get the next page; null on the last page.
              * @example 5
              */
             next_before: number | null;
@@ -1465,14 +1465,14 @@ export interface components {
              */
             total?: number;
             /**
-             * @description The administrator's switch.
+             * @description Whether an administrator disabled the quota.
              * @example active
              * @enum {string}
              */
             status?: "active" | "disabled";
             /**
              * Format: date-time
-             * @description The end.
+             * @description The expiry.
              * @example 2026-12-01T00:00:00.000Z
              */
             expire_at?: string | null;
@@ -1489,17 +1489,17 @@ export interface components {
              */
             cycle_reset_at?: string | null;
             /**
-             * @description The zone of the calendar.
+             * @description The time zone of the cycle.
              * @example UTC
              */
             cycle_time_zone?: string | null;
             /**
-             * @description The name.
+             * @description The label.
              * @example Spring campaign
              */
             label?: string | null;
             /**
-             * @description The kind of cap; null where it pays.
+             * @description The kind of cap; null: the quota pays.
              * @example null
              * @enum {string|null}
              */
@@ -1519,55 +1519,55 @@ export interface components {
             thresholds?: number[] | null;
             /**
              * Format: date-time
-             * @description When the quota was deleted; null where it is not.
+             * @description Time of the deletion; null: not deleted.
              * @example 2026-12-01T00:00:00.000Z
              */
             deleted_at?: string | null;
             /**
              * Format: int64
-             * @description Units spent, at a reset and at a changed window.
+             * @description Units spent; present after a reset or a change of the window.
              * @example 20
              */
             used?: number;
             /**
              * Format: int64
-             * @description Units held, at a reset and at a changed window.
+             * @description Units reserved; present after a reset or a change of the window.
              * @example 5
              */
             reserved?: number;
         };
         Check: {
             /**
-             * @description Whether the owner's active quotas could pay it together, and its caps let it pass, at this moment.
+             * @description Whether the owner's active quotas can pay the amount together, and its caps admit it, at this time.
              * @example true
              */
             allowed: boolean;
             /**
              * Format: int64
-             * @description Units asked about.
+             * @description The checked units.
              * @example 5
              */
             requested: number;
             /**
              * Format: int64
-             * @description What one consume could take: `payable`, bounded by what remains of each enforce cap; 0 without an active payer.
+             * @description The largest amount that one consume can take: `payable`, limited by the remaining units of each enforce cap; 0 without an active quota that pays.
              * @example 975
              */
             remaining: number;
             /**
              * Format: int64
-             * @description What the quotas that pay could pay together.
+             * @description The units that the quotas can pay together, without caps.
              * @example 975
              */
             payable: number;
             /**
              * Format: date-time
-             * @description The earliest instant from which payers and caps would let it pass if nobody else took anything; null where allowed or where there is none.
+             * @description The earliest time at which quotas and caps admit the amount if no other request takes units until then; null if it is allowed now or there is none.
              * @example null
              */
             refills_at: string | null;
             /**
-             * @description The enforce caps that cannot take it, ids ascending; none where it is allowed.
+             * @description The enforce caps that refuse the amount, by id; empty if it is allowed.
              * @example []
              */
             caps: components["schemas"]["Cap"][];
@@ -1575,7 +1575,7 @@ export interface components {
         Commit: {
             /**
              * Format: int64
-             * @description Units to spend of those held; absent: all. The rest returns.
+             * @description Units of the hold to spend; the others return. Default: all.
              * @example 5
              */
             amount?: number;
@@ -1584,85 +1584,85 @@ export interface components {
         CommitExceedsHoldProblem: {
             /**
              * Format: uri
-             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @description The problem type. `about:blank`: `code` identifies it.
              * @constant
              */
             type: "about:blank";
-            /** @description The kind in words; the same for every problem of that code. */
+            /** @description The title of the code; the same for every problem of the code. */
             title: string;
             /**
              * @description The HTTP status.
              * @constant
              */
             status: 409;
-            /** @description What went wrong this time. */
+            /** @description Describes this occurrence of the problem. */
             detail: string;
             /**
-             * @description The kind, for machines; stable.
+             * @description Identifies the problem; stable.
              * @constant
              */
             code: "commit_exceeds_hold";
-            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            /** @description The request's id, as in X-Request-Id; in an item of a batch, that of the batch. */
             request_id: string;
             /**
              * Format: int64
-             * @description What the hold holds.
+             * @description The reserved units.
              */
             held: number;
         };
         Counts: {
             /**
              * Format: int64
-             * @description The sum of the others, unless it is being prepared.
+             * @description The sum of the others, except in state `preparing`.
              * @example 40
              */
             rows: number;
             /**
              * Format: int64
-             * @description To be done.
+             * @description Rows to be applied.
              * @example 38
              */
             planned: number;
             /**
              * Format: int64
-             * @description Nothing would differ.
+             * @description Rows that change nothing.
              * @example 1
              */
             unchanged: number;
             /**
              * Format: int64
-             * @description What is asked for is not allowed.
+             * @description Rows whose change is not allowed.
              * @example 1
              */
             invalid: number;
             /**
              * Format: int64
-             * @description Done.
+             * @description Applied rows.
              * @example 0
              */
             applied: number;
             /**
              * Format: int64
-             * @description Somebody else changed or deleted the quota.
+             * @description Rows whose quota was changed or deleted meanwhile.
              * @example 0
              */
             conflict: number;
             /**
              * Format: int64
-             * @description Taken back.
+             * @description Reverted rows.
              * @example 0
              */
             reverted: number;
             /**
              * Format: int64
-             * @description Not taken back: it cannot be, or was changed since.
+             * @description Rows that were not reverted, since that is not possible or the quota was edited since.
              * @example 0
              */
             kept: number;
         };
         CreateMailQuota: {
             /**
-             * @description 1: total units until `expire_at`. 2: total units per cycle. 3: total units in any `window_seconds`, for caps alone.
+             * @description 1: `total` units until `expire_at`. 2: `total` units per cycle. 3: `total` units in any `window_seconds`; only for caps.
              * @example 2
              * @enum {integer}
              */
@@ -1675,45 +1675,45 @@ export interface components {
             total: number;
             /**
              * Format: date-time
-             * @description From this instant on the quota is over; in the future. Required for type 1; for types 2 and 3 absent or null means never.
+             * @description The time from which the quota is expired, in the future. Required for type 1. Types 2 and 3: absent or null means never.
              * @example null
              */
             expire_at?: string | null;
             /**
-             * @description How long a cycle lasts; type 2 alone, required there. An hour is elapsed time, the others follow the calendar in the quota's zone.
+             * @description The length of a cycle; required for type 2, not allowed for others. An hour is elapsed time, the others follow the calendar in the quota's zone.
              * @example month
              * @enum {string|null}
              */
             cycle_unit?: "hour" | "day" | "week" | "month" | "year" | null;
             /**
              * Format: date-time
-             * @description The first reset, in the future, and the anchor that all later ones are counted from; type 2 alone, required there.
+             * @description The first reset, in the future, and the anchor of all later ones; required for type 2, not allowed for others.
              * @example 2099-12-01T00:00:00.000Z
              */
             cycle_reset_at?: string | null;
             /**
-             * @description The IANA zone whose calendar the cycle follows; type 2 alone, `UTC` where absent.
+             * @description The IANA time zone whose calendar the cycle follows; only for type 2. Default: `UTC`.
              * @example UTC
              */
             cycle_time_zone?: string | null;
             /**
-             * @description What people call it, of every type; kept as given. Absent or null: nothing.
+             * @description A name for people, stored as sent. Absent or null: none.
              * @example Spring campaign
              */
             label?: string | null;
             /**
-             * @description A cap never pays: it bounds what the owner takes, or with `observe` tells what it would have refused. Absent or null: the quota pays.
+             * @description Makes the quota a cap, which never pays: `enforce` limits what the owner consumes, `observe` only reports what it would have refused. Absent or null: the quota pays.
              * @example null
              * @enum {string|null}
              */
             cap?: "enforce" | "observe" | null;
             /**
-             * @description How long the window of a rolling cap is, in seconds; type 3 alone, required there.
+             * @description The window of a rolling cap, in seconds; required for type 3, not allowed for others.
              * @example 86400
              */
             window_seconds?: number | null;
             /**
-             * @description Per cent of `total` that are told of as events when `used` reaches them; types 1 and 2, none where absent. Null for type 3 alone, which has none.
+             * @description Percentages of `total` at which `used` causes an event. Default for types 1 and 2: none. Type 3 has no thresholds: absent or null.
              * @example [
              *       50,
              *       80
@@ -1735,7 +1735,7 @@ export interface components {
         };
         CreateSmsQuota: {
             /**
-             * @description 1: total units until `expire_at`. 2: total units per cycle. 3: total units in any `window_seconds`, for caps alone.
+             * @description 1: `total` units until `expire_at`. 2: `total` units per cycle. 3: `total` units in any `window_seconds`; only for caps.
              * @example 2
              * @enum {integer}
              */
@@ -1748,45 +1748,45 @@ export interface components {
             total: number;
             /**
              * Format: date-time
-             * @description From this instant on the quota is over; in the future. Required for type 1; for types 2 and 3 absent or null means never.
+             * @description The time from which the quota is expired, in the future. Required for type 1. Types 2 and 3: absent or null means never.
              * @example null
              */
             expire_at?: string | null;
             /**
-             * @description How long a cycle lasts; type 2 alone, required there. An hour is elapsed time, the others follow the calendar in the quota's zone.
+             * @description The length of a cycle; required for type 2, not allowed for others. An hour is elapsed time, the others follow the calendar in the quota's zone.
              * @example month
              * @enum {string|null}
              */
             cycle_unit?: "hour" | "day" | "week" | "month" | "year" | null;
             /**
              * Format: date-time
-             * @description The first reset, in the future, and the anchor that all later ones are counted from; type 2 alone, required there.
+             * @description The first reset, in the future, and the anchor of all later ones; required for type 2, not allowed for others.
              * @example 2099-12-01T00:00:00.000Z
              */
             cycle_reset_at?: string | null;
             /**
-             * @description The IANA zone whose calendar the cycle follows; type 2 alone, `UTC` where absent.
+             * @description The IANA time zone whose calendar the cycle follows; only for type 2. Default: `UTC`.
              * @example UTC
              */
             cycle_time_zone?: string | null;
             /**
-             * @description What people call it, of every type; kept as given. Absent or null: nothing.
+             * @description A name for people, stored as sent. Absent or null: none.
              * @example Spring campaign
              */
             label?: string | null;
             /**
-             * @description A cap never pays: it bounds what the owner takes, or with `observe` tells what it would have refused. Absent or null: the quota pays.
+             * @description Makes the quota a cap, which never pays: `enforce` limits what the owner consumes, `observe` only reports what it would have refused. Absent or null: the quota pays.
              * @example null
              * @enum {string|null}
              */
             cap?: "enforce" | "observe" | null;
             /**
-             * @description How long the window of a rolling cap is, in seconds; type 3 alone, required there.
+             * @description The window of a rolling cap, in seconds; required for type 3, not allowed for others.
              * @example 86400
              */
             window_seconds?: number | null;
             /**
-             * @description Per cent of `total` that are told of as events when `used` reaches them; types 1 and 2, none where absent. Null for type 3 alone, which has none.
+             * @description Percentages of `total` at which `used` causes an event. Default for types 1 and 2: none. Type 3 has no thresholds: absent or null.
              * @example [
              *       50,
              *       80
@@ -1804,35 +1804,35 @@ export interface components {
         CursorExpiredProblem: {
             /**
              * Format: uri
-             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @description The problem type. `about:blank`: `code` identifies it.
              * @constant
              */
             type: "about:blank";
-            /** @description The kind in words; the same for every problem of that code. */
+            /** @description The title of the code; the same for every problem of the code. */
             title: string;
             /**
              * @description The HTTP status.
              * @constant
              */
             status: 410;
-            /** @description What went wrong this time. */
+            /** @description Describes this occurrence of the problem. */
             detail: string;
             /**
-             * @description The kind, for machines; stable.
+             * @description Identifies the problem; stable.
              * @constant
              */
             code: "cursor_expired";
-            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            /** @description The request's id, as in X-Request-Id; in an item of a batch, that of the batch. */
             request_id: string;
         };
         FieldError: {
             /**
-             * @description The field's name on the wire, `items[3].amount` inside a batch, `body` for the body as a whole.
+             * @description Name of the field in the request: `items[3].amount` within a batch, `body` for the body as a whole.
              * @example cycle_unit
              */
             field: string;
             /**
-             * @description What is wrong with it, or what would be right.
+             * @description The mistake, or what the field accepts.
              * @example must be one of hour, day, week, month, year
              */
             message: string;
@@ -1841,125 +1841,125 @@ export interface components {
         ForbiddenProblem: {
             /**
              * Format: uri
-             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @description The problem type. `about:blank`: `code` identifies it.
              * @constant
              */
             type: "about:blank";
-            /** @description The kind in words; the same for every problem of that code. */
+            /** @description The title of the code; the same for every problem of the code. */
             title: string;
             /**
              * @description The HTTP status.
              * @constant
              */
             status: 403;
-            /** @description What went wrong this time. */
+            /** @description Describes this occurrence of the problem. */
             detail: string;
             /**
-             * @description The kind, for machines; stable.
+             * @description Identifies the problem; stable.
              * @constant
              */
             code: "forbidden";
-            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            /** @description The request's id, as in X-Request-Id; in an item of a batch, that of the batch. */
             request_id: string;
         };
         /** @description The Idempotency-Key is not valid. */
         IdempotencyKeyInvalidProblem: {
             /**
              * Format: uri
-             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @description The problem type. `about:blank`: `code` identifies it.
              * @constant
              */
             type: "about:blank";
-            /** @description The kind in words; the same for every problem of that code. */
+            /** @description The title of the code; the same for every problem of the code. */
             title: string;
             /**
              * @description The HTTP status.
              * @constant
              */
             status: 400;
-            /** @description What went wrong this time. */
+            /** @description Describes this occurrence of the problem. */
             detail: string;
             /**
-             * @description The kind, for machines; stable.
+             * @description Identifies the problem; stable.
              * @constant
              */
             code: "idempotency_key_invalid";
-            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            /** @description The request's id, as in X-Request-Id; in an item of a batch, that of the batch. */
             request_id: string;
         };
         /** @description An Idempotency-Key is needed. */
         IdempotencyKeyMissingProblem: {
             /**
              * Format: uri
-             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @description The problem type. `about:blank`: `code` identifies it.
              * @constant
              */
             type: "about:blank";
-            /** @description The kind in words; the same for every problem of that code. */
+            /** @description The title of the code; the same for every problem of the code. */
             title: string;
             /**
              * @description The HTTP status.
              * @constant
              */
             status: 400;
-            /** @description What went wrong this time. */
+            /** @description Describes this occurrence of the problem. */
             detail: string;
             /**
-             * @description The kind, for machines; stable.
+             * @description Identifies the problem; stable.
              * @constant
              */
             code: "idempotency_key_missing";
-            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            /** @description The request's id, as in X-Request-Id; in an item of a batch, that of the batch. */
             request_id: string;
         };
         /** @description The Idempotency-Key belongs to another request. */
         IdempotencyKeyReusedProblem: {
             /**
              * Format: uri
-             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @description The problem type. `about:blank`: `code` identifies it.
              * @constant
              */
             type: "about:blank";
-            /** @description The kind in words; the same for every problem of that code. */
+            /** @description The title of the code; the same for every problem of the code. */
             title: string;
             /**
              * @description The HTTP status.
              * @constant
              */
             status: 422;
-            /** @description What went wrong this time. */
+            /** @description Describes this occurrence of the problem. */
             detail: string;
             /**
-             * @description The kind, for machines; stable.
+             * @description Identifies the problem; stable.
              * @constant
              */
             code: "idempotency_key_reused";
-            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            /** @description The request's id, as in X-Request-Id; in an item of a batch, that of the batch. */
             request_id: string;
         };
         /** @description The service has failed. */
         InternalErrorProblem: {
             /**
              * Format: uri
-             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @description The problem type. `about:blank`: `code` identifies it.
              * @constant
              */
             type: "about:blank";
-            /** @description The kind in words; the same for every problem of that code. */
+            /** @description The title of the code; the same for every problem of the code. */
             title: string;
             /**
              * @description The HTTP status.
              * @constant
              */
             status: 500;
-            /** @description What went wrong this time. */
+            /** @description Describes this occurrence of the problem. */
             detail: string;
             /**
-             * @description The kind, for machines; stable.
+             * @description Identifies the problem; stable.
              * @constant
              */
             code: "internal_error";
-            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            /** @description The request's id, as in X-Request-Id; in an item of a batch, that of the batch. */
             request_id: string;
         };
         Live: {
@@ -1972,18 +1972,18 @@ export interface components {
         };
         MadeBy: {
             /**
-             * @description The name of the principal who spent or held.
+             * @description Name of the principal that consumed or reserved.
              * @example mailer
              */
             actor: string;
             /**
-             * @description The key that it was sent with.
+             * @description The Idempotency-Key.
              * @example msg-8841
              */
             idempotency_key: string | null;
         };
         MailBatch: {
-            /** @description 1 … 1000 consumes, decided in order. */
+            /** @description 1 … 1000 consumes, processed in order. */
             items: components["schemas"]["MailBatchItem"][];
         };
         MailBatchAnswer: {
@@ -1992,23 +1992,23 @@ export interface components {
         };
         MailBatchDone: {
             /**
-             * @description The status that the item would have had as a request of its own.
+             * @description The HTTP status that the item would have as a separate request.
              * @example 200
              * @enum {integer}
              */
             status: 200;
             /**
-             * @description Whether this repeats an earlier answer.
+             * @description Whether this is a replay of an earlier answer.
              * @example false
              */
             replayed: boolean;
-            /** @description What it made. */
+            /** @description The operation. */
             operation: components["schemas"]["MailOperation"];
         };
         MailBatchItem: {
             /**
              * Format: int64
-             * @description Units to spend; all of them or none.
+             * @description Units to spend, all or none.
              * @example 5
              */
             amount: number;
@@ -2019,7 +2019,7 @@ export interface components {
             idempotency_key: string;
             /**
              * Format: int64
-             * @description Who spends.
+             * @description The owner whose quotas pay.
              * @example 7
              */
             account_id: number;
@@ -2027,51 +2027,51 @@ export interface components {
         MailChange: {
             /**
              * Format: int64
-             * @description Rises with time.
+             * @description Id of the change; increases with time.
              * @example 31
              */
             id: number;
             /**
              * Format: int64
-             * @description The quota that was changed.
+             * @description Id of the quota.
              * @example 12
              */
             quota_id: number;
             /**
-             * @description What was done.
+             * @description The action.
              * @example update
              * @enum {string}
              */
             action: "create" | "update" | "delete" | "restore" | "reset";
             /**
-             * @description The name of the principal who did it.
+             * @description Name of the principal that made the change.
              * @example back-office
              */
             actor: string;
             /**
-             * @description The X-Request-Id of the request that did it.
+             * @description The X-Request-Id of the request.
              * @example 01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d
              */
             request_id: string;
             /**
              * Format: date-time
-             * @description When it was done.
+             * @description Time of the change.
              * @example 2026-12-01T00:00:00.000Z
              */
             at: string;
-            /** @description What changed, as it was; empty for a create. */
+            /** @description The changed members before; empty for a create. */
             before: components["schemas"]["ChangedSettings"];
-            /** @description The same, as it became. */
+            /** @description The changed members after. */
             after: components["schemas"]["ChangedSettings"];
             /**
              * Format: int64
-             * @description The change set that it was part of; absent where this quota was changed alone.
+             * @description Id of the change set that made the change; absent otherwise.
              * @example 5
              */
             change_set_id?: number;
             /**
              * Format: int64
-             * @description Whose quota it is.
+             * @description The owner of the quota.
              * @example 7
              */
             account_id: number;
@@ -2079,31 +2079,31 @@ export interface components {
         MailChangeEvent: {
             /**
              * Format: uuid
-             * @description Tells it apart from every other one; a UUIDv7.
+             * @description Id of the event, a UUIDv7.
              * @example 01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d
              */
             id: string;
             /**
              * Format: date-time
-             * @description When it happened.
+             * @description Time of the event.
              * @example 2026-12-01T00:00:00.000Z
              */
             at: string;
             /**
              * Format: int64
-             * @description The quota.
+             * @description Id of the quota.
              * @example 12
              */
             quota_id: number;
             /**
-             * @description What happened.
+             * @description The type of event.
              * @example quota.created
              * @enum {string}
              */
             type: "quota.created" | "quota.updated" | "quota.deleted" | "quota.restored" | "quota.reset";
             /**
              * Format: int64
-             * @description Whose quota it is.
+             * @description The owner of the quota.
              * @example 7
              */
             account_id: number;
@@ -2112,25 +2112,25 @@ export interface components {
         };
         MailChangeFilter: {
             /**
-             * @description Only those that are so at this instant.
+             * @description Returns only quotas that have this status now.
              * @example active
              * @enum {string}
              */
             status?: "active" | "disabled" | "expired";
             /**
-             * @description Only caps of that kind, or with `none` only quotas that pay.
+             * @description Returns only caps of this kind; `none`: only quotas that pay.
              * @example enforce
              * @enum {string}
              */
             cap?: "enforce" | "observe" | "none";
             /**
-             * @description Only those whose label begins so, whatever the case; accents count, and nothing is a wildcard.
+             * @description Returns only quotas whose label begins with this text. Case is ignored, accents are not; there are no wildcards.
              * @example Spring
              */
             label?: string;
             /**
              * Format: int64
-             * @description Only this account's.
+             * @description Returns only quotas of this account.
              * @example 7
              */
             account_id?: number;
@@ -2141,7 +2141,7 @@ export interface components {
              */
             user_id?: number;
             /**
-             * @description All of them; alone.
+             * @description Selects all quotas. Cannot be combined with other conditions.
              * @example true
              * @enum {boolean}
              */
@@ -2150,18 +2150,18 @@ export interface components {
         MailChangePage: {
             /**
              * Format: int64
-             * @description The page shown, from 1.
+             * @description Number of the page, from 1.
              * @example 1
              */
             page: number;
             /**
-             * @description The size asked for, 1 … 100.
+             * @description The requested size, 1 … 100.
              * @example 20
              */
             page_size: number;
             /**
              * Format: int64
-             * @description How long the whole list is.
+             * @description Number of items in the whole list.
              * @example 57
              */
             total: number;
@@ -2177,43 +2177,43 @@ export interface components {
         MailChangeSetRow: {
             /**
              * Format: int64
-             * @description From 1: by quota, or in the order of the file.
+             * @description Number of the row, from 1, in order of `quota_id` or of the file.
              * @example 1
              */
             row: number;
             /**
              * Format: int64
-             * @description The line of the file on which the record begins; null without a file.
+             * @description The line of the file where the record begins; null without a file.
              * @example null
              */
             line: number | null;
             /**
              * Format: int64
-             * @description The quota; null of one that is yet to be made, and where the record names none.
+             * @description Id of the quota; null before it is created, and if the record names none.
              * @example 12
              */
             quota_id: number | null;
             /**
-             * @description What is done.
+             * @description The action.
              * @example update
              * @enum {string}
              */
             action: "create" | "update" | "delete" | "reset";
             /**
-             * @description What became of it.
+             * @description The outcome.
              * @example planned
              * @enum {string}
              */
             outcome: "planned" | "unchanged" | "invalid" | "applied" | "conflict" | "reverted" | "kept";
-            /** @description What changes, as it was; empty where nothing does. */
+            /** @description The changed members before; empty if nothing changes. */
             before: components["schemas"]["ChangedSettings"];
-            /** @description The same, as it becomes. */
+            /** @description The changed members after. */
             after: components["schemas"]["ChangedSettings"];
-            /** @description Why it was not done; null where it is to be, or was. */
+            /** @description The reason why the row was not applied or reverted; null otherwise. */
             problem: components["schemas"]["RowProblem"] | null;
             /**
              * Format: int64
-             * @description Whose quota it is; null where the record names nobody.
+             * @description The owner of the quota; null if the record names none.
              * @example 7
              */
             account_id: number | null;
@@ -2221,7 +2221,7 @@ export interface components {
         MailChangeSetRowsPage: {
             /**
              * Format: int64
-             * @description Hand it in as `after` for the next page; null at the end.
+             * @description Pass it as `after` to get the next page; null on the last page.
              * @example 100
              */
             next_after: number | null;
@@ -2231,7 +2231,7 @@ export interface components {
         MailChangesPage: {
             /**
              * Format: int64
-             * @description Hand it in as `before` for the next page; null at the end.
+             * @description Pass it as `before` to get the next page; null on the last page.
              * @example 31
              */
             next_before: number | null;
@@ -2241,20 +2241,20 @@ export interface components {
         MailConsume: {
             /**
              * Format: int64
-             * @description Units to spend; all of them or none.
+             * @description Units to spend, all or none.
              * @example 5
              */
             amount: number;
             /**
              * Format: int64
-             * @description Who spends.
+             * @description The owner whose quotas pay.
              * @example 7
              */
             account_id: number;
         };
         MailEventsPage: {
             /**
-             * @description Hand it in as `after` to go on, at once or later; never null. An empty page is the end for now.
+             * @description Pass it as `after` to continue, at once or later; never null. An empty page is the current end of the feed.
              * @example e1841
              */
             next_after: string;
@@ -2263,7 +2263,7 @@ export interface components {
         };
         MailExpiringPage: {
             /**
-             * @description Hand it in as `cursor` for the next page; null at the end.
+             * @description Pass it as `cursor` to get the next page; null on the last page.
              * @example 1798761600000.12
              */
             next_cursor: string | null;
@@ -2273,13 +2273,13 @@ export interface components {
         MailLedgerPage: {
             /**
              * Format: uuid
-             * @description Hand it in as `before` for the next page; null at the end. To a token of the scope `own` a page with few or no operations may name a next one.
+             * @description Pass it as `before` to get the next page; null on the last page. With the scope `own`, a page may have few or no operations and still have a next page.
              * @example 01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d
              */
             next_before: string | null;
             /**
              * Format: date-time
-             * @description From this instant on the ledger is whole, what was settled before is no longer kept; absent where everything is.
+             * @description The time from which the ledger is complete; operations settled before may have been removed. Absent if nothing was removed.
              * @example 2026-12-01T00:00:00.000Z
              */
             begins_at?: string;
@@ -2289,25 +2289,25 @@ export interface components {
         MailListedOperation: {
             /**
              * Format: uuid
-             * @description UUIDv7; rises with time.
+             * @description Id of the operation, a UUIDv7; increases with time.
              * @example 01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d
              */
             id: string;
             /**
-             * @description How it began.
+             * @description The kind of operation.
              * @example consume
              * @enum {string}
              */
             kind: "consume" | "reserve";
             /**
-             * @description What has become of it.
+             * @description The current state.
              * @example consumed
              * @enum {string}
              */
             state: "consumed" | "reserved" | "committed" | "released" | "expired";
             /**
              * Format: int64
-             * @description Units asked for.
+             * @description Requested units.
              * @example 5
              */
             amount: number;
@@ -2319,14 +2319,14 @@ export interface components {
             charged: number;
             /**
              * Format: int64
-             * @description Units of `charged` that came back.
+             * @description Units of `charged` that returned.
              * @example 0
              */
             refunded: number;
-            /** @description Which quotas paid, as drawn, in draw-down order. */
+            /** @description The units drawn from each quota, in draw-down order. */
             allocations: components["schemas"]["Allocation"][];
             /**
-             * @description The caps that counted it, with its whole amount, ids ascending; absent where there were none.
+             * @description Ids of the caps that counted the operation with its whole amount, ascending; absent if there are none.
              * @example [
              *       9,
              *       10
@@ -2334,7 +2334,7 @@ export interface components {
              */
             caps?: number[];
             /**
-             * @description The observe caps among them that would have refused it; in the first answer and its replays alone, absent where there were none.
+             * @description Ids of those observe caps that would have refused it. Only in the first answer and its replays; absent if there are none.
              * @example [
              *       10
              *     ]
@@ -2342,40 +2342,40 @@ export interface components {
             would_refuse?: number[];
             /**
              * Format: int64
-             * @description What the owner could take in one consume right after the operation's last act.
+             * @description The largest amount that the owner could consume right after the operation's last act.
              * @example 970
              */
             owner_remaining: number;
             /**
              * Format: date-time
-             * @description When the hold ends by itself; null for a consume.
+             * @description Expiry of the hold; null for a consume.
              * @example null
              */
             expires_at: string | null;
             /**
              * Format: date-time
-             * @description When it was made.
+             * @description Time of the creation.
              * @example 2026-12-01T00:00:00.000Z
              */
             created_at: string;
             /**
              * Format: int64
-             * @description Who spends.
+             * @description The owner whose quotas pay.
              * @example 7
              */
             account_id: number;
-            /** @description Who made it, and with which key; there with `made_by=true` alone. */
+            /** @description The principal and the key. Present only with `made_by=true`. */
             made_by?: components["schemas"]["MadeBy"];
         };
         MailListedQuota: {
             /**
              * Format: int64
-             * @description The quota's identifier.
+             * @description Id of the quota.
              * @example 12
              */
             id: number;
             /**
-             * @description 1: total units until `expire_at`. 2: total units per cycle. 3: total units in any `window_seconds`, a cap.
+             * @description 1: `total` units until `expire_at`. 2: `total` units per cycle. 3: `total` units in any `window_seconds`; only caps.
              * @example 2
              * @enum {integer}
              */
@@ -2388,13 +2388,13 @@ export interface components {
             total: number;
             /**
              * Format: int64
-             * @description Units spent, of a cycle quota in the running cycle, of a rolling cap in its window. Those of an observe cap may pass `total`.
+             * @description Units spent: type 2 in the current cycle, type 3 in the window. Can exceed `total` in an observe cap.
              * @example 20
              */
             used: number;
             /**
              * Format: int64
-             * @description Units held by open reservations.
+             * @description Units reserved by open holds.
              * @example 5
              */
             reserved: number;
@@ -2405,47 +2405,47 @@ export interface components {
              */
             remaining: number;
             /**
-             * @description Derived at the moment of reading: `disabled` by an administrator, else `expired` once `expire_at` has come, else `active`.
+             * @description The status at the time of reading: `disabled` if an administrator disabled the quota, otherwise `expired` from `expire_at` on, otherwise `active`.
              * @example active
              * @enum {string}
              */
             status: "active" | "disabled" | "expired";
             /**
              * Format: date-time
-             * @description From this instant on the quota is over; null: never.
+             * @description The time from which the quota is expired; null: never.
              * @example null
              */
             expire_at: string | null;
             /**
-             * @description How long a cycle lasts; null for types 1 and 3.
+             * @description The length of a cycle; null for types 1 and 3.
              * @example month
              * @enum {string|null}
              */
             cycle_unit: "hour" | "day" | "week" | "month" | "year" | null;
             /**
              * Format: date-time
-             * @description The next reset by the calendar, even where `expire_at` comes first; null for types 1 and 3.
+             * @description The next reset, even if it is after `expire_at`; null for types 1 and 3.
              * @example 2026-12-01T00:00:00.000Z
              */
             cycle_reset_at: string | null;
             /**
              * Format: date-time
-             * @description Reset number 0, which all others are counted from; null for types 1 and 3.
+             * @description Reset number 0, from which all others are counted; null for types 1 and 3.
              * @example 2026-12-01T00:00:00.000Z
              */
             cycle_anchor_at: string | null;
             /**
-             * @description The IANA zone whose calendar the cycle follows, as given; null for types 1 and 3.
+             * @description The IANA time zone whose calendar the cycle follows, as sent; null for types 1 and 3.
              * @example UTC
              */
             cycle_time_zone: string | null;
             /**
-             * @description What people call it, as given; null where nobody named it.
+             * @description A name for people, as sent; null: none.
              * @example Spring campaign
              */
             label: string | null;
             /**
-             * @description Null: the quota pays. Else it is a cap: it bounds what the owner takes (`enforce`), or tells what it would have refused (`observe`).
+             * @description Null: the quota pays. Otherwise it is a cap: `enforce` limits what the owner consumes, `observe` only reports what it would have refused.
              * @example null
              * @enum {string|null}
              */
@@ -2456,7 +2456,7 @@ export interface components {
              */
             window_seconds: number | null;
             /**
-             * @description Per cent of `total` that are told of as events, ascending; null for type 3.
+             * @description Percentages of `total` at which `used` causes an event, ascending; null for type 3.
              * @example [
              *       50,
              *       80
@@ -2465,19 +2465,19 @@ export interface components {
             thresholds: number[] | null;
             /**
              * Format: int64
-             * @description Starts at 1 and counts edits of the settings, not usage.
+             * @description Starts at 1 and is incremented by each edit of the settings, not by usage.
              * @example 3
              */
             version: number;
             /**
              * Format: date-time
-             * @description When the quota was made.
+             * @description Time of the creation.
              * @example 2026-12-01T00:00:00.000Z
              */
             created_at: string;
             /**
              * Format: date-time
-             * @description When it was edited, deleted, restored or reset last; usage leaves it alone.
+             * @description Time of the last edit, deletion, restore or reset; usage does not change it.
              * @example 2026-12-01T00:00:00.000Z
              */
             updated_at: string;
@@ -2495,7 +2495,7 @@ export interface components {
             user_id: number | null;
             /**
              * Format: date-time
-             * @description When it was deleted; there with `deleted=true` alone.
+             * @description Time of the deletion. Present only with `deleted=true`.
              * @example 2026-12-01T00:00:00.000Z
              */
             deleted_at?: string;
@@ -2503,25 +2503,25 @@ export interface components {
         MailOperation: {
             /**
              * Format: uuid
-             * @description UUIDv7; rises with time.
+             * @description Id of the operation, a UUIDv7; increases with time.
              * @example 01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d
              */
             id: string;
             /**
-             * @description How it began.
+             * @description The kind of operation.
              * @example consume
              * @enum {string}
              */
             kind: "consume" | "reserve";
             /**
-             * @description What has become of it.
+             * @description The current state.
              * @example consumed
              * @enum {string}
              */
             state: "consumed" | "reserved" | "committed" | "released" | "expired";
             /**
              * Format: int64
-             * @description Units asked for.
+             * @description Requested units.
              * @example 5
              */
             amount: number;
@@ -2533,14 +2533,14 @@ export interface components {
             charged: number;
             /**
              * Format: int64
-             * @description Units of `charged` that came back.
+             * @description Units of `charged` that returned.
              * @example 0
              */
             refunded: number;
-            /** @description Which quotas paid, as drawn, in draw-down order. */
+            /** @description The units drawn from each quota, in draw-down order. */
             allocations: components["schemas"]["Allocation"][];
             /**
-             * @description The caps that counted it, with its whole amount, ids ascending; absent where there were none.
+             * @description Ids of the caps that counted the operation with its whole amount, ascending; absent if there are none.
              * @example [
              *       9,
              *       10
@@ -2548,7 +2548,7 @@ export interface components {
              */
             caps?: number[];
             /**
-             * @description The observe caps among them that would have refused it; in the first answer and its replays alone, absent where there were none.
+             * @description Ids of those observe caps that would have refused it. Only in the first answer and its replays; absent if there are none.
              * @example [
              *       10
              *     ]
@@ -2556,25 +2556,25 @@ export interface components {
             would_refuse?: number[];
             /**
              * Format: int64
-             * @description What the owner could take in one consume right after the operation's last act.
+             * @description The largest amount that the owner could consume right after the operation's last act.
              * @example 970
              */
             owner_remaining: number;
             /**
              * Format: date-time
-             * @description When the hold ends by itself; null for a consume.
+             * @description Expiry of the hold; null for a consume.
              * @example null
              */
             expires_at: string | null;
             /**
              * Format: date-time
-             * @description When it was made.
+             * @description Time of the creation.
              * @example 2026-12-01T00:00:00.000Z
              */
             created_at: string;
             /**
              * Format: int64
-             * @description Who spends.
+             * @description The owner whose quotas pay.
              * @example 7
              */
             account_id: number;
@@ -2588,30 +2588,30 @@ export interface components {
             total: number;
             /**
              * Format: int64
-             * @description The sum of what they have spent.
+             * @description The sum of their `used`.
              * @example 20
              */
             used: number;
             /**
              * Format: int64
-             * @description The sum of what their open reservations hold.
+             * @description The sum of their `reserved`.
              * @example 5
              */
             reserved: number;
             /**
              * Format: int64
-             * @description The sum of the quotas' own remaining; after a lowered total it may exceed total - used - reserved.
+             * @description The sum of their `remaining`. After a `total` was lowered, it can exceed total - used - reserved.
              * @example 1475
              */
             remaining: number;
             /**
-             * @description How many quotas are active that pay.
+             * @description Number of active quotas that pay.
              * @example 2
              */
             quota_count: number;
             /**
              * Format: int64
-             * @description What one consume could take now: `remaining`, bounded by what remains of each enforce cap; 0 without an active payer.
+             * @description The largest amount that one consume can take now: `remaining`, limited by the remaining units of each enforce cap; 0 without an active quota that pays.
              * @example 1475
              */
             available: number;
@@ -2625,22 +2625,22 @@ export interface components {
         MailOwnersPage: {
             /**
              * Format: int64
-             * @description Hand it in as `after` for the next page; null at the end.
+             * @description Pass it as `after` to get the next page; null on the last page.
              * @example 7
              */
             next_after: number | null;
-            /** @description Each with what its active quotas add up to. */
+            /** @description The owners, each with the sums of its active quotas. */
             items: components["schemas"]["MailOwner"][];
         };
         MailQuota: {
             /**
              * Format: int64
-             * @description The quota's identifier.
+             * @description Id of the quota.
              * @example 12
              */
             id: number;
             /**
-             * @description 1: total units until `expire_at`. 2: total units per cycle. 3: total units in any `window_seconds`, a cap.
+             * @description 1: `total` units until `expire_at`. 2: `total` units per cycle. 3: `total` units in any `window_seconds`; only caps.
              * @example 2
              * @enum {integer}
              */
@@ -2653,13 +2653,13 @@ export interface components {
             total: number;
             /**
              * Format: int64
-             * @description Units spent, of a cycle quota in the running cycle, of a rolling cap in its window. Those of an observe cap may pass `total`.
+             * @description Units spent: type 2 in the current cycle, type 3 in the window. Can exceed `total` in an observe cap.
              * @example 20
              */
             used: number;
             /**
              * Format: int64
-             * @description Units held by open reservations.
+             * @description Units reserved by open holds.
              * @example 5
              */
             reserved: number;
@@ -2670,47 +2670,47 @@ export interface components {
              */
             remaining: number;
             /**
-             * @description Derived at the moment of reading: `disabled` by an administrator, else `expired` once `expire_at` has come, else `active`.
+             * @description The status at the time of reading: `disabled` if an administrator disabled the quota, otherwise `expired` from `expire_at` on, otherwise `active`.
              * @example active
              * @enum {string}
              */
             status: "active" | "disabled" | "expired";
             /**
              * Format: date-time
-             * @description From this instant on the quota is over; null: never.
+             * @description The time from which the quota is expired; null: never.
              * @example null
              */
             expire_at: string | null;
             /**
-             * @description How long a cycle lasts; null for types 1 and 3.
+             * @description The length of a cycle; null for types 1 and 3.
              * @example month
              * @enum {string|null}
              */
             cycle_unit: "hour" | "day" | "week" | "month" | "year" | null;
             /**
              * Format: date-time
-             * @description The next reset by the calendar, even where `expire_at` comes first; null for types 1 and 3.
+             * @description The next reset, even if it is after `expire_at`; null for types 1 and 3.
              * @example 2026-12-01T00:00:00.000Z
              */
             cycle_reset_at: string | null;
             /**
              * Format: date-time
-             * @description Reset number 0, which all others are counted from; null for types 1 and 3.
+             * @description Reset number 0, from which all others are counted; null for types 1 and 3.
              * @example 2026-12-01T00:00:00.000Z
              */
             cycle_anchor_at: string | null;
             /**
-             * @description The IANA zone whose calendar the cycle follows, as given; null for types 1 and 3.
+             * @description The IANA time zone whose calendar the cycle follows, as sent; null for types 1 and 3.
              * @example UTC
              */
             cycle_time_zone: string | null;
             /**
-             * @description What people call it, as given; null where nobody named it.
+             * @description A name for people, as sent; null: none.
              * @example Spring campaign
              */
             label: string | null;
             /**
-             * @description Null: the quota pays. Else it is a cap: it bounds what the owner takes (`enforce`), or tells what it would have refused (`observe`).
+             * @description Null: the quota pays. Otherwise it is a cap: `enforce` limits what the owner consumes, `observe` only reports what it would have refused.
              * @example null
              * @enum {string|null}
              */
@@ -2721,7 +2721,7 @@ export interface components {
              */
             window_seconds: number | null;
             /**
-             * @description Per cent of `total` that are told of as events, ascending; null for type 3.
+             * @description Percentages of `total` at which `used` causes an event, ascending; null for type 3.
              * @example [
              *       50,
              *       80
@@ -2730,19 +2730,19 @@ export interface components {
             thresholds: number[] | null;
             /**
              * Format: int64
-             * @description Starts at 1 and counts edits of the settings, not usage.
+             * @description Starts at 1 and is incremented by each edit of the settings, not by usage.
              * @example 3
              */
             version: number;
             /**
              * Format: date-time
-             * @description When the quota was made.
+             * @description Time of the creation.
              * @example 2026-12-01T00:00:00.000Z
              */
             created_at: string;
             /**
              * Format: date-time
-             * @description When it was edited, deleted, restored or reset last; usage leaves it alone.
+             * @description Time of the last edit, deletion, restore or reset; usage does not change it.
              * @example 2026-12-01T00:00:00.000Z
              */
             updated_at: string;
@@ -2762,18 +2762,18 @@ export interface components {
         MailQuotaPage: {
             /**
              * Format: int64
-             * @description The page shown, from 1.
+             * @description Number of the page, from 1.
              * @example 1
              */
             page: number;
             /**
-             * @description The size asked for, 1 … 100.
+             * @description The requested size, 1 … 100.
              * @example 20
              */
             page_size: number;
             /**
              * Format: int64
-             * @description How long the whole list is.
+             * @description Number of items in the whole list.
              * @example 57
              */
             total: number;
@@ -2789,19 +2789,19 @@ export interface components {
         MailReserve: {
             /**
              * Format: int64
-             * @description Units to hold; all of them or none.
+             * @description Units to reserve, all or none.
              * @example 5
              */
             amount: number;
             /**
-             * @description How long the hold lasts unless it is settled before, in seconds.
+             * @description The duration of the hold, in seconds, unless it is settled earlier.
              * @default 600
              * @example 600
              */
             ttl_seconds?: number;
             /**
              * Format: int64
-             * @description For whom they are held.
+             * @description The owner whose quotas hold the units.
              * @example 7
              */
             account_id: number;
@@ -2815,30 +2815,30 @@ export interface components {
             total: number;
             /**
              * Format: int64
-             * @description The sum of what they have spent.
+             * @description The sum of their `used`.
              * @example 20
              */
             used: number;
             /**
              * Format: int64
-             * @description The sum of what their open reservations hold.
+             * @description The sum of their `reserved`.
              * @example 5
              */
             reserved: number;
             /**
              * Format: int64
-             * @description The sum of the quotas' own remaining; after a lowered total it may exceed total - used - reserved.
+             * @description The sum of their `remaining`. After a `total` was lowered, it can exceed total - used - reserved.
              * @example 1475
              */
             remaining: number;
             /**
-             * @description How many quotas are active that pay.
+             * @description Number of active quotas that pay.
              * @example 2
              */
             quota_count: number;
             /**
              * Format: int64
-             * @description What one consume could take now: `remaining`, bounded by what remains of each enforce cap; 0 without an active payer.
+             * @description The largest amount that one consume can take now: `remaining`, limited by the remaining units of each enforce cap; 0 without an active quota that pays.
              * @example 1475
              */
             available: number;
@@ -2857,109 +2857,109 @@ export interface components {
         MailThresholdEvent: {
             /**
              * Format: uuid
-             * @description Tells it apart from every other one; a UUIDv7.
+             * @description Id of the event, a UUIDv7.
              * @example 01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d
              */
             id: string;
             /**
              * Format: date-time
-             * @description When it happened.
+             * @description Time of the event.
              * @example 2026-12-01T00:00:00.000Z
              */
             at: string;
             /**
              * Format: int64
-             * @description The quota.
+             * @description Id of the quota.
              * @example 12
              */
             quota_id: number;
             /**
-             * @description What happened.
+             * @description The type of event.
              * @example quota.threshold_reached
              * @enum {string}
              */
             type: "quota.threshold_reached";
-            /** @description Which, and how far it has come. */
+            /** @description The thresholds and the quota's state. */
             data: components["schemas"]["PassedThresholds"];
             /**
              * Format: int64
-             * @description Whose quota it is.
+             * @description The owner of the quota.
              * @example 7
              */
             account_id: number;
         };
         MailTopRefusal: {
             /**
-             * @description Why. `quota_observed`: what was taken although an observe cap would have refused it.
+             * @description The reason. `quota_observed`: the request succeeded, but an observe cap would have refused it.
              * @example quota_exceeded
              * @enum {string}
              */
             code: "quota_exceeded" | "no_active_quota" | "quota_observed";
             /**
              * Format: int64
-             * @description Attempts, repeated ones too.
+             * @description Number of refused attempts, including repeated ones.
              * @example 41
              */
             count: number;
             /**
              * Format: int64
-             * @description The sum of what they asked for.
+             * @description The sum of the requested amounts.
              * @example 120
              */
             requested: number;
             /**
              * Format: date-time
-             * @description The last one.
+             * @description The time of the last attempt.
              * @example 2026-12-01T00:00:00.000Z
              */
             last_at: string;
             /**
              * Format: int64
-             * @description Who was refused.
+             * @description The refused owner.
              * @example 7
              */
             account_id: number;
         };
         MailTopRefusals: {
-            /** @description One for each account and reason. */
+            /** @description One item for each account and reason. */
             items: components["schemas"]["MailTopRefusal"][];
         };
         /** @description The body is not JSON. */
         MalformedJsonProblem: {
             /**
              * Format: uri
-             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @description The problem type. `about:blank`: `code` identifies it.
              * @constant
              */
             type: "about:blank";
-            /** @description The kind in words; the same for every problem of that code. */
+            /** @description The title of the code; the same for every problem of the code. */
             title: string;
             /**
              * @description The HTTP status.
              * @constant
              */
             status: 400;
-            /** @description What went wrong this time. */
+            /** @description Describes this occurrence of the problem. */
             detail: string;
             /**
-             * @description The kind, for machines; stable.
+             * @description Identifies the problem; stable.
              * @constant
              */
             code: "malformed_json";
-            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            /** @description The request's id, as in X-Request-Id; in an item of a batch, that of the batch. */
             request_id: string;
         };
         ManyChange: {
-            /** @description Changes settings. */
+            /** @description Updates settings. */
             update?: components["schemas"]["ManySettings"];
             /**
-             * @description Deletes softly.
+             * @description Deletes the quotas; restorable.
              * @example true
              * @enum {boolean}
              */
             delete?: true;
             /**
-             * @description Begins a new count.
+             * @description Resets the quotas: begins a new count.
              * @example true
              * @enum {boolean}
              */
@@ -2967,52 +2967,52 @@ export interface components {
         };
         ManySettings: {
             /**
-             * @description `active` or `disabled`; `expired` only as the echo of a record that is.
+             * @description `active` or `disabled`; `expired` only if the record shows it.
              * @example active
              * @enum {string}
              */
             status?: "active" | "disabled" | "expired";
             /**
              * Format: date-time
-             * @description May lie in the past: the quota is over at once. Null: never ends (types 2 and 3).
+             * @description The expiry. A time in the past expires the quota at once. Types 2 and 3: null means never.
              * @example null
              */
             expire_at?: string | null;
             /**
-             * @description Type 2. A change keeps the next reset and steps by the new unit from there.
+             * @description Type 2 only. A change keeps the next reset; later ones are counted from it in the new unit.
              * @example month
              * @enum {string|null}
              */
             cycle_unit?: "hour" | "day" | "week" | "month" | "year" | null;
             /**
              * Format: date-time
-             * @description Type 2. Where it changes it lies in the future, is the new anchor, and ends the running cycle then.
+             * @description Type 2 only. A new value must be in the future; it becomes the anchor and ends the current cycle.
              * @example 2099-12-01T00:00:00.000Z
              */
             cycle_reset_at?: string | null;
             /**
-             * @description Type 2. A change keeps the next reset and follows the new zone from there.
+             * @description Type 2 only. A change keeps the next reset; later ones are counted from it in the new zone.
              * @example UTC
              */
             cycle_time_zone?: string | null;
             /**
-             * @description What people call it; null takes the name away.
+             * @description A name for people; null removes it.
              * @example Spring campaign
              */
             label?: string | null;
             /**
-             * @description Of a cap: `enforce` or `observe`. Null only as the echo of a quota that pays.
+             * @description Caps only: `enforce` or `observe`. Null only if the record shows it.
              * @example null
              * @enum {string|null}
              */
             cap?: "enforce" | "observe" | null;
             /**
-             * @description Type 3. A change begins a new count.
+             * @description Type 3 only. A change begins a new count.
              * @example 86400
              */
             window_seconds?: number | null;
             /**
-             * @description Types 1 and 2: all of them, `[]` for none. Null only as the echo of type 3.
+             * @description Types 1 and 2: replaces all thresholds; `[]` removes them. Null only if the record shows it (type 3).
              * @example [
              *       50,
              *       80
@@ -3020,7 +3020,7 @@ export interface components {
              */
             thresholds?: number[] | null;
             /**
-             * @description The allowance: a number, so many units more (`add`), or so many per cent more (`percent`, rounded half up).
+             * @description The new allowance, or its change by `add` units or by `percent`, rounded half up.
              * @example {
              *       "percent": 10
              *     }
@@ -3034,19 +3034,18 @@ export interface components {
         };
         Me: {
             /**
-             * @description What a change calls its actor: the token's name, or `oidc:` and the name that the identity provider tells.
+             * @description The name of the principal, as changes show it: the token's name, or `oidc:` and a name from the identity provider.
              * @example boss
              */
             name: string;
             /**
-             * @description What it may do.
+             * @description The role of the principal.
              * @example admin
              * @enum {string}
              */
             role: "usage" | "service" | "admin" | "metrics";
             /**
-             * @description What narrows the role: to a channel, to operations that this name made, or to both. Where nothing does it is empty if an identity provider is
-             *     configured, else absent.
+             * @description The scopes that narrow the role: to a channel, to the principal's own operations, or to both. Without scopes, empty if an identity provider is configured, otherwise absent.
              * @example [
              *       "mail",
              *       "own"
@@ -3055,12 +3054,12 @@ export interface components {
             scopes?: ("mail" | "sms" | "own")[];
             /**
              * Format: date-time
-             * @description When the token ends; null where it has no end. There where an identity provider is configured, as is `source`.
+             * @description Expiry of the token; null if it does not expire. Present only if an identity provider is configured, as is `source`.
              * @example null
              */
             expires_at?: string | null;
             /**
-             * @description Where the token comes from: the service's own list, or the identity provider.
+             * @description The origin of the token: the service's own list, or the identity provider.
              * @example token
              * @enum {string}
              */
@@ -3070,92 +3069,92 @@ export interface components {
         MethodNotAllowedProblem: {
             /**
              * Format: uri
-             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @description The problem type. `about:blank`: `code` identifies it.
              * @constant
              */
             type: "about:blank";
-            /** @description The kind in words; the same for every problem of that code. */
+            /** @description The title of the code; the same for every problem of the code. */
             title: string;
             /**
              * @description The HTTP status.
              * @constant
              */
             status: 405;
-            /** @description What went wrong this time. */
+            /** @description Describes this occurrence of the problem. */
             detail: string;
             /**
-             * @description The kind, for machines; stable.
+             * @description Identifies the problem; stable.
              * @constant
              */
             code: "method_not_allowed";
-            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            /** @description The request's id, as in X-Request-Id; in an item of a batch, that of the batch. */
             request_id: string;
             /** @description The methods that the path takes. */
             allow: string[];
         };
         NewMailChangeSet: {
-            /** @description What is done. */
+            /** @description The change of each quota. */
             change: components["schemas"]["ManyChange"];
-            /** @description Which ones; looked for once, when the change set is prepared. */
+            /** @description Selects the quotas, once, when the change set is prepared. */
             filter: components["schemas"]["MailChangeFilter"];
         };
         NewSmsChangeSet: {
-            /** @description What is done. */
+            /** @description The change of each quota. */
             change: components["schemas"]["ManyChange"];
-            /** @description Which ones; looked for once, when the change set is prepared. */
+            /** @description Selects the quotas, once, when the change set is prepared. */
             filter: components["schemas"]["SmsChangeFilter"];
         };
         /** @description The owner has no active quota. */
         NoActiveQuotaProblem: {
             /**
              * Format: uri
-             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @description The problem type. `about:blank`: `code` identifies it.
              * @constant
              */
             type: "about:blank";
-            /** @description The kind in words; the same for every problem of that code. */
+            /** @description The title of the code; the same for every problem of the code. */
             title: string;
             /**
              * @description The HTTP status.
              * @constant
              */
             status: 409;
-            /** @description What went wrong this time. */
+            /** @description Describes this occurrence of the problem. */
             detail: string;
             /**
-             * @description The kind, for machines; stable.
+             * @description Identifies the problem; stable.
              * @constant
              */
             code: "no_active_quota";
-            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            /** @description The request's id, as in X-Request-Id; in an item of a batch, that of the batch. */
             request_id: string;
         };
         /** @description The operation is settled. */
         OperationAlreadySettledProblem: {
             /**
              * Format: uri
-             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @description The problem type. `about:blank`: `code` identifies it.
              * @constant
              */
             type: "about:blank";
-            /** @description The kind in words; the same for every problem of that code. */
+            /** @description The title of the code; the same for every problem of the code. */
             title: string;
             /**
              * @description The HTTP status.
              * @constant
              */
             status: 409;
-            /** @description What went wrong this time. */
+            /** @description Describes this occurrence of the problem. */
             detail: string;
             /**
-             * @description The kind, for machines; stable.
+             * @description Identifies the problem; stable.
              * @constant
              */
             code: "operation_already_settled";
-            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            /** @description The request's id, as in X-Request-Id; in an item of a batch, that of the batch. */
             request_id: string;
             /**
-             * @description What the operation has become.
+             * @description The state of the operation.
              * @enum {string}
              */
             state: "consumed" | "committed" | "released" | "expired";
@@ -3164,30 +3163,30 @@ export interface components {
         OperationNotFoundProblem: {
             /**
              * Format: uri
-             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @description The problem type. `about:blank`: `code` identifies it.
              * @constant
              */
             type: "about:blank";
-            /** @description The kind in words; the same for every problem of that code. */
+            /** @description The title of the code; the same for every problem of the code. */
             title: string;
             /**
              * @description The HTTP status.
              * @constant
              */
             status: 404;
-            /** @description What went wrong this time. */
+            /** @description Describes this occurrence of the problem. */
             detail: string;
             /**
-             * @description The kind, for machines; stable.
+             * @description Identifies the problem; stable.
              * @constant
              */
             code: "operation_not_found";
-            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            /** @description The request's id, as in X-Request-Id; in an item of a batch, that of the batch. */
             request_id: string;
         };
         PassedThresholds: {
             /**
-             * @description The highest of them, in per cent of `total`.
+             * @description The highest of them, in percent of `total`.
              * @example 80
              */
             threshold: number;
@@ -3218,13 +3217,13 @@ export interface components {
              */
             cycle_reset_at: string | null;
             /**
-             * @description What people call it.
+             * @description The label of the quota.
              * @example Newsletter
              */
             label: string | null;
             /**
              * Format: uuid
-             * @description The consume or reservation that passed them; null where an edit did.
+             * @description Id of the consume or reservation that reached them; null if an edit did.
              * @example 01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d
              */
             operation_id: string | null;
@@ -3233,104 +3232,104 @@ export interface components {
         PayloadTooLargeProblem: {
             /**
              * Format: uri
-             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @description The problem type. `about:blank`: `code` identifies it.
              * @constant
              */
             type: "about:blank";
-            /** @description The kind in words; the same for every problem of that code. */
+            /** @description The title of the code; the same for every problem of the code. */
             title: string;
             /**
              * @description The HTTP status.
              * @constant
              */
             status: 413;
-            /** @description What went wrong this time. */
+            /** @description Describes this occurrence of the problem. */
             detail: string;
             /**
-             * @description The kind, for machines; stable.
+             * @description Identifies the problem; stable.
              * @constant
              */
             code: "payload_too_large";
-            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            /** @description The request's id, as in X-Request-Id; in an item of a batch, that of the batch. */
             request_id: string;
         };
         /** @description The quota is exceeded. */
         QuotaExceededProblem: {
             /**
              * Format: uri
-             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @description The problem type. `about:blank`: `code` identifies it.
              * @constant
              */
             type: "https://iana.org/assignments/http-problem-types#quota-exceeded";
-            /** @description The kind in words; the same for every problem of that code. */
+            /** @description The title of the code; the same for every problem of the code. */
             title: string;
             /**
              * @description The HTTP status.
              * @constant
              */
             status: 409;
-            /** @description What went wrong this time. */
+            /** @description Describes this occurrence of the problem. */
             detail: string;
             /**
-             * @description The kind, for machines; stable.
+             * @description Identifies the problem; stable.
              * @constant
              */
             code: "quota_exceeded";
-            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            /** @description The request's id, as in X-Request-Id; in an item of a batch, that of the batch. */
             request_id: string;
             /**
              * Format: int64
-             * @description Units asked for.
+             * @description Requested units.
              */
             requested: number;
             /**
              * Format: int64
-             * @description What one consume could take: `payable`, bounded by what remains of each enforce cap.
+             * @description The largest amount that one consume could take: `payable`, limited by the remaining units of each enforce cap.
              */
             remaining: number;
             /**
              * Format: int64
-             * @description What the quotas that pay could pay together.
+             * @description The units that the quotas could pay together, without caps.
              */
             payable: number;
             /**
              * Format: date-time
-             * @description The earliest instant from which payers and caps would let the request pass if nobody else took anything; null if none.
+             * @description The earliest time at which quotas and caps admit the request if no other request takes units until then; null if there is none.
              */
             refills_at: string | null;
-            /** @description The enforce caps that cannot take it, by id; none where only the payers are short. */
+            /** @description The enforce caps that refuse the request, by id; empty if only the units of the quotas are insufficient. */
             caps: components["schemas"]["Cap"][];
-            /** @description The first quotas in the order in which they would pay. */
+            /** @description The first quotas, in draw-down order. */
             quotas: components["schemas"]["RefusingQuota"][];
         };
         /** @description There is no such quota. */
         QuotaNotFoundProblem: {
             /**
              * Format: uri
-             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @description The problem type. `about:blank`: `code` identifies it.
              * @constant
              */
             type: "about:blank";
-            /** @description The kind in words; the same for every problem of that code. */
+            /** @description The title of the code; the same for every problem of the code. */
             title: string;
             /**
              * @description The HTTP status.
              * @constant
              */
             status: 404;
-            /** @description What went wrong this time. */
+            /** @description Describes this occurrence of the problem. */
             detail: string;
             /**
-             * @description The kind, for machines; stable.
+             * @description Identifies the problem; stable.
              * @constant
              */
             code: "quota_not_found";
-            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            /** @description The request's id, as in X-Request-Id; in an item of a batch, that of the batch. */
             request_id: string;
         };
         Ready: {
             /**
-             * @description Always `ready`; a service that is not answers 503.
+             * @description Always `ready`; otherwise the answer is 503.
              * @example ready
              * @enum {string}
              */
@@ -3339,7 +3338,7 @@ export interface components {
         Refund: {
             /**
              * Format: int64
-             * @description Units to return of those charged; absent: all that is left to refund.
+             * @description Charged units to return. Default: all that can still be refunded.
              * @example 5
              */
             amount?: number;
@@ -3348,29 +3347,29 @@ export interface components {
         RefundExceedsChargeProblem: {
             /**
              * Format: uri
-             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @description The problem type. `about:blank`: `code` identifies it.
              * @constant
              */
             type: "about:blank";
-            /** @description The kind in words; the same for every problem of that code. */
+            /** @description The title of the code; the same for every problem of the code. */
             title: string;
             /**
              * @description The HTTP status.
              * @constant
              */
             status: 409;
-            /** @description What went wrong this time. */
+            /** @description Describes this occurrence of the problem. */
             detail: string;
             /**
-             * @description The kind, for machines; stable.
+             * @description Identifies the problem; stable.
              * @constant
              */
             code: "refund_exceeds_charge";
-            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            /** @description The request's id, as in X-Request-Id; in an item of a batch, that of the batch. */
             request_id: string;
             /**
              * Format: int64
-             * @description What is left to refund.
+             * @description The units that can still be refunded.
              */
             refundable: number;
         };
@@ -3382,44 +3381,44 @@ export interface components {
              */
             hour: string;
             /**
-             * @description Why.
+             * @description The reason.
              * @example quota_exceeded
              * @enum {string}
              */
             code: "quota_exceeded" | "no_active_quota" | "quota_observed";
             /**
              * Format: int64
-             * @description Attempts, repeated ones too.
+             * @description Number of refused attempts, including repeated ones.
              * @example 41
              */
             count: number;
             /**
              * Format: int64
-             * @description The sum of what they asked for.
+             * @description The sum of the requested amounts.
              * @example 120
              */
             requested: number;
             /**
              * Format: date-time
-             * @description The last one.
+             * @description The time of the last attempt.
              * @example 2026-12-01T00:00:00.000Z
              */
             last_at: string;
             /**
              * Format: int64
-             * @description The smallest amount asked for; there with `amounts=true` alone, as the two below, and null where amounts were not kept yet.
+             * @description The smallest requested amount. Present only with `amounts=true`, as are `largest` and `last`; null if amounts were not recorded yet.
              * @example 1
              */
             smallest?: number | null;
             /**
              * Format: int64
-             * @description The largest amount asked for.
+             * @description The largest requested amount.
              * @example 20
              */
             largest?: number | null;
             /**
              * Format: int64
-             * @description The amount asked for at `last_at`.
+             * @description The amount requested at `last_at`.
              * @example 5
              */
             last?: number | null;
@@ -3431,7 +3430,7 @@ export interface components {
         RefusingQuota: {
             /**
              * Format: int64
-             * @description The quota.
+             * @description Id of the quota.
              * @example 12
              */
             id: number;
@@ -3449,19 +3448,19 @@ export interface components {
             used: number;
             /**
              * Format: int64
-             * @description Units held.
+             * @description Units reserved by open holds.
              * @example 0
              */
             reserved: number;
             /**
              * Format: int64
-             * @description What is left of it.
+             * @description Units that remain.
              * @example 3
              */
             remaining: number;
             /**
              * Format: date-time
-             * @description Its next reset before its end; null where there is none.
+             * @description The next reset before `expire_at`; null if there is none.
              * @example 2026-12-01T00:00:00.000Z
              */
             refills_at: string | null;
@@ -3469,13 +3468,13 @@ export interface components {
         Replay: {
             /**
              * Format: date-time
-             * @description From this instant on.
+             * @description Sends events at or after this time.
              * @example 2026-11-01T00:00:00.000Z
              */
             from: string;
             /**
              * Format: date-time
-             * @description Before this instant; absent: all later ones.
+             * @description Sends events before this time. Default: all later ones.
              * @example 2099-12-01T00:00:00.000Z
              */
             to?: string;
@@ -3483,7 +3482,7 @@ export interface components {
         Replayed: {
             /**
              * Format: int64
-             * @description How many.
+             * @description Number of events to send again.
              * @example 41
              */
             events: number;
@@ -3491,7 +3490,7 @@ export interface components {
         Reset: {
             /**
              * Format: int64
-             * @description The version the caller read; where it is no longer the current one, nothing is reset.
+             * @description The version that the caller read. If it is not the current one, nothing is reset.
              * @example 3
              */
             version?: number;
@@ -3499,7 +3498,7 @@ export interface components {
         Revert: {
             /**
              * Format: int64
-             * @description The version of the change set that the caller saw.
+             * @description The version of the change set that the caller read.
              * @example 2
              */
             version: number;
@@ -3508,53 +3507,53 @@ export interface components {
         RouteNotFoundProblem: {
             /**
              * Format: uri
-             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @description The problem type. `about:blank`: `code` identifies it.
              * @constant
              */
             type: "about:blank";
-            /** @description The kind in words; the same for every problem of that code. */
+            /** @description The title of the code; the same for every problem of the code. */
             title: string;
             /**
              * @description The HTTP status.
              * @constant
              */
             status: 404;
-            /** @description What went wrong this time. */
+            /** @description Describes this occurrence of the problem. */
             detail: string;
             /**
-             * @description The kind, for machines; stable.
+             * @description Identifies the problem; stable.
              * @constant
              */
             code: "route_not_found";
-            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            /** @description The request's id, as in X-Request-Id; in an item of a batch, that of the batch. */
             request_id: string;
         };
         RowProblem: {
             /**
-             * @description The kind, for machines: of a row one of the codes of problems; of a set `csv_malformed` or `too_many_rows`.
+             * @description Identifies the reason. For a row, a problem code; for a change set, `csv_malformed` or `too_many_rows`.
              * @example version_mismatch
              */
             code: string;
             /**
-             * @description What went wrong this time.
+             * @description Describes this occurrence.
              * @example The quota is at version 4, not 3.
              */
             detail: string;
-            /** @description Every broken field, with `validation_failed`. */
+            /** @description All fields with mistakes; present with `validation_failed`. */
             errors?: components["schemas"]["FieldError"][];
         };
         Series: {
             /**
-             * @description How long each step is.
+             * @description The length of a step.
              * @example day
              * @enum {string}
              */
             step: "day" | "hour";
-            /** @description Every step up to the present, oldest first, also those in which nothing was used. */
+            /** @description All steps up to the present, oldest first, including those without usage. */
             items: components["schemas"]["UsageStep"][];
         };
         SmsBatch: {
-            /** @description 1 … 1000 consumes, decided in order. */
+            /** @description 1 … 1000 consumes, processed in order. */
             items: components["schemas"]["SmsBatchItem"][];
         };
         SmsBatchAnswer: {
@@ -3563,23 +3562,23 @@ export interface components {
         };
         SmsBatchDone: {
             /**
-             * @description The status that the item would have had as a request of its own.
+             * @description The HTTP status that the item would have as a separate request.
              * @example 200
              * @enum {integer}
              */
             status: 200;
             /**
-             * @description Whether this repeats an earlier answer.
+             * @description Whether this is a replay of an earlier answer.
              * @example false
              */
             replayed: boolean;
-            /** @description What it made. */
+            /** @description The operation. */
             operation: components["schemas"]["SmsOperation"];
         };
         SmsBatchItem: {
             /**
              * Format: int64
-             * @description Units to spend; all of them or none.
+             * @description Units to spend, all or none.
              * @example 5
              */
             amount: number;
@@ -3590,7 +3589,7 @@ export interface components {
             idempotency_key: string;
             /**
              * Format: int64
-             * @description Who spends.
+             * @description The owner whose quotas pay.
              * @example 7
              */
             user_id: number;
@@ -3598,51 +3597,51 @@ export interface components {
         SmsChange: {
             /**
              * Format: int64
-             * @description Rises with time.
+             * @description Id of the change; increases with time.
              * @example 31
              */
             id: number;
             /**
              * Format: int64
-             * @description The quota that was changed.
+             * @description Id of the quota.
              * @example 12
              */
             quota_id: number;
             /**
-             * @description What was done.
+             * @description The action.
              * @example update
              * @enum {string}
              */
             action: "create" | "update" | "delete" | "restore" | "reset";
             /**
-             * @description The name of the principal who did it.
+             * @description Name of the principal that made the change.
              * @example back-office
              */
             actor: string;
             /**
-             * @description The X-Request-Id of the request that did it.
+             * @description The X-Request-Id of the request.
              * @example 01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d
              */
             request_id: string;
             /**
              * Format: date-time
-             * @description When it was done.
+             * @description Time of the change.
              * @example 2026-12-01T00:00:00.000Z
              */
             at: string;
-            /** @description What changed, as it was; empty for a create. */
+            /** @description The changed members before; empty for a create. */
             before: components["schemas"]["ChangedSettings"];
-            /** @description The same, as it became. */
+            /** @description The changed members after. */
             after: components["schemas"]["ChangedSettings"];
             /**
              * Format: int64
-             * @description The change set that it was part of; absent where this quota was changed alone.
+             * @description Id of the change set that made the change; absent otherwise.
              * @example 5
              */
             change_set_id?: number;
             /**
              * Format: int64
-             * @description Whose quota it is.
+             * @description The owner of the quota.
              * @example 7
              */
             user_id: number;
@@ -3650,31 +3649,31 @@ export interface components {
         SmsChangeEvent: {
             /**
              * Format: uuid
-             * @description Tells it apart from every other one; a UUIDv7.
+             * @description Id of the event, a UUIDv7.
              * @example 01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d
              */
             id: string;
             /**
              * Format: date-time
-             * @description When it happened.
+             * @description Time of the event.
              * @example 2026-12-01T00:00:00.000Z
              */
             at: string;
             /**
              * Format: int64
-             * @description The quota.
+             * @description Id of the quota.
              * @example 12
              */
             quota_id: number;
             /**
-             * @description What happened.
+             * @description The type of event.
              * @example quota.created
              * @enum {string}
              */
             type: "quota.created" | "quota.updated" | "quota.deleted" | "quota.restored" | "quota.reset";
             /**
              * Format: int64
-             * @description Whose quota it is.
+             * @description The owner of the quota.
              * @example 7
              */
             user_id: number;
@@ -3683,30 +3682,30 @@ export interface components {
         };
         SmsChangeFilter: {
             /**
-             * @description Only those that are so at this instant.
+             * @description Returns only quotas that have this status now.
              * @example active
              * @enum {string}
              */
             status?: "active" | "disabled" | "expired";
             /**
-             * @description Only caps of that kind, or with `none` only quotas that pay.
+             * @description Returns only caps of this kind; `none`: only quotas that pay.
              * @example enforce
              * @enum {string}
              */
             cap?: "enforce" | "observe" | "none";
             /**
-             * @description Only those whose label begins so, whatever the case; accents count, and nothing is a wildcard.
+             * @description Returns only quotas whose label begins with this text. Case is ignored, accents are not; there are no wildcards.
              * @example Spring
              */
             label?: string;
             /**
              * Format: int64
-             * @description Only this user's.
+             * @description Returns only quotas of this user.
              * @example 7
              */
             user_id?: number;
             /**
-             * @description All of them; alone.
+             * @description Selects all quotas. Cannot be combined with other conditions.
              * @example true
              * @enum {boolean}
              */
@@ -3715,18 +3714,18 @@ export interface components {
         SmsChangePage: {
             /**
              * Format: int64
-             * @description The page shown, from 1.
+             * @description Number of the page, from 1.
              * @example 1
              */
             page: number;
             /**
-             * @description The size asked for, 1 … 100.
+             * @description The requested size, 1 … 100.
              * @example 20
              */
             page_size: number;
             /**
              * Format: int64
-             * @description How long the whole list is.
+             * @description Number of items in the whole list.
              * @example 57
              */
             total: number;
@@ -3742,43 +3741,43 @@ export interface components {
         SmsChangeSetRow: {
             /**
              * Format: int64
-             * @description From 1: by quota, or in the order of the file.
+             * @description Number of the row, from 1, in order of `quota_id` or of the file.
              * @example 1
              */
             row: number;
             /**
              * Format: int64
-             * @description The line of the file on which the record begins; null without a file.
+             * @description The line of the file where the record begins; null without a file.
              * @example null
              */
             line: number | null;
             /**
              * Format: int64
-             * @description The quota; null of one that is yet to be made, and where the record names none.
+             * @description Id of the quota; null before it is created, and if the record names none.
              * @example 12
              */
             quota_id: number | null;
             /**
-             * @description What is done.
+             * @description The action.
              * @example update
              * @enum {string}
              */
             action: "create" | "update" | "delete" | "reset";
             /**
-             * @description What became of it.
+             * @description The outcome.
              * @example planned
              * @enum {string}
              */
             outcome: "planned" | "unchanged" | "invalid" | "applied" | "conflict" | "reverted" | "kept";
-            /** @description What changes, as it was; empty where nothing does. */
+            /** @description The changed members before; empty if nothing changes. */
             before: components["schemas"]["ChangedSettings"];
-            /** @description The same, as it becomes. */
+            /** @description The changed members after. */
             after: components["schemas"]["ChangedSettings"];
-            /** @description Why it was not done; null where it is to be, or was. */
+            /** @description The reason why the row was not applied or reverted; null otherwise. */
             problem: components["schemas"]["RowProblem"] | null;
             /**
              * Format: int64
-             * @description Whose quota it is; null where the record names nobody.
+             * @description The owner of the quota; null if the record names none.
              * @example 7
              */
             user_id: number | null;
@@ -3786,7 +3785,7 @@ export interface components {
         SmsChangeSetRowsPage: {
             /**
              * Format: int64
-             * @description Hand it in as `after` for the next page; null at the end.
+             * @description Pass it as `after` to get the next page; null on the last page.
              * @example 100
              */
             next_after: number | null;
@@ -3796,7 +3795,7 @@ export interface components {
         SmsChangesPage: {
             /**
              * Format: int64
-             * @description Hand it in as `before` for the next page; null at the end.
+             * @description Pass it as `before` to get the next page; null on the last page.
              * @example 31
              */
             next_before: number | null;
@@ -3806,20 +3805,20 @@ export interface components {
         SmsConsume: {
             /**
              * Format: int64
-             * @description Units to spend; all of them or none.
+             * @description Units to spend, all or none.
              * @example 5
              */
             amount: number;
             /**
              * Format: int64
-             * @description Who spends.
+             * @description The owner whose quotas pay.
              * @example 7
              */
             user_id: number;
         };
         SmsEventsPage: {
             /**
-             * @description Hand it in as `after` to go on, at once or later; never null. An empty page is the end for now.
+             * @description Pass it as `after` to continue, at once or later; never null. An empty page is the current end of the feed.
              * @example e1841
              */
             next_after: string;
@@ -3828,7 +3827,7 @@ export interface components {
         };
         SmsExpiringPage: {
             /**
-             * @description Hand it in as `cursor` for the next page; null at the end.
+             * @description Pass it as `cursor` to get the next page; null on the last page.
              * @example 1798761600000.12
              */
             next_cursor: string | null;
@@ -3838,13 +3837,13 @@ export interface components {
         SmsLedgerPage: {
             /**
              * Format: uuid
-             * @description Hand it in as `before` for the next page; null at the end. To a token of the scope `own` a page with few or no operations may name a next one.
+             * @description Pass it as `before` to get the next page; null on the last page. With the scope `own`, a page may have few or no operations and still have a next page.
              * @example 01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d
              */
             next_before: string | null;
             /**
              * Format: date-time
-             * @description From this instant on the ledger is whole, what was settled before is no longer kept; absent where everything is.
+             * @description The time from which the ledger is complete; operations settled before may have been removed. Absent if nothing was removed.
              * @example 2026-12-01T00:00:00.000Z
              */
             begins_at?: string;
@@ -3854,25 +3853,25 @@ export interface components {
         SmsListedOperation: {
             /**
              * Format: uuid
-             * @description UUIDv7; rises with time.
+             * @description Id of the operation, a UUIDv7; increases with time.
              * @example 01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d
              */
             id: string;
             /**
-             * @description How it began.
+             * @description The kind of operation.
              * @example consume
              * @enum {string}
              */
             kind: "consume" | "reserve";
             /**
-             * @description What has become of it.
+             * @description The current state.
              * @example consumed
              * @enum {string}
              */
             state: "consumed" | "reserved" | "committed" | "released" | "expired";
             /**
              * Format: int64
-             * @description Units asked for.
+             * @description Requested units.
              * @example 5
              */
             amount: number;
@@ -3884,14 +3883,14 @@ export interface components {
             charged: number;
             /**
              * Format: int64
-             * @description Units of `charged` that came back.
+             * @description Units of `charged` that returned.
              * @example 0
              */
             refunded: number;
-            /** @description Which quotas paid, as drawn, in draw-down order. */
+            /** @description The units drawn from each quota, in draw-down order. */
             allocations: components["schemas"]["Allocation"][];
             /**
-             * @description The caps that counted it, with its whole amount, ids ascending; absent where there were none.
+             * @description Ids of the caps that counted the operation with its whole amount, ascending; absent if there are none.
              * @example [
              *       9,
              *       10
@@ -3899,7 +3898,7 @@ export interface components {
              */
             caps?: number[];
             /**
-             * @description The observe caps among them that would have refused it; in the first answer and its replays alone, absent where there were none.
+             * @description Ids of those observe caps that would have refused it. Only in the first answer and its replays; absent if there are none.
              * @example [
              *       10
              *     ]
@@ -3907,40 +3906,40 @@ export interface components {
             would_refuse?: number[];
             /**
              * Format: int64
-             * @description What the owner could take in one consume right after the operation's last act.
+             * @description The largest amount that the owner could consume right after the operation's last act.
              * @example 970
              */
             owner_remaining: number;
             /**
              * Format: date-time
-             * @description When the hold ends by itself; null for a consume.
+             * @description Expiry of the hold; null for a consume.
              * @example null
              */
             expires_at: string | null;
             /**
              * Format: date-time
-             * @description When it was made.
+             * @description Time of the creation.
              * @example 2026-12-01T00:00:00.000Z
              */
             created_at: string;
             /**
              * Format: int64
-             * @description Who spends.
+             * @description The owner whose quotas pay.
              * @example 7
              */
             user_id: number;
-            /** @description Who made it, and with which key; there with `made_by=true` alone. */
+            /** @description The principal and the key. Present only with `made_by=true`. */
             made_by?: components["schemas"]["MadeBy"];
         };
         SmsListedQuota: {
             /**
              * Format: int64
-             * @description The quota's identifier.
+             * @description Id of the quota.
              * @example 12
              */
             id: number;
             /**
-             * @description 1: total units until `expire_at`. 2: total units per cycle. 3: total units in any `window_seconds`, a cap.
+             * @description 1: `total` units until `expire_at`. 2: `total` units per cycle. 3: `total` units in any `window_seconds`; only caps.
              * @example 2
              * @enum {integer}
              */
@@ -3953,13 +3952,13 @@ export interface components {
             total: number;
             /**
              * Format: int64
-             * @description Units spent, of a cycle quota in the running cycle, of a rolling cap in its window. Those of an observe cap may pass `total`.
+             * @description Units spent: type 2 in the current cycle, type 3 in the window. Can exceed `total` in an observe cap.
              * @example 20
              */
             used: number;
             /**
              * Format: int64
-             * @description Units held by open reservations.
+             * @description Units reserved by open holds.
              * @example 5
              */
             reserved: number;
@@ -3970,47 +3969,47 @@ export interface components {
              */
             remaining: number;
             /**
-             * @description Derived at the moment of reading: `disabled` by an administrator, else `expired` once `expire_at` has come, else `active`.
+             * @description The status at the time of reading: `disabled` if an administrator disabled the quota, otherwise `expired` from `expire_at` on, otherwise `active`.
              * @example active
              * @enum {string}
              */
             status: "active" | "disabled" | "expired";
             /**
              * Format: date-time
-             * @description From this instant on the quota is over; null: never.
+             * @description The time from which the quota is expired; null: never.
              * @example null
              */
             expire_at: string | null;
             /**
-             * @description How long a cycle lasts; null for types 1 and 3.
+             * @description The length of a cycle; null for types 1 and 3.
              * @example month
              * @enum {string|null}
              */
             cycle_unit: "hour" | "day" | "week" | "month" | "year" | null;
             /**
              * Format: date-time
-             * @description The next reset by the calendar, even where `expire_at` comes first; null for types 1 and 3.
+             * @description The next reset, even if it is after `expire_at`; null for types 1 and 3.
              * @example 2026-12-01T00:00:00.000Z
              */
             cycle_reset_at: string | null;
             /**
              * Format: date-time
-             * @description Reset number 0, which all others are counted from; null for types 1 and 3.
+             * @description Reset number 0, from which all others are counted; null for types 1 and 3.
              * @example 2026-12-01T00:00:00.000Z
              */
             cycle_anchor_at: string | null;
             /**
-             * @description The IANA zone whose calendar the cycle follows, as given; null for types 1 and 3.
+             * @description The IANA time zone whose calendar the cycle follows, as sent; null for types 1 and 3.
              * @example UTC
              */
             cycle_time_zone: string | null;
             /**
-             * @description What people call it, as given; null where nobody named it.
+             * @description A name for people, as sent; null: none.
              * @example Spring campaign
              */
             label: string | null;
             /**
-             * @description Null: the quota pays. Else it is a cap: it bounds what the owner takes (`enforce`), or tells what it would have refused (`observe`).
+             * @description Null: the quota pays. Otherwise it is a cap: `enforce` limits what the owner consumes, `observe` only reports what it would have refused.
              * @example null
              * @enum {string|null}
              */
@@ -4021,7 +4020,7 @@ export interface components {
              */
             window_seconds: number | null;
             /**
-             * @description Per cent of `total` that are told of as events, ascending; null for type 3.
+             * @description Percentages of `total` at which `used` causes an event, ascending; null for type 3.
              * @example [
              *       50,
              *       80
@@ -4030,19 +4029,19 @@ export interface components {
             thresholds: number[] | null;
             /**
              * Format: int64
-             * @description Starts at 1 and counts edits of the settings, not usage.
+             * @description Starts at 1 and is incremented by each edit of the settings, not by usage.
              * @example 3
              */
             version: number;
             /**
              * Format: date-time
-             * @description When the quota was made.
+             * @description Time of the creation.
              * @example 2026-12-01T00:00:00.000Z
              */
             created_at: string;
             /**
              * Format: date-time
-             * @description When it was edited, deleted, restored or reset last; usage leaves it alone.
+             * @description Time of the last edit, deletion, restore or reset; usage does not change it.
              * @example 2026-12-01T00:00:00.000Z
              */
             updated_at: string;
@@ -4054,7 +4053,7 @@ export interface components {
             user_id: number;
             /**
              * Format: date-time
-             * @description When it was deleted; there with `deleted=true` alone.
+             * @description Time of the deletion. Present only with `deleted=true`.
              * @example 2026-12-01T00:00:00.000Z
              */
             deleted_at?: string;
@@ -4062,25 +4061,25 @@ export interface components {
         SmsOperation: {
             /**
              * Format: uuid
-             * @description UUIDv7; rises with time.
+             * @description Id of the operation, a UUIDv7; increases with time.
              * @example 01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d
              */
             id: string;
             /**
-             * @description How it began.
+             * @description The kind of operation.
              * @example consume
              * @enum {string}
              */
             kind: "consume" | "reserve";
             /**
-             * @description What has become of it.
+             * @description The current state.
              * @example consumed
              * @enum {string}
              */
             state: "consumed" | "reserved" | "committed" | "released" | "expired";
             /**
              * Format: int64
-             * @description Units asked for.
+             * @description Requested units.
              * @example 5
              */
             amount: number;
@@ -4092,14 +4091,14 @@ export interface components {
             charged: number;
             /**
              * Format: int64
-             * @description Units of `charged` that came back.
+             * @description Units of `charged` that returned.
              * @example 0
              */
             refunded: number;
-            /** @description Which quotas paid, as drawn, in draw-down order. */
+            /** @description The units drawn from each quota, in draw-down order. */
             allocations: components["schemas"]["Allocation"][];
             /**
-             * @description The caps that counted it, with its whole amount, ids ascending; absent where there were none.
+             * @description Ids of the caps that counted the operation with its whole amount, ascending; absent if there are none.
              * @example [
              *       9,
              *       10
@@ -4107,7 +4106,7 @@ export interface components {
              */
             caps?: number[];
             /**
-             * @description The observe caps among them that would have refused it; in the first answer and its replays alone, absent where there were none.
+             * @description Ids of those observe caps that would have refused it. Only in the first answer and its replays; absent if there are none.
              * @example [
              *       10
              *     ]
@@ -4115,25 +4114,25 @@ export interface components {
             would_refuse?: number[];
             /**
              * Format: int64
-             * @description What the owner could take in one consume right after the operation's last act.
+             * @description The largest amount that the owner could consume right after the operation's last act.
              * @example 970
              */
             owner_remaining: number;
             /**
              * Format: date-time
-             * @description When the hold ends by itself; null for a consume.
+             * @description Expiry of the hold; null for a consume.
              * @example null
              */
             expires_at: string | null;
             /**
              * Format: date-time
-             * @description When it was made.
+             * @description Time of the creation.
              * @example 2026-12-01T00:00:00.000Z
              */
             created_at: string;
             /**
              * Format: int64
-             * @description Who spends.
+             * @description The owner whose quotas pay.
              * @example 7
              */
             user_id: number;
@@ -4147,30 +4146,30 @@ export interface components {
             total: number;
             /**
              * Format: int64
-             * @description The sum of what they have spent.
+             * @description The sum of their `used`.
              * @example 20
              */
             used: number;
             /**
              * Format: int64
-             * @description The sum of what their open reservations hold.
+             * @description The sum of their `reserved`.
              * @example 5
              */
             reserved: number;
             /**
              * Format: int64
-             * @description The sum of the quotas' own remaining; after a lowered total it may exceed total - used - reserved.
+             * @description The sum of their `remaining`. After a `total` was lowered, it can exceed total - used - reserved.
              * @example 1475
              */
             remaining: number;
             /**
-             * @description How many quotas are active that pay.
+             * @description Number of active quotas that pay.
              * @example 2
              */
             quota_count: number;
             /**
              * Format: int64
-             * @description What one consume could take now: `remaining`, bounded by what remains of each enforce cap; 0 without an active payer.
+             * @description The largest amount that one consume can take now: `remaining`, limited by the remaining units of each enforce cap; 0 without an active quota that pays.
              * @example 1475
              */
             available: number;
@@ -4184,22 +4183,22 @@ export interface components {
         SmsOwnersPage: {
             /**
              * Format: int64
-             * @description Hand it in as `after` for the next page; null at the end.
+             * @description Pass it as `after` to get the next page; null on the last page.
              * @example 7
              */
             next_after: number | null;
-            /** @description Each with what its active quotas add up to. */
+            /** @description The owners, each with the sums of its active quotas. */
             items: components["schemas"]["SmsOwner"][];
         };
         SmsQuota: {
             /**
              * Format: int64
-             * @description The quota's identifier.
+             * @description Id of the quota.
              * @example 12
              */
             id: number;
             /**
-             * @description 1: total units until `expire_at`. 2: total units per cycle. 3: total units in any `window_seconds`, a cap.
+             * @description 1: `total` units until `expire_at`. 2: `total` units per cycle. 3: `total` units in any `window_seconds`; only caps.
              * @example 2
              * @enum {integer}
              */
@@ -4212,13 +4211,13 @@ export interface components {
             total: number;
             /**
              * Format: int64
-             * @description Units spent, of a cycle quota in the running cycle, of a rolling cap in its window. Those of an observe cap may pass `total`.
+             * @description Units spent: type 2 in the current cycle, type 3 in the window. Can exceed `total` in an observe cap.
              * @example 20
              */
             used: number;
             /**
              * Format: int64
-             * @description Units held by open reservations.
+             * @description Units reserved by open holds.
              * @example 5
              */
             reserved: number;
@@ -4229,47 +4228,47 @@ export interface components {
              */
             remaining: number;
             /**
-             * @description Derived at the moment of reading: `disabled` by an administrator, else `expired` once `expire_at` has come, else `active`.
+             * @description The status at the time of reading: `disabled` if an administrator disabled the quota, otherwise `expired` from `expire_at` on, otherwise `active`.
              * @example active
              * @enum {string}
              */
             status: "active" | "disabled" | "expired";
             /**
              * Format: date-time
-             * @description From this instant on the quota is over; null: never.
+             * @description The time from which the quota is expired; null: never.
              * @example null
              */
             expire_at: string | null;
             /**
-             * @description How long a cycle lasts; null for types 1 and 3.
+             * @description The length of a cycle; null for types 1 and 3.
              * @example month
              * @enum {string|null}
              */
             cycle_unit: "hour" | "day" | "week" | "month" | "year" | null;
             /**
              * Format: date-time
-             * @description The next reset by the calendar, even where `expire_at` comes first; null for types 1 and 3.
+             * @description The next reset, even if it is after `expire_at`; null for types 1 and 3.
              * @example 2026-12-01T00:00:00.000Z
              */
             cycle_reset_at: string | null;
             /**
              * Format: date-time
-             * @description Reset number 0, which all others are counted from; null for types 1 and 3.
+             * @description Reset number 0, from which all others are counted; null for types 1 and 3.
              * @example 2026-12-01T00:00:00.000Z
              */
             cycle_anchor_at: string | null;
             /**
-             * @description The IANA zone whose calendar the cycle follows, as given; null for types 1 and 3.
+             * @description The IANA time zone whose calendar the cycle follows, as sent; null for types 1 and 3.
              * @example UTC
              */
             cycle_time_zone: string | null;
             /**
-             * @description What people call it, as given; null where nobody named it.
+             * @description A name for people, as sent; null: none.
              * @example Spring campaign
              */
             label: string | null;
             /**
-             * @description Null: the quota pays. Else it is a cap: it bounds what the owner takes (`enforce`), or tells what it would have refused (`observe`).
+             * @description Null: the quota pays. Otherwise it is a cap: `enforce` limits what the owner consumes, `observe` only reports what it would have refused.
              * @example null
              * @enum {string|null}
              */
@@ -4280,7 +4279,7 @@ export interface components {
              */
             window_seconds: number | null;
             /**
-             * @description Per cent of `total` that are told of as events, ascending; null for type 3.
+             * @description Percentages of `total` at which `used` causes an event, ascending; null for type 3.
              * @example [
              *       50,
              *       80
@@ -4289,19 +4288,19 @@ export interface components {
             thresholds: number[] | null;
             /**
              * Format: int64
-             * @description Starts at 1 and counts edits of the settings, not usage.
+             * @description Starts at 1 and is incremented by each edit of the settings, not by usage.
              * @example 3
              */
             version: number;
             /**
              * Format: date-time
-             * @description When the quota was made.
+             * @description Time of the creation.
              * @example 2026-12-01T00:00:00.000Z
              */
             created_at: string;
             /**
              * Format: date-time
-             * @description When it was edited, deleted, restored or reset last; usage leaves it alone.
+             * @description Time of the last edit, deletion, restore or reset; usage does not change it.
              * @example 2026-12-01T00:00:00.000Z
              */
             updated_at: string;
@@ -4315,18 +4314,18 @@ export interface components {
         SmsQuotaPage: {
             /**
              * Format: int64
-             * @description The page shown, from 1.
+             * @description Number of the page, from 1.
              * @example 1
              */
             page: number;
             /**
-             * @description The size asked for, 1 … 100.
+             * @description The requested size, 1 … 100.
              * @example 20
              */
             page_size: number;
             /**
              * Format: int64
-             * @description How long the whole list is.
+             * @description Number of items in the whole list.
              * @example 57
              */
             total: number;
@@ -4342,19 +4341,19 @@ export interface components {
         SmsReserve: {
             /**
              * Format: int64
-             * @description Units to hold; all of them or none.
+             * @description Units to reserve, all or none.
              * @example 5
              */
             amount: number;
             /**
-             * @description How long the hold lasts unless it is settled before, in seconds.
+             * @description The duration of the hold, in seconds, unless it is settled earlier.
              * @default 600
              * @example 600
              */
             ttl_seconds?: number;
             /**
              * Format: int64
-             * @description For whom they are held.
+             * @description The owner whose quotas hold the units.
              * @example 7
              */
             user_id: number;
@@ -4368,30 +4367,30 @@ export interface components {
             total: number;
             /**
              * Format: int64
-             * @description The sum of what they have spent.
+             * @description The sum of their `used`.
              * @example 20
              */
             used: number;
             /**
              * Format: int64
-             * @description The sum of what their open reservations hold.
+             * @description The sum of their `reserved`.
              * @example 5
              */
             reserved: number;
             /**
              * Format: int64
-             * @description The sum of the quotas' own remaining; after a lowered total it may exceed total - used - reserved.
+             * @description The sum of their `remaining`. After a `total` was lowered, it can exceed total - used - reserved.
              * @example 1475
              */
             remaining: number;
             /**
-             * @description How many quotas are active that pay.
+             * @description Number of active quotas that pay.
              * @example 2
              */
             quota_count: number;
             /**
              * Format: int64
-             * @description What one consume could take now: `remaining`, bounded by what remains of each enforce cap; 0 without an active payer.
+             * @description The largest amount that one consume can take now: `remaining`, limited by the remaining units of each enforce cap; 0 without an active quota that pays.
              * @example 1475
              */
             available: number;
@@ -4410,87 +4409,87 @@ export interface components {
         SmsThresholdEvent: {
             /**
              * Format: uuid
-             * @description Tells it apart from every other one; a UUIDv7.
+             * @description Id of the event, a UUIDv7.
              * @example 01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d
              */
             id: string;
             /**
              * Format: date-time
-             * @description When it happened.
+             * @description Time of the event.
              * @example 2026-12-01T00:00:00.000Z
              */
             at: string;
             /**
              * Format: int64
-             * @description The quota.
+             * @description Id of the quota.
              * @example 12
              */
             quota_id: number;
             /**
-             * @description What happened.
+             * @description The type of event.
              * @example quota.threshold_reached
              * @enum {string}
              */
             type: "quota.threshold_reached";
-            /** @description Which, and how far it has come. */
+            /** @description The thresholds and the quota's state. */
             data: components["schemas"]["PassedThresholds"];
             /**
              * Format: int64
-             * @description Whose quota it is.
+             * @description The owner of the quota.
              * @example 7
              */
             user_id: number;
         };
         SmsTopRefusal: {
             /**
-             * @description Why. `quota_observed`: what was taken although an observe cap would have refused it.
+             * @description The reason. `quota_observed`: the request succeeded, but an observe cap would have refused it.
              * @example quota_exceeded
              * @enum {string}
              */
             code: "quota_exceeded" | "no_active_quota" | "quota_observed";
             /**
              * Format: int64
-             * @description Attempts, repeated ones too.
+             * @description Number of refused attempts, including repeated ones.
              * @example 41
              */
             count: number;
             /**
              * Format: int64
-             * @description The sum of what they asked for.
+             * @description The sum of the requested amounts.
              * @example 120
              */
             requested: number;
             /**
              * Format: date-time
-             * @description The last one.
+             * @description The time of the last attempt.
              * @example 2026-12-01T00:00:00.000Z
              */
             last_at: string;
             /**
              * Format: int64
-             * @description Who was refused.
+             * @description The refused owner.
              * @example 7
              */
             user_id: number;
         };
         SmsTopRefusals: {
-            /** @description One for each user and reason. */
+            /** @description One item for each user and reason. */
             items: components["schemas"]["SmsTopRefusal"][];
         };
         Tested: {
             /**
-             * @description What was answered; null where nothing was.
+             * @description HTTP status of the response; null without a response.
              * @example 204
              */
             status: number | null;
             /**
-             * @description Why it was not received; null where it was.
+             * @description The reason of the failure; null after a success.
              * @example answered 500
              */
             error: string | null;
             /**
              * Format: int64
-             * @description How long it took, in milliseconds.
+             * @description Duration in milliseconds.
              * @example 12
              */
             ms: number;
@@ -4499,156 +4498,156 @@ export interface components {
         TooManyQuotasProblem: {
             /**
              * Format: uri
-             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @description The problem type. `about:blank`: `code` identifies it.
              * @constant
              */
             type: "about:blank";
-            /** @description The kind in words; the same for every problem of that code. */
+            /** @description The title of the code; the same for every problem of the code. */
             title: string;
             /**
              * @description The HTTP status.
              * @constant
              */
             status: 409;
-            /** @description What went wrong this time. */
+            /** @description Describes this occurrence of the problem. */
             detail: string;
             /**
-             * @description The kind, for machines; stable.
+             * @description Identifies the problem; stable.
              * @constant
              */
             code: "too_many_quotas";
-            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            /** @description The request's id, as in X-Request-Id; in an item of a batch, that of the batch. */
             request_id: string;
         };
         /** @description A bearer token is needed. */
         UnauthenticatedProblem: {
             /**
              * Format: uri
-             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @description The problem type. `about:blank`: `code` identifies it.
              * @constant
              */
             type: "about:blank";
-            /** @description The kind in words; the same for every problem of that code. */
+            /** @description The title of the code; the same for every problem of the code. */
             title: string;
             /**
              * @description The HTTP status.
              * @constant
              */
             status: 401;
-            /** @description What went wrong this time. */
+            /** @description Describes this occurrence of the problem. */
             detail: string;
             /**
-             * @description The kind, for machines; stable.
+             * @description Identifies the problem; stable.
              * @constant
              */
             code: "unauthenticated";
-            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            /** @description The request's id, as in X-Request-Id; in an item of a batch, that of the batch. */
             request_id: string;
         };
         /** @description The service is not available. */
         UnavailableProblem: {
             /**
              * Format: uri
-             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @description The problem type. `about:blank`: `code` identifies it.
              * @constant
              */
             type: "about:blank";
-            /** @description The kind in words; the same for every problem of that code. */
+            /** @description The title of the code; the same for every problem of the code. */
             title: string;
             /**
              * @description The HTTP status.
              * @constant
              */
             status: 503;
-            /** @description What went wrong this time. */
+            /** @description Describes this occurrence of the problem. */
             detail: string;
             /**
-             * @description The kind, for machines; stable.
+             * @description Identifies the problem; stable.
              * @constant
              */
             code: "unavailable";
-            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            /** @description The request's id, as in X-Request-Id; in an item of a batch, that of the batch. */
             request_id: string;
         };
         /** @description The media type of the body is not supported. */
         UnsupportedMediaTypeProblem: {
             /**
              * Format: uri
-             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @description The problem type. `about:blank`: `code` identifies it.
              * @constant
              */
             type: "about:blank";
-            /** @description The kind in words; the same for every problem of that code. */
+            /** @description The title of the code; the same for every problem of the code. */
             title: string;
             /**
              * @description The HTTP status.
              * @constant
              */
             status: 415;
-            /** @description What went wrong this time. */
+            /** @description Describes this occurrence of the problem. */
             detail: string;
             /**
-             * @description The kind, for machines; stable.
+             * @description Identifies the problem; stable.
              * @constant
              */
             code: "unsupported_media_type";
-            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            /** @description The request's id, as in X-Request-Id; in an item of a batch, that of the batch. */
             request_id: string;
         };
         UpdateMailQuota: {
             /**
              * Format: int64
-             * @description The allowance; may go below what is used, `remaining` is then 0.
+             * @description The allowance. It may be less than `used`; `remaining` is then 0.
              * @example 1000
              */
             total?: number;
             /**
-             * @description `active` or `disabled`; `expired` only as the echo of a record that is.
+             * @description `active` or `disabled`; `expired` only if the record shows it.
              * @example active
              * @enum {string}
              */
             status?: "active" | "disabled" | "expired";
             /**
              * Format: date-time
-             * @description May lie in the past: the quota is over at once. Null: never ends (types 2 and 3).
+             * @description The expiry. A time in the past expires the quota at once. Types 2 and 3: null means never.
              * @example null
              */
             expire_at?: string | null;
             /**
-             * @description Type 2. A change keeps the next reset and steps by the new unit from there.
+             * @description Type 2 only. A change keeps the next reset; later ones are counted from it in the new unit.
              * @example month
              * @enum {string|null}
              */
             cycle_unit?: "hour" | "day" | "week" | "month" | "year" | null;
             /**
              * Format: date-time
-             * @description Type 2. Where it changes it lies in the future, is the new anchor, and ends the running cycle then.
+             * @description Type 2 only. A new value must be in the future; it becomes the anchor and ends the current cycle.
              * @example 2099-12-01T00:00:00.000Z
              */
             cycle_reset_at?: string | null;
             /**
-             * @description Type 2. A change keeps the next reset and follows the new zone from there.
+             * @description Type 2 only. A change keeps the next reset; later ones are counted from it in the new zone.
              * @example UTC
              */
             cycle_time_zone?: string | null;
             /**
-             * @description What people call it; null takes the name away.
+             * @description A name for people; null removes it.
              * @example Spring campaign
              */
             label?: string | null;
             /**
-             * @description Of a cap: `enforce` or `observe`. Null only as the echo of a quota that pays.
+             * @description Caps only: `enforce` or `observe`. Null only if the record shows it.
              * @example null
              * @enum {string|null}
              */
             cap?: "enforce" | "observe" | null;
             /**
-             * @description Type 3. A change begins a new count.
+             * @description Type 3 only. A change begins a new count.
              * @example 86400
              */
             window_seconds?: number | null;
             /**
-             * @description Types 1 and 2: all of them, `[]` for none. Null only as the echo of type 3.
+             * @description Types 1 and 2: replaces all thresholds; `[]` removes them. Null only if the record shows it (type 3).
              * @example [
              *       50,
              *       80
@@ -4657,7 +4656,7 @@ export interface components {
             thresholds?: number[] | null;
             /**
              * Format: int64
-             * @description The version the caller read; where it is no longer the current one, nothing changes and the answer is `version_mismatch`.
+             * @description The version that the caller read. If it is not the current one, nothing changes, and the answer is `version_mismatch`.
              * @example 3
              */
             version?: number;
@@ -4687,57 +4686,57 @@ export interface components {
         UpdateSmsQuota: {
             /**
              * Format: int64
-             * @description The allowance; may go below what is used, `remaining` is then 0.
+             * @description The allowance. It may be less than `used`; `remaining` is then 0.
              * @example 1000
              */
             total?: number;
             /**
-             * @description `active` or `disabled`; `expired` only as the echo of a record that is.
+             * @description `active` or `disabled`; `expired` only if the record shows it.
              * @example active
              * @enum {string}
              */
             status?: "active" | "disabled" | "expired";
             /**
              * Format: date-time
-             * @description May lie in the past: the quota is over at once. Null: never ends (types 2 and 3).
+             * @description The expiry. A time in the past expires the quota at once. Types 2 and 3: null means never.
              * @example null
              */
             expire_at?: string | null;
             /**
-             * @description Type 2. A change keeps the next reset and steps by the new unit from there.
+             * @description Type 2 only. A change keeps the next reset; later ones are counted from it in the new unit.
              * @example month
              * @enum {string|null}
              */
             cycle_unit?: "hour" | "day" | "week" | "month" | "year" | null;
             /**
              * Format: date-time
-             * @description Type 2. Where it changes it lies in the future, is the new anchor, and ends the running cycle then.
+             * @description Type 2 only. A new value must be in the future; it becomes the anchor and ends the current cycle.
              * @example 2099-12-01T00:00:00.000Z
              */
             cycle_reset_at?: string | null;
             /**
-             * @description Type 2. A change keeps the next reset and follows the new zone from there.
+             * @description Type 2 only. A change keeps the next reset; later ones are counted from it in the new zone.
              * @example UTC
              */
             cycle_time_zone?: string | null;
             /**
-             * @description What people call it; null takes the name away.
+             * @description A name for people; null removes it.
              * @example Spring campaign
              */
             label?: string | null;
             /**
-             * @description Of a cap: `enforce` or `observe`. Null only as the echo of a quota that pays.
+             * @description Caps only: `enforce` or `observe`. Null only if the record shows it.
              * @example null
              * @enum {string|null}
              */
             cap?: "enforce" | "observe" | null;
             /**
-             * @description Type 3. A change begins a new count.
+             * @description Type 3 only. A change begins a new count.
              * @example 86400
              */
             window_seconds?: number | null;
             /**
-             * @description Types 1 and 2: all of them, `[]` for none. Null only as the echo of type 3.
+             * @description Types 1 and 2: replaces all thresholds; `[]` removes them. Null only if the record shows it (type 3).
              * @example [
              *       50,
              *       80
@@ -4746,7 +4745,7 @@ export interface components {
             thresholds?: number[] | null;
             /**
              * Format: int64
-             * @description The version the caller read; where it is no longer the current one, nothing changes and the answer is `version_mismatch`.
+             * @description The version that the caller read. If it is not the current one, nothing changes, and the answer is `version_mismatch`.
              * @example 3
              */
             version?: number;
@@ -4774,31 +4773,31 @@ export interface components {
         UsageStep: {
             /**
              * Format: date-time
-             * @description Its beginning.
+             * @description The beginning of the step.
              * @example 2026-12-01T00:00:00.000Z
              */
             began_at: string;
             /**
              * Format: int64
-             * @description Units that consumes and commits of that time charged, gross.
+             * @description Units charged by consumes and commits in this step, gross.
              * @example 120
              */
             charged: number;
             /**
              * Format: int64
-             * @description Units that refunds of that time gave back, whenever they had been charged.
+             * @description Units returned by refunds in this step, whenever they were charged.
              * @example 5
              */
             refunded: number;
             /**
              * Format: int64
-             * @description Units that refused attempts asked for; null for a quota, since attempts are an owner's.
+             * @description Units requested by refused attempts; null for a quota, since an attempt belongs to an owner.
              * @example 40
              */
             refused: number | null;
             /**
              * Format: int64
-             * @description Refused attempts; null for a quota.
+             * @description Number of refused attempts; null for a quota.
              * @example 8
              */
             refusals: number | null;
@@ -4807,52 +4806,52 @@ export interface components {
         ValidationFailedProblem: {
             /**
              * Format: uri
-             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @description The problem type. `about:blank`: `code` identifies it.
              * @constant
              */
             type: "about:blank";
-            /** @description The kind in words; the same for every problem of that code. */
+            /** @description The title of the code; the same for every problem of the code. */
             title: string;
             /**
              * @description The HTTP status.
              * @constant
              */
             status: 400;
-            /** @description What went wrong this time. */
+            /** @description Describes this occurrence of the problem. */
             detail: string;
             /**
-             * @description The kind, for machines; stable.
+             * @description Identifies the problem; stable.
              * @constant
              */
             code: "validation_failed";
-            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            /** @description The request's id, as in X-Request-Id; in an item of a batch, that of the batch. */
             request_id: string;
-            /** @description Every broken field. */
+            /** @description All fields with mistakes. */
             errors: components["schemas"]["FieldError"][];
         };
         /** @description The quota has changed. */
         VersionMismatchProblem: {
             /**
              * Format: uri
-             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @description The problem type. `about:blank`: `code` identifies it.
              * @constant
              */
             type: "about:blank";
-            /** @description The kind in words; the same for every problem of that code. */
+            /** @description The title of the code; the same for every problem of the code. */
             title: string;
             /**
              * @description The HTTP status.
              * @constant
              */
             status: 409;
-            /** @description What went wrong this time. */
+            /** @description Describes this occurrence of the problem. */
             detail: string;
             /**
-             * @description The kind, for machines; stable.
+             * @description Identifies the problem; stable.
              * @constant
              */
             code: "version_mismatch";
-            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            /** @description The request's id, as in X-Request-Id; in an item of a batch, that of the batch. */
             request_id: string;
             /**
              * Format: int64
@@ -4862,76 +4861,76 @@ export interface components {
         };
         Webhook: {
             /**
-             * @description As the operator's file names it.
+             * @description Its name in the operator's file.
              * @example ops
              */
             name: string;
             /**
-             * @description Without query and user; null where the instance that answers does not know it.
+             * @description Its URL without query and user; null if this instance does not know it.
              * @example https://ops.example.com/hooks/quota
              */
             url: string | null;
             /**
-             * @description What it is told of.
+             * @description The types of events that it receives.
              * @example [
              *       "quota.threshold_reached"
              *     ]
              */
             types: ("quota.threshold_reached" | "quota.created" | "quota.updated" | "quota.deleted" | "quota.restored" | "quota.reset")[];
             /**
-             * @description The channels that it is told of.
+             * @description The channels whose events it receives.
              * @example [
              *       "mail"
              *     ]
              */
             channels: ("mail" | "sms")[];
             /**
-             * @description disabled: it has answered 410. removed: in the file of no live instance.
+             * @description `disabled`: it answered 410. `removed`: the file of no live instance contains it.
              * @example active
              * @enum {string}
              */
             state: "active" | "disabled" | "removed";
             /**
              * Format: int64
-             * @description Events that it has received.
+             * @description Number of events delivered.
              * @example 1812
              */
             delivered: number;
             /**
              * Format: int64
-             * @description Events that were given up.
+             * @description Number of events whose delivery was given up.
              * @example 0
              */
             failed: number;
             /**
              * Format: int64
-             * @description Events that wait for it.
+             * @description Number of events waiting for delivery.
              * @example 3
              */
             waiting: number;
             /**
              * Format: date-time
-             * @description When the oldest of them happened.
+             * @description Time of the oldest waiting event; null if none waits.
              * @example 2026-12-01T00:00:00.000Z
              */
             oldest_waiting_at: string | null;
-            /** @description Null before the first one. */
+            /** @description The last attempt; null before the first one. */
             last_attempt: components["schemas"]["WebhookAttempt"] | null;
         };
         WebhookAttempt: {
             /**
              * Format: date-time
-             * @description When it ended.
+             * @description Time at which the attempt ended.
              * @example 2026-12-01T00:00:00.000Z
              */
             at: string;
             /**
-             * @description What was answered; null where nothing was.
+             * @description HTTP status of the response; null without a response.
              * @example 204
              */
             status: number | null;
             /**
-             * @description Why it was not received; null where it was.
+             * @description The reason of the failure; null after a success.
              * @example answered 500
              */
             error: string | null;
@@ -4940,50 +4939,50 @@ export interface components {
         WebhookDisabledProblem: {
             /**
              * Format: uri
-             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @description The problem type. `about:blank`: `code` identifies it.
              * @constant
              */
             type: "about:blank";
-            /** @description The kind in words; the same for every problem of that code. */
+            /** @description The title of the code; the same for every problem of the code. */
             title: string;
             /**
              * @description The HTTP status.
              * @constant
              */
             status: 409;
-            /** @description What went wrong this time. */
+            /** @description Describes this occurrence of the problem. */
             detail: string;
             /**
-             * @description The kind, for machines; stable.
+             * @description Identifies the problem; stable.
              * @constant
              */
             code: "webhook_disabled";
-            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            /** @description The request's id, as in X-Request-Id; in an item of a batch, that of the batch. */
             request_id: string;
         };
         /** @description There is no such webhook. */
         WebhookNotFoundProblem: {
             /**
              * Format: uri
-             * @description What kind of problem this is; `about:blank` where `code` says it all.
+             * @description The problem type. `about:blank`: `code` identifies it.
              * @constant
              */
             type: "about:blank";
-            /** @description The kind in words; the same for every problem of that code. */
+            /** @description The title of the code; the same for every problem of the code. */
             title: string;
             /**
              * @description The HTTP status.
              * @constant
              */
             status: 404;
-            /** @description What went wrong this time. */
+            /** @description Describes this occurrence of the problem. */
             detail: string;
             /**
-             * @description The kind, for machines; stable.
+             * @description Identifies the problem; stable.
              * @constant
              */
             code: "webhook_not_found";
-            /** @description The request's id, as in X-Request-Id; in a batch that of the whole. */
+            /** @description The request's id, as in X-Request-Id; in an item of a batch, that of the batch. */
             request_id: string;
         };
         Webhooks: {
@@ -5026,11 +5025,11 @@ export interface operations {
     smsChangeSetList: {
         parameters: {
             query?: {
-                /** @description Only those in this state. */
+                /** @description Returns only change sets in this state. */
                 state?: "preparing" | "ready" | "applying" | "applied" | "reverting" | "reverted" | "failed";
-                /** @description Only those with a smaller id: the `next_before` of the page before. */
+                /** @description Returns only change sets with a smaller id. Pass the `next_before` of the previous page. */
                 before?: number;
-                /** @description Change sets on a page. */
+                /** @description Number of change sets on the page. */
                 page_size?: number;
             };
             header?: never;
@@ -5171,11 +5170,11 @@ export interface operations {
     smsChangeSetRows: {
         parameters: {
             query?: {
-                /** @description Only those of which this became. */
+                /** @description Returns only rows with this outcome. */
                 outcome?: "planned" | "unchanged" | "invalid" | "applied" | "conflict" | "reverted" | "kept";
-                /** @description Only rows behind this one: the `next_after` of the page before. */
+                /** @description Returns only rows after this one. Pass the `next_after` of the previous page. */
                 after?: number;
-                /** @description Rows on a page. */
+                /** @description Number of rows on the page. */
                 page_size?: number;
             };
             header?: never;
@@ -5200,7 +5199,7 @@ export interface operations {
     smsChangeSetRowsCsv: {
         parameters: {
             query?: {
-                /** @description Only those of which this became. */
+                /** @description Returns only rows with this outcome. */
                 outcome?: "planned" | "unchanged" | "invalid" | "applied" | "conflict" | "reverted" | "kept";
             };
             header?: never;
@@ -5211,7 +5210,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The file, piece by piece. */
+            /** @description The file, streamed. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5225,23 +5224,23 @@ export interface operations {
     smsOfficeChanges: {
         parameters: {
             query?: {
-                /** @description Only what this principal did, by its name. */
+                /** @description Returns only changes that the principal of this name made. */
                 actor?: string;
-                /** @description Only what was done so. */
+                /** @description Returns only changes with this action. */
                 action?: "create" | "update" | "delete" | "restore" | "reset";
-                /** @description Only of this quota. */
+                /** @description Returns only changes of this quota. */
                 quota_id?: number;
-                /** @description Only what the request with this X-Request-Id did. */
+                /** @description Returns only changes that the request with this X-Request-Id made. */
                 request_id?: string;
-                /** @description Only from this instant on. */
+                /** @description Returns only changes at or after this time. */
                 from?: string;
-                /** @description Only before this instant. */
+                /** @description Returns only changes before this time. */
                 to?: string;
-                /** @description Only changes with a smaller id: the `next_before` of the page before. */
+                /** @description Returns only changes with a smaller id. Pass the `next_before` of the previous page. */
                 before?: number;
-                /** @description Changes on a page. */
+                /** @description Number of changes on the page. */
                 page_size?: number;
-                /** @description Only of this user's quotas. */
+                /** @description Returns only entries of this user's quotas. */
                 user_id?: number;
             };
             header?: never;
@@ -5264,15 +5263,15 @@ export interface operations {
     smsOfficeEvents: {
         parameters: {
             query?: {
-                /** @description The `next_after` of an earlier page: only what comes behind it; or `latest`, which is behind all there is. Absent: from the beginning of what is kept. */
+                /** @description Returns only events after this cursor: the `next_after` of an earlier page, or `latest` for the end of the feed. Default: the first event that is kept. */
                 after?: string;
-                /** @description Only of this type. */
+                /** @description Returns only events of this type. */
                 type?: "quota.threshold_reached" | "quota.created" | "quota.updated" | "quota.deleted" | "quota.restored" | "quota.reset";
-                /** @description Only of this quota. */
+                /** @description Returns only events of this quota. */
                 quota_id?: number;
-                /** @description Events on a page. */
+                /** @description Number of events on the page. */
                 page_size?: number;
-                /** @description Only of this user's quotas. */
+                /** @description Returns only entries of this user's quotas. */
                 user_id?: number;
             };
             header?: never;
@@ -5295,11 +5294,11 @@ export interface operations {
     smsOfficeExpiring: {
         parameters: {
             query?: {
-                /** @description Only those that end within so many days of 24 hours. */
+                /** @description Returns only quotas that expire within this many days of 24 hours. */
                 days?: number;
-                /** @description The `next_cursor` of the page before; `days` is to be sent again. */
+                /** @description The `next_cursor` of the previous page. Send the same `days` again. */
                 cursor?: string;
-                /** @description Quotas on a page. */
+                /** @description Number of quotas on the page. */
                 page_size?: number;
             };
             header?: never;
@@ -5322,15 +5321,15 @@ export interface operations {
     smsChangeSetExport: {
         parameters: {
             query?: {
-                /** @description Only those that are so at this instant. */
+                /** @description Returns only quotas that have this status now. */
                 status?: "active" | "disabled" | "expired";
-                /** @description Only soft-deleted ones, which are in no list else; each then says when it was deleted. */
+                /** @description Returns only deleted quotas, with `deleted_at`. Other lists do not contain them. */
                 deleted?: "true";
-                /** @description Only caps of that kind, or with `none` only quotas that pay. */
+                /** @description Returns only caps of this kind; `none`: only quotas that pay. */
                 cap?: "enforce" | "observe" | "none";
-                /** @description Only those whose label begins so, whatever the case; accents count, and nothing is a wildcard. */
+                /** @description Returns only quotas whose label begins with this text. Case is ignored, accents are not; there are no wildcards. */
                 label?: string;
-                /** @description Only this user's. */
+                /** @description Returns only quotas of this user. */
                 user_id?: number;
             };
             header?: never;
@@ -5339,7 +5338,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The file, piece by piece. */
+            /** @description The file, streamed. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5377,21 +5376,21 @@ export interface operations {
     smsQuotaList: {
         parameters: {
             query?: {
-                /** @description Page of the list, from 1. */
+                /** @description Number of the page, from 1. */
                 page?: number;
-                /** @description Rows on a page. */
+                /** @description Number of rows on the page. */
                 page_size?: number;
-                /** @description Only rows with a smaller id: the way to walk a list of any length. Not together with `page`. */
+                /** @description Returns only rows with a smaller id. Pages through a list of any length. Cannot be combined with `page`. */
                 before_id?: number;
-                /** @description Only those that are so at this instant. */
+                /** @description Returns only quotas that have this status now. */
                 status?: "active" | "disabled" | "expired";
-                /** @description Only soft-deleted ones, which are in no list else; each then says when it was deleted. */
+                /** @description Returns only deleted quotas, with `deleted_at`. Other lists do not contain them. */
                 deleted?: "true";
-                /** @description Only caps of that kind, or with `none` only quotas that pay. */
+                /** @description Returns only caps of this kind; `none`: only quotas that pay. */
                 cap?: "enforce" | "observe" | "none";
-                /** @description Only those whose label begins so, whatever the case; accents count, and nothing is a wildcard. */
+                /** @description Returns only quotas whose label begins with this text. Case is ignored, accents are not; there are no wildcards. */
                 label?: string;
-                /** @description Only this user's. */
+                /** @description Returns only quotas of this user. */
                 user_id?: number;
             };
             header?: never;
@@ -5414,9 +5413,9 @@ export interface operations {
     smsOfficeOwners: {
         parameters: {
             query?: {
-                /** @description Only owners with a larger id: the `next_after` of the page before. */
+                /** @description Returns only owners with a larger id. Pass the `next_after` of the previous page. */
                 after?: number;
-                /** @description Owners on a page. */
+                /** @description Number of owners on the page. */
                 page_size?: number;
             };
             header?: never;
@@ -5439,11 +5438,11 @@ export interface operations {
     smsOfficeRefusals: {
         parameters: {
             query: {
-                /** @description Only hours that began at this instant or later, at most 31 days ago; absent: 31 days ago. */
+                /** @description Returns only hours that begin at or after this time, at most 31 days ago. Default: 31 days ago. */
                 from?: string;
-                /** @description Only hours that began before this instant. */
+                /** @description Returns only hours that begin before this time. */
                 to?: string;
-                /** @description Says of each count which amounts were refused. */
+                /** @description Adds the refused amounts to each count. */
                 amounts?: "true";
                 /** @description The user. */
                 user_id: number;
@@ -5468,9 +5467,9 @@ export interface operations {
     smsOfficeTopRefusals: {
         parameters: {
             query?: {
-                /** @description The hour that is running, and so many less one before it. */
+                /** @description Number of hours, including the current one. */
                 hours?: number;
-                /** @description Items shown. */
+                /** @description Number of items. */
                 page_size?: number;
             };
             header?: never;
@@ -5493,7 +5492,7 @@ export interface operations {
     smsQuotaSummary: {
         parameters: {
             query: {
-                /** @description The user. */
+                /** @description Id of the user. */
                 user_id: number;
             };
             header?: never;
@@ -5564,7 +5563,7 @@ export interface operations {
     smsQuotaRemove: {
         parameters: {
             query?: {
-                /** @description The version the caller read; where it is no longer the current one, nothing is deleted. */
+                /** @description The version that the caller read. If it is not the current one, nothing is deleted. */
                 version?: number;
             };
             header?: never;
@@ -5587,9 +5586,9 @@ export interface operations {
     smsQuotaChanges: {
         parameters: {
             query?: {
-                /** @description Page of the list, from 1. */
+                /** @description Number of the page, from 1. */
                 page?: number;
-                /** @description Rows on a page. */
+                /** @description Number of rows on the page. */
                 page_size?: number;
             };
             header?: never;
@@ -5662,30 +5661,27 @@ export interface operations {
     smsUsageList: {
         parameters: {
             query?: {
-                /** @description Only operations that this quota paid a part of, or that this cap counted; a deleted one's too. */
+                /** @description Returns only operations that this quota paid for in part, or that this cap counted. The quota may be deleted. */
                 quota_id?: number;
-                /** @description Only what this key made or refunded: one operation, or with `caller=*` one for each caller who has sent it. */
+                /** @description Returns only the operation that this key created or refunded; with `caller=*`, one for each caller that sent the key. */
                 idempotency_key?: string;
-                /**
-                 * @description Whose key it is, by the principal's name; without it, the asking one's. `*` looks under every name that has spent in this channel in the last 31 days, newest
-                 *     operation first, at most 20. Another's, and `*`, need the role that the quotas need.
-                 */
+                /** @description Name of the principal that sent the key. Default: the caller. `*`: every principal that spent in this channel in the last 31 days, newest operation first, at most 20. Another name, and `*`, require the role of the quotas' routes. */
                 caller?: string;
-                /** @description Only operations that have become so. */
+                /** @description Returns only operations in this state. */
                 state?: "consumed" | "reserved" | "committed" | "released" | "expired";
-                /** @description Only operations that began so. */
+                /** @description Returns only operations of this kind. */
                 kind?: "consume" | "reserve";
-                /** @description Only operations made at this instant or later. */
+                /** @description Returns only operations created at or after this time. */
                 from?: string;
-                /** @description Only operations made before this instant. */
+                /** @description Returns only operations created before this time. */
                 to?: string;
-                /** @description Only operations older than this one: the `next_before` of the page before. */
+                /** @description Returns only operations older than this one. Pass the `next_before` of the previous page. */
                 before?: string;
-                /** @description Operations on a page. */
+                /** @description Number of operations on the page. */
                 page_size?: number;
-                /** @description Says of each operation who made it, and with which key. */
+                /** @description Adds to each operation its principal and its key. */
                 made_by?: "true";
-                /** @description Only operations of this owner. */
+                /** @description Returns only operations of this owner. */
                 user_id?: number;
             };
             header?: never;
@@ -5708,9 +5704,9 @@ export interface operations {
     smsUsageCheck: {
         parameters: {
             query: {
-                /** @description Units that would be asked for. */
+                /** @description Units to check. */
                 amount: number;
-                /** @description Who would spend. */
+                /** @description The owner to check. */
                 user_id: number;
             };
             header?: never;
@@ -5805,15 +5801,15 @@ export interface operations {
     smsUsageSeries: {
         parameters: {
             query?: {
-                /** @description Only usage of this quota; a deleted one's too. */
+                /** @description Returns only usage of this quota, which may be deleted. */
                 quota_id?: number;
-                /** @description How long each step is; hours and days begin where UTC says. */
+                /** @description The length of a step. Hours and days begin in UTC. */
                 step?: "day" | "hour";
-                /** @description Only steps that begin at this instant or later: of hours, at most 31 days ago; absent: 30 days or 24 hours in all. */
+                /** @description Returns only steps that begin at or after this time; hours at most 31 days ago. Default: 30 days or 24 hours in total. */
                 from?: string;
-                /** @description Only steps that begin before this instant; absent: up to the present. A series of days has at most 366. */
+                /** @description Returns only steps that begin before this time. Default: the present. A series of days has at most 366. */
                 to?: string;
-                /** @description Only usage of this owner. */
+                /** @description Returns only usage of this owner. */
                 user_id?: number;
             };
             header?: never;
@@ -5974,21 +5970,21 @@ export interface operations {
     mailQuotaList: {
         parameters: {
             query?: {
-                /** @description Page of the list, from 1. */
+                /** @description Number of the page, from 1. */
                 page?: number;
-                /** @description Rows on a page. */
+                /** @description Number of rows on the page. */
                 page_size?: number;
-                /** @description Only rows with a smaller id: the way to walk a list of any length. Not together with `page`. */
+                /** @description Returns only rows with a smaller id. Pages through a list of any length. Cannot be combined with `page`. */
                 before_id?: number;
-                /** @description Only those that are so at this instant. */
+                /** @description Returns only quotas that have this status now. */
                 status?: "active" | "disabled" | "expired";
-                /** @description Only soft-deleted ones, which are in no list else; each then says when it was deleted. */
+                /** @description Returns only deleted quotas, with `deleted_at`. Other lists do not contain them. */
                 deleted?: "true";
-                /** @description Only caps of that kind, or with `none` only quotas that pay. */
+                /** @description Returns only caps of this kind; `none`: only quotas that pay. */
                 cap?: "enforce" | "observe" | "none";
-                /** @description Only those whose label begins so, whatever the case; accents count, and nothing is a wildcard. */
+                /** @description Returns only quotas whose label begins with this text. Case is ignored, accents are not; there are no wildcards. */
                 label?: string;
-                /** @description Only this account's. */
+                /** @description Returns only quotas of this account. */
                 account_id?: number;
                 /** @description Only those that name this user. */
                 user_id?: number;
@@ -6037,11 +6033,11 @@ export interface operations {
     mailChangeSetList: {
         parameters: {
             query?: {
-                /** @description Only those in this state. */
+                /** @description Returns only change sets in this state. */
                 state?: "preparing" | "ready" | "applying" | "applied" | "reverting" | "reverted" | "failed";
-                /** @description Only those with a smaller id: the `next_before` of the page before. */
+                /** @description Returns only change sets with a smaller id. Pass the `next_before` of the previous page. */
                 before?: number;
-                /** @description Change sets on a page. */
+                /** @description Number of change sets on the page. */
                 page_size?: number;
             };
             header?: never;
@@ -6182,11 +6178,11 @@ export interface operations {
     mailChangeSetRows: {
         parameters: {
             query?: {
-                /** @description Only those of which this became. */
+                /** @description Returns only rows with this outcome. */
                 outcome?: "planned" | "unchanged" | "invalid" | "applied" | "conflict" | "reverted" | "kept";
-                /** @description Only rows behind this one: the `next_after` of the page before. */
+                /** @description Returns only rows after this one. Pass the `next_after` of the previous page. */
                 after?: number;
-                /** @description Rows on a page. */
+                /** @description Number of rows on the page. */
                 page_size?: number;
             };
             header?: never;
@@ -6211,7 +6207,7 @@ export interface operations {
     mailChangeSetRowsCsv: {
         parameters: {
             query?: {
-                /** @description Only those of which this became. */
+                /** @description Returns only rows with this outcome. */
                 outcome?: "planned" | "unchanged" | "invalid" | "applied" | "conflict" | "reverted" | "kept";
             };
             header?: never;
@@ -6222,7 +6218,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The file, piece by piece. */
+            /** @description The file, streamed. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6236,23 +6232,23 @@ export interface operations {
     mailOfficeChanges: {
         parameters: {
             query?: {
-                /** @description Only what this principal did, by its name. */
+                /** @description Returns only changes that the principal of this name made. */
                 actor?: string;
-                /** @description Only what was done so. */
+                /** @description Returns only changes with this action. */
                 action?: "create" | "update" | "delete" | "restore" | "reset";
-                /** @description Only of this quota. */
+                /** @description Returns only changes of this quota. */
                 quota_id?: number;
-                /** @description Only what the request with this X-Request-Id did. */
+                /** @description Returns only changes that the request with this X-Request-Id made. */
                 request_id?: string;
-                /** @description Only from this instant on. */
+                /** @description Returns only changes at or after this time. */
                 from?: string;
-                /** @description Only before this instant. */
+                /** @description Returns only changes before this time. */
                 to?: string;
-                /** @description Only changes with a smaller id: the `next_before` of the page before. */
+                /** @description Returns only changes with a smaller id. Pass the `next_before` of the previous page. */
                 before?: number;
-                /** @description Changes on a page. */
+                /** @description Number of changes on the page. */
                 page_size?: number;
-                /** @description Only of this account's quotas. */
+                /** @description Returns only entries of this account's quotas. */
                 account_id?: number;
             };
             header?: never;
@@ -6275,15 +6271,15 @@ export interface operations {
     mailOfficeEvents: {
         parameters: {
             query?: {
-                /** @description The `next_after` of an earlier page: only what comes behind it; or `latest`, which is behind all there is. Absent: from the beginning of what is kept. */
+                /** @description Returns only events after this cursor: the `next_after` of an earlier page, or `latest` for the end of the feed. Default: the first event that is kept. */
                 after?: string;
-                /** @description Only of this type. */
+                /** @description Returns only events of this type. */
                 type?: "quota.threshold_reached" | "quota.created" | "quota.updated" | "quota.deleted" | "quota.restored" | "quota.reset";
-                /** @description Only of this quota. */
+                /** @description Returns only events of this quota. */
                 quota_id?: number;
-                /** @description Events on a page. */
+                /** @description Number of events on the page. */
                 page_size?: number;
-                /** @description Only of this account's quotas. */
+                /** @description Returns only entries of this account's quotas. */
                 account_id?: number;
             };
             header?: never;
@@ -6306,11 +6302,11 @@ export interface operations {
     mailOfficeExpiring: {
         parameters: {
             query?: {
-                /** @description Only those that end within so many days of 24 hours. */
+                /** @description Returns only quotas that expire within this many days of 24 hours. */
                 days?: number;
-                /** @description The `next_cursor` of the page before; `days` is to be sent again. */
+                /** @description The `next_cursor` of the previous page. Send the same `days` again. */
                 cursor?: string;
-                /** @description Quotas on a page. */
+                /** @description Number of quotas on the page. */
                 page_size?: number;
             };
             header?: never;
@@ -6333,15 +6329,15 @@ export interface operations {
     mailChangeSetExport: {
         parameters: {
             query?: {
-                /** @description Only those that are so at this instant. */
+                /** @description Returns only quotas that have this status now. */
                 status?: "active" | "disabled" | "expired";
-                /** @description Only soft-deleted ones, which are in no list else; each then says when it was deleted. */
+                /** @description Returns only deleted quotas, with `deleted_at`. Other lists do not contain them. */
                 deleted?: "true";
-                /** @description Only caps of that kind, or with `none` only quotas that pay. */
+                /** @description Returns only caps of this kind; `none`: only quotas that pay. */
                 cap?: "enforce" | "observe" | "none";
-                /** @description Only those whose label begins so, whatever the case; accents count, and nothing is a wildcard. */
+                /** @description Returns only quotas whose label begins with this text. Case is ignored, accents are not; there are no wildcards. */
                 label?: string;
-                /** @description Only this account's. */
+                /** @description Returns only quotas of this account. */
                 account_id?: number;
                 /** @description Only those that name this user. */
                 user_id?: number;
@@ -6352,7 +6348,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The file, piece by piece. */
+            /** @description The file, streamed. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6390,9 +6386,9 @@ export interface operations {
     mailOfficeOwners: {
         parameters: {
             query?: {
-                /** @description Only owners with a larger id: the `next_after` of the page before. */
+                /** @description Returns only owners with a larger id. Pass the `next_after` of the previous page. */
                 after?: number;
-                /** @description Owners on a page. */
+                /** @description Number of owners on the page. */
                 page_size?: number;
             };
             header?: never;
@@ -6415,11 +6411,11 @@ export interface operations {
     mailOfficeRefusals: {
         parameters: {
             query: {
-                /** @description Only hours that began at this instant or later, at most 31 days ago; absent: 31 days ago. */
+                /** @description Returns only hours that begin at or after this time, at most 31 days ago. Default: 31 days ago. */
                 from?: string;
-                /** @description Only hours that began before this instant. */
+                /** @description Returns only hours that begin before this time. */
                 to?: string;
-                /** @description Says of each count which amounts were refused. */
+                /** @description Adds the refused amounts to each count. */
                 amounts?: "true";
                 /** @description The account. */
                 account_id: number;
@@ -6444,9 +6440,9 @@ export interface operations {
     mailOfficeTopRefusals: {
         parameters: {
             query?: {
-                /** @description The hour that is running, and so many less one before it. */
+                /** @description Number of hours, including the current one. */
                 hours?: number;
-                /** @description Items shown. */
+                /** @description Number of items. */
                 page_size?: number;
             };
             header?: never;
@@ -6491,30 +6487,27 @@ export interface operations {
     mailUsageList: {
         parameters: {
             query?: {
-                /** @description Only operations that this quota paid a part of, or that this cap counted; a deleted one's too. */
+                /** @description Returns only operations that this quota paid for in part, or that this cap counted. The quota may be deleted. */
                 quota_id?: number;
-                /** @description Only what this key made or refunded: one operation, or with `caller=*` one for each caller who has sent it. */
+                /** @description Returns only the operation that this key created or refunded; with `caller=*`, one for each caller that sent the key. */
                 idempotency_key?: string;
-                /**
-                 * @description Whose key it is, by the principal's name; without it, the asking one's. `*` looks under every name that has spent in this channel in the last 31 days, newest
-                 *     operation first, at most 20. Another's, and `*`, need the role that the quotas need.
-                 */
+                /** @description Name of the principal that sent the key. Default: the caller. `*`: every principal that spent in this channel in the last 31 days, newest operation first, at most 20. Another name, and `*`, require the role of the quotas' routes. */
                 caller?: string;
-                /** @description Only operations that have become so. */
+                /** @description Returns only operations in this state. */
                 state?: "consumed" | "reserved" | "committed" | "released" | "expired";
-                /** @description Only operations that began so. */
+                /** @description Returns only operations of this kind. */
                 kind?: "consume" | "reserve";
-                /** @description Only operations made at this instant or later. */
+                /** @description Returns only operations created at or after this time. */
                 from?: string;
-                /** @description Only operations made before this instant. */
+                /** @description Returns only operations created before this time. */
                 to?: string;
-                /** @description Only operations older than this one: the `next_before` of the page before. */
+                /** @description Returns only operations older than this one. Pass the `next_before` of the previous page. */
                 before?: string;
-                /** @description Operations on a page. */
+                /** @description Number of operations on the page. */
                 page_size?: number;
-                /** @description Says of each operation who made it, and with which key. */
+                /** @description Adds to each operation its principal and its key. */
                 made_by?: "true";
-                /** @description Only operations of this owner. */
+                /** @description Returns only operations of this owner. */
                 account_id?: number;
             };
             header?: never;
@@ -6537,9 +6530,9 @@ export interface operations {
     mailUsageCheck: {
         parameters: {
             query: {
-                /** @description Units that would be asked for. */
+                /** @description Units to check. */
                 amount: number;
-                /** @description Who would spend. */
+                /** @description The owner to check. */
                 account_id: number;
             };
             header?: never;
@@ -6634,15 +6627,15 @@ export interface operations {
     mailUsageSeries: {
         parameters: {
             query?: {
-                /** @description Only usage of this quota; a deleted one's too. */
+                /** @description Returns only usage of this quota, which may be deleted. */
                 quota_id?: number;
-                /** @description How long each step is; hours and days begin where UTC says. */
+                /** @description The length of a step. Hours and days begin in UTC. */
                 step?: "day" | "hour";
-                /** @description Only steps that begin at this instant or later: of hours, at most 31 days ago; absent: 30 days or 24 hours in all. */
+                /** @description Returns only steps that begin at or after this time; hours at most 31 days ago. Default: 30 days or 24 hours in total. */
                 from?: string;
-                /** @description Only steps that begin before this instant; absent: up to the present. A series of days has at most 366. */
+                /** @description Returns only steps that begin before this time. Default: the present. A series of days has at most 366. */
                 to?: string;
-                /** @description Only usage of this owner. */
+                /** @description Returns only usage of this owner. */
                 account_id?: number;
             };
             header?: never;
@@ -6831,7 +6824,7 @@ export interface operations {
     mailQuotaRemove: {
         parameters: {
             query?: {
-                /** @description The version the caller read; where it is no longer the current one, nothing is deleted. */
+                /** @description The version that the caller read. If it is not the current one, nothing is deleted. */
                 version?: number;
             };
             header?: never;
@@ -6854,9 +6847,9 @@ export interface operations {
     mailQuotaChanges: {
         parameters: {
             query?: {
-                /** @description Page of the list, from 1. */
+                /** @description Number of the page, from 1. */
                 page?: number;
-                /** @description Rows on a page. */
+                /** @description Number of rows on the page. */
                 page_size?: number;
             };
             header?: never;
@@ -6951,7 +6944,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description As WEBHOOKS_FILE names it. */
+                /** @description Its name in WEBHOOKS_FILE. */
                 name: string;
             };
             cookie?: never;
@@ -6974,7 +6967,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description As WEBHOOKS_FILE names it. */
+                /** @description Its name in WEBHOOKS_FILE. */
                 name: string;
             };
             cookie?: never;
@@ -7001,7 +6994,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description As WEBHOOKS_FILE names it. */
+                /** @description Its name in WEBHOOKS_FILE. */
                 name: string;
             };
             cookie?: never;

@@ -3,19 +3,19 @@ import { type Role, ROLES } from '../role/role.js'
 import type { ChannelScope, Scope } from '../role/scope.js'
 
 /**
- * What a route asks of its caller:
+ * The access rule of a route:
  *
- * - `public`: nothing; open to everybody, token or not.
- * - `any`: some good token. For reading what is secret to strangers alone: who I am, the metrics. Nothing under it
- *   spends or changes.
- * - `docs`: a token of whoever uses the API: its document.
- * - `usage`: what spends and settles, and what was spent.
+ * - `public`: everybody, with or without a token.
+ * - `any`: every valid token. For reading only: who is calling, and the metrics. No such route spends or changes
+ *   anything.
+ * - `docs`: tokens of users of the API. For the API document.
+ * - `usage`: spending, settling, and reading usage.
  * - `service`: the settings of mail quotas.
- * - `admin`: those of SMS quotas.
+ * - `admin`: the settings of SMS quotas.
  */
 export type AccessRule = 'public' | 'any' | 'docs' | 'usage' | 'service' | 'admin'
 
-/** Whom each rule admits. A new role compiles only once every rule has said yes or no to it. */
+/** The roles that each rule admits. A new role compiles only after each rule admits or refuses it. */
 const ADMITTED: Readonly<Record<AccessRule, Readonly<Record<Role, boolean>>>> = {
   public: { usage: true, service: true, admin: true, metrics: true },
   any: { usage: true, service: true, admin: true, metrics: true },
@@ -25,64 +25,66 @@ const ADMITTED: Readonly<Record<AccessRule, Readonly<Record<Role, boolean>>>> = 
   admin: { usage: false, service: false, admin: true, metrics: false },
 }
 
-/** What a scope may depend on: a route's rule, and its own word where it has one. */
+/** The properties of a route on which a scope depends. */
 export interface Scoped {
   readonly access: AccessRule | undefined
-  /** Undefined where the route belongs to no channel. */
+  /** Undefined if the route belongs to no channel. */
   readonly channel: ChannelScope | undefined
-  /** Scopes that the route itself keeps out. */
+  /** Scopes that the route denies (`@ClosedTo`). */
   readonly closedTo: readonly Scope[]
 }
 
-/** Configuration that opens a route to everybody. */
+/** A configuration variable that opens a route to everybody. */
 export type OpeningFlag = 'docsPublic' | 'metricsPublic'
 
-/** What a route declares about access: its rule (undefined: closed to everybody) and what it says of scopes. */
+/** The access declarations of a route. Without a rule (undefined), it is closed to everybody. */
 export interface Guarded extends Scoped {
   readonly controller: Type
-  /** The handler's name. */
   readonly handler: string
-  /** Configuration that opens the route to everybody. */
+  /** The configuration variable that opens the route to everybody, if any. */
   readonly openedBy: OpeningFlag | undefined
 }
 
-/** What of a rule's routes a scope lets through: all, none, or those of its own channel. */
+/** The routes of a rule that a scope permits: all, none, or those of its own channel. */
 type Passage = 'all' | 'none' | 'own channel'
 
 /**
- * What each scope leaves of each rule. It takes away and never gives: the role is asked first. A new scope compiles
- * only once it has an answer to every rule, and a new rule once every scope has one to it.
+ * The routes of each rule that each scope permits. A scope only narrows a role: the role is checked first. A new scope
+ * or rule compiles only after all combinations are set.
  */
 const LEFT: Readonly<Record<Scope, Readonly<Record<AccessRule, Passage>>>> = {
   mail: { public: 'all', any: 'all', docs: 'all', usage: 'own channel', service: 'own channel', admin: 'own channel' },
   sms: { public: 'all', any: 'all', docs: 'all', usage: 'own channel', service: 'own channel', admin: 'own channel' },
-  // Which operations are seen is for the ledger to say; quotas are nobody's own.
+  // The ledger restricts this scope to the principal's own operations. Quotas have no such owner.
   own: { public: 'all', any: 'all', docs: 'all', usage: 'all', service: 'none', admin: 'none' },
 }
 
-/** May a principal of this role call a route of this rule? A route without a rule is closed to everybody. */
+/**
+ * Returns whether a principal of this role may call a route of this rule. A route without a rule is closed to
+ * everybody.
+ */
 export function admits(rule: AccessRule | undefined, role: Role): boolean {
   return rule !== undefined && ADMITTED[rule][role]
 }
 
-/** Does the scope let its principal through to the route? */
+/** Returns whether the scope permits the route. */
 export function leaves(scope: Scope, { access, channel, closedTo }: Scoped): boolean {
   if (access === undefined || closedTo.includes(scope)) return false
   const passage = LEFT[scope][access]
   return passage === 'all' || (passage === 'own channel' && channel === scope)
 }
 
-/** The roles that a rule admits, in the order of ROLES. */
+/** Returns the roles that a rule admits, in the order of ROLES. */
 export function rolesOf(rule: AccessRule): Role[] {
   return ROLES.filter((role) => admits(rule, role))
 }
 
-/** What is said to a caller whose role a rule does not admit. */
+/** Returns the message for a caller whose role the rule does not admit. */
 export function neededFor(rule: AccessRule): string {
   return `this needs a token with the role ${rolesOf(rule).join(' or ')}`
 }
 
-/** What is said to a caller whose role would do, but whose scope does not. */
+/** Returns the message for a caller whose role is sufficient, but whose scope denies the route. */
 export function keptOutBy(scope: Scope): string {
   return `a token of the scope ${scope} may not do this`
 }

@@ -4,76 +4,82 @@ import type { ChannelScope, Scope } from '../role/scope.js'
 import type { AccessRule, OpeningFlag } from './access-rule.js'
 import { AdminGuard, OthersKeysGuard, RoleGuard, ServiceAuthGuard } from './role.guard.js'
 
-/** Metadata key under which a handler, or else its class, declares its rule. */
+/** Metadata key of the access rule of a handler or its class. */
 export const ACCESS_RULE = 'quota:access'
 
-/** Metadata key of the configuration that lifts the rule. */
+/** Metadata key of the configuration variable that opens the route to everybody. */
 export const OPENED_BY = 'quota:opened-by'
 
-/** Metadata key of the channel whose route it is. */
+/** Metadata key of the channel that the route belongs to. */
 export const ROUTE_CHANNEL = 'quota:channel'
 
-/** Metadata key of the scopes that a route keeps out. */
+/** Metadata key of the scopes that the route denies. */
 export const CLOSED_TO = 'quota:closed-to'
 
 /** Name of the security scheme in the API document. */
 export const BEARER_SCHEME = 'bearer'
 
-/** Open to everybody, token or not. */
+/** Opens a route to everybody, with or without a token. */
 export function Public(): ClassDecorator & MethodDecorator {
   return SetMetadata(ACCESS_RULE, 'public' satisfies AccessRule)
 }
 
 /**
- * For reading what is secret to strangers alone: open to every role that the rule `any` admits.
- * @param openedBy the configuration that opens the route to everybody
+ * Opens a route to every role that the rule `any` admits; for reading only.
+ * @param openedBy the configuration variable that opens the route to everybody
  */
 export function AnyPrincipal(openedBy?: OpeningFlag): ClassDecorator & MethodDecorator {
   return guarded('any', new RoleGuard('any'), openedBy === undefined ? [] : [SetMetadata(OPENED_BY, openedBy)])
 }
 
-/** For those who use the API. @param openedBy the configuration that opens the route to everybody */
+/**
+ * Opens a route to the roles that use the API.
+ * @param openedBy the configuration variable that opens the route to everybody
+ */
 export function DocsAuth(openedBy: OpeningFlag): ClassDecorator & MethodDecorator {
   return guarded('docs', new RoleGuard('docs'), [SetMetadata(OPENED_BY, openedBy)])
 }
 
 /**
- * For spending, settling, and what was spent: open to the roles that the rule `usage` admits.
- * @param channel whose usage it is
+ * Opens a route to the roles that the rule `usage` admits: spending, settling, reading usage.
+ * @param channel that the route belongs to
  */
 export function UsageAuth(channel: ChannelScope): ClassDecorator & MethodDecorator {
   return guarded('usage', new RoleGuard('usage'), [SetMetadata(ROUTE_CHANNEL, channel)])
 }
 
-/** Open to the roles `service` and `admin`. @param channel whose route it is */
+/**
+ * Opens a route to the roles `service` and `admin`.
+ * @param channel that the route belongs to
+ */
 export function ServiceAuth(channel: ChannelScope): ClassDecorator & MethodDecorator {
   return guarded('service', ServiceAuthGuard, [SetMetadata(ROUTE_CHANNEL, channel)])
 }
 
-/** Open to the role `admin` alone. @param channel whose route it is */
+/**
+ * Opens a route to the role `admin`.
+ * @param channel that the route belongs to
+ */
 export function AdminAuth(channel: ChannelScope): ClassDecorator & MethodDecorator {
   return guarded('admin', AdminGuard, [SetMetadata(ROUTE_CHANNEL, channel)])
 }
 
-/** The same for a route that belongs to no channel: a token that is narrowed to one does not get there. */
+/** Opens a route that belongs to no channel to the role `admin`. Tokens with the scope of a channel are denied. */
 export function AnyAdminAuth(): ClassDecorator & MethodDecorator {
   return guarded('admin', AdminGuard)
 }
 
-/** Keeps tokens of these scopes out of a route that its rule would leave to them. */
+/** Denies a route to tokens with these scopes, even if its rule permits them. */
 export function ClosedTo(...scopes: Scope[]): ClassDecorator & MethodDecorator {
   return SetMetadata(CLOSED_TO, scopes)
 }
 
-/**
- * Lets a query name a `caller` other than the one who asks only where the role also meets another rule.
- * @param access the rule of the channel's quotas
- */
+/** Lets a query name another `caller` only if the role also satisfies this rule. */
 export function OthersKeys(access: AccessRule): MethodDecorator {
   return UseGuards(new OthersKeysGuard(access))
 }
 
-/** A rule, and the guard that holds callers to it once the global guard knows who calls. */
+/** Sets a rule and the guard that enforces it after `CallerGuard` has authenticated the caller. */
 function guarded(
   access: AccessRule,
   guard: CanActivate | Type<CanActivate>,

@@ -6,7 +6,7 @@ import { ProviderKeys } from './provider-keys.js'
 import { TokensFile } from './tokens-file.js'
 import { Tokens } from './tokens.js'
 
-/** Who calls. */
+/** Authentication of callers. */
 @Global()
 @Module({
   providers: [Tokens, TokensFile, ProviderKeys, JwtVerifier, BearerStrategy, Authenticator],

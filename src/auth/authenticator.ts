@@ -5,8 +5,9 @@ import passport, { type AuthenticateCallback } from 'passport'
 import { ServiceError } from '../error/service-error.js'
 import { BearerStrategy, REALM } from './bearer.strategy.js'
 import type { Principal } from './principal.js'
+import { timesSent } from './raw-headers.js'
 
-/** Nobody, or somebody who cannot prove it. */
+/** The caller sent no valid token. */
 export class Unauthenticated extends ServiceError {
   /** @param challenge value of the WWW-Authenticate header (RFC 6750, section 3) */
   constructor(
@@ -21,16 +22,16 @@ export class Unauthenticated extends ServiceError {
 const STRATEGY = 'bearer'
 const REPEATED = 'Authorization may be sent only once'
 const NEEDED = 'send Authorization: Bearer TOKEN'
-const UNKNOWN = 'the token is not known here, or its time is over'
+const UNKNOWN = 'the token is unknown or has expired'
 const INVALID_REQUEST = `Bearer realm="${REALM}", error="invalid_request"`
 
 /**
- * Finds out who calls: passport runs the strategy, on an object made for the request. It is given the headers alone,
- * since a token in the query or in the body is none (contract, §5).
+ * Authenticates callers: passport runs the strategy. It gets only the headers, since a token in the query or body is
+ * not accepted (contract, §5).
  */
 @Injectable()
 export class Authenticator {
-  /** Of this application alone; under a name passport makes an object of the strategy for each attempt. */
+  /** A separate instance for each application. Passport creates an object of a named strategy for each attempt. */
   private readonly passport = new passport.Passport()
 
   constructor(strategy: BearerStrategy) {
@@ -38,13 +39,13 @@ export class Authenticator {
   }
 
   /**
-   * @param headers of the request; a token anywhere else is none
-   * @param rawHeaders as they came, since Node keeps the first of several Authorization headers and drops the others
-   * @throws Unauthenticated without a good token
+   * @param headers of the request
+   * @param rawHeaders of the request: of several Authorization headers, `headers` contains only the first
+   * @throws Unauthenticated without a valid token
    */
   authenticate(headers: IncomingHttpHeaders, rawHeaders: readonly string[]): Promise<Principal> {
     return new Promise((resolve, reject) => {
-      if (headers.authorization !== undefined && isRepeated(rawHeaders)) {
+      if (headers.authorization !== undefined && timesSent(rawHeaders, 'authorization') > 1) {
         reject(new Unauthenticated(REPEATED, INVALID_REQUEST))
         return
       }
@@ -60,19 +61,11 @@ export class Authenticator {
   }
 }
 
-/** The strategy says 400 for a header of another form; the contract's answer without a good token is 401. */
+/**
+ * The strategy's challenge of a header in another form is 400; the contract requires 401 whenever there is no valid
+ * token.
+ */
 function refusal(challenge: unknown): Unauthenticated {
   const text = typeof challenge === 'string' ? challenge : INVALID_REQUEST
   return new Unauthenticated(text.includes('invalid_token') ? UNKNOWN : NEEDED, text)
-}
-
-function isRepeated(rawHeaders: readonly string[]): boolean {
-  let seen = false
-  for (let at = 0; at < rawHeaders.length; at += 2) {
-    const name = rawHeaders[at]
-    if (name?.length !== 13 || name.toLowerCase() !== 'authorization') continue
-    if (seen) return true
-    seen = true
-  }
-  return false
 }

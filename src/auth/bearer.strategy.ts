@@ -8,10 +8,10 @@ import type { Principal } from './principal.js'
 import { hashOf } from './token.js'
 import { type KnownToken, Tokens } from './tokens.js'
 
-/** Named in the challenge of a 401. */
+/** The realm in the challenge of a 401. */
 export const REALM = 'quota'
 
-/** Passport's bearer strategy over the service's tokens and the identity provider's: says whose a token is. */
+/** Passport's bearer strategy: looks up the principal of a static token or of one of the identity provider. */
 @Injectable()
 export class BearerStrategy extends PassportStrategy(Strategy) {
   constructor(
@@ -23,8 +23,8 @@ export class BearerStrategy extends PassportStrategy(Strategy) {
   }
 
   /**
-   * @returns whose token it is, or false, also where its time is over. Every entry is compared, so that the time taken
-   *   tells nothing about which one it is.
+   * @returns the principal, or false if the token is unknown or has expired. Compares all entries, so that the duration
+   *   does not reveal which one matches.
    */
   validate(token: string): Principal | false | Promise<Principal | false> {
     const hash = hashOf(token)

@@ -3,17 +3,17 @@ import type { Request } from 'express'
 import { ServiceError } from '../error/service-error.js'
 import type { Principal } from './principal.js'
 
-/** Who calls, and the id of the request: what the ledger must know of a caller, and its role. */
+/** The authenticated caller and the id of its request. */
 export interface Caller extends Principal {
   readonly requestId: string
-  /** Are operations that others made as if they did not exist? */
+  /** Whether operations of other principals are hidden from this one. */
   readonly ownOnly: boolean
 }
 
-/** Hands a handler its `Caller`. Only for routes that need a token. */
+/** Injects the `Caller`. Only for routes that require a token. */
 export const Caller = createParamDecorator((_data: unknown, context: ExecutionContext): Caller => {
   const { principal, requestId } = context.switchToHttp().getRequest<Request>()
   if (principal === undefined)
-    throw new ServiceError('internal_error', 'a route without a principal asked for its caller')
+    throw new ServiceError('internal_error', 'a route without authentication injects its caller')
   return { ...principal, requestId, ownOnly: principal.scopes?.includes('own') ?? false }
 })

@@ -6,8 +6,8 @@ import type { Guarded } from './access-rule.js'
 import { Authenticator } from './authenticator.js'
 
 /**
- * The global guard: finds out who calls. Runs before every other guard. The guards of the access decorators then say
- * whether the caller may call the route; a route without a rule is closed to everybody.
+ * The global guard: authenticates the caller. Runs before all other guards. The guards of the access decorators then
+ * decide whether the caller may call the route; a route without a rule is closed to everybody.
  */
 @Injectable()
 export class CallerGuard implements CanActivate {
@@ -18,7 +18,7 @@ export class CallerGuard implements CanActivate {
     private readonly config: Config,
   ) {}
 
-  /** @throws Unauthenticated without a good token; ServiceError forbidden where the route has no rule */
+  /** @throws Unauthenticated without a valid token; ServiceError forbidden if the route has no rule */
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
     const request = context.switchToHttp().getRequest<Request>()
     const { access, openedBy } = request.route as Guarded
@@ -34,7 +34,7 @@ export class CallerGuard implements CanActivate {
     request.principal = await this.authenticator.authenticate(request.headers, request.rawHeaders)
     const { access, controller, handler } = request.route as Guarded
     if (access !== undefined) return true
-    this.logger.error(`${controller.name}.${handler} declares no access rule and is closed to everybody`)
+    this.logger.error(`${controller.name}.${handler} has no access rule and is closed`)
     throw new ServiceError('forbidden', 'this route is closed')
   }
 }

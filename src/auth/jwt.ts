@@ -10,32 +10,27 @@ import { type Instant, MAX_INSTANT } from '../time/instant.js'
 import type { Principal } from './principal.js'
 import { ProviderKeys } from './provider-keys.js'
 
-/** Signatures by a key of the provider's own; none by a shared secret, and never none at all. */
+/** Asymmetric signatures only: no shared secrets, no unsigned tokens. */
 const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA'] as const
-/** The head of a token without a signature, whose claims alone are looked at. */
+/** The header of an unsigned token, for checking claims before the signature. */
 const UNSECURED = base64url.encode('{"alg":"none"}')
-/** How long a verified token is remembered at most, in milliseconds, and how many are. */
+/** The limits of the cache of verified tokens: age in milliseconds, and number. */
 const REMEMBERED_MS = 300_000
 const MAX_REMEMBERED = 10_000
-/** Where a name is looked for, unless OIDC_NAME_CLAIM says it. */
+/** The claims that may contain the name, in this order, unless OIDC_NAME_CLAIM is set. */
 const NAME_CLAIMS = ['preferred_username', 'email', 'client_id', 'azp', 'sub'] as const
-
-type FoundKey = Awaited<ReturnType<ProviderKeys['find']>>
 
 interface Remembered {
   readonly principal: Principal
-  /** The last instant at which it is taken without being verified again. */
+  /** From this time on, the token is verified again. */
   readonly until: Instant
   readonly generation: number
 }
 
-/**
- * Admits access tokens of the identity provider (contract, §12): signed by one of its keys, for this service, within
- * their time, with a role.
- */
+/** Verifies access tokens of the identity provider (contract, §12): signature, issuer, audience, times, and role. */
 @Injectable()
 export class JwtVerifier {
-  /** Principals by their tokens, in the order in which these were verified. */
+  /** Principals by token, in order of verification. */
   private readonly remembered = new Map<string, Remembered>()
 
   constructor(
@@ -44,14 +39,14 @@ export class JwtVerifier {
     private readonly keys: ProviderKeys,
   ) {}
 
-  /** Could this be a JWT? Static tokens have no dots. */
+  /** Returns whether this can be a JWT. Static tokens contain no dots. */
   concerns(token: string): boolean {
     return this.config.oidc !== undefined && token.split('.', 4).length === 3
   }
 
   /**
-   * @returns whose token it is; false where it is not good
-   * @throws ServiceError forbidden where it is good and gives no role, unavailable where nobody can say yet
+   * @returns the principal; false if the token is invalid
+   * @throws ServiceError forbidden if the token is valid but gives no role; unavailable if the keys cannot be read
    */
   async principalOf(token: string): Promise<Principal | false> {
     const { oidc } = this.config
@@ -62,16 +57,17 @@ export class JwtVerifier {
       if (now < known.until && known.generation === this.keys.generation) return known.principal
       this.remembered.delete(token)
     }
-    // Keys that change from here on make it be verified again.
+    // If the keys change during the verification, the next request verifies the token again.
     const { generation } = this.keys
     const claims = await this.verify(token, oidc, now)
     if (claims === undefined) return false
     const { exp = 0, sub } = claims
     const name = nameOf(claims, oidc)
-    // What a caller is known by for ever is a text.
+    // The principal's id derives from `sub`.
     if (typeof sub !== 'string' || sub === '' || name === undefined) return false
     const granted = roleOf(claims, oidc)
-    if (granted === undefined) throw new ServiceError('forbidden', 'the token is good, but gives no role here')
+    if (granted === undefined)
+      throw new ServiceError('forbidden', 'the token is valid, but gives no role in this service')
     const { role, scopes } = granted
     const principal: Principal = Object.freeze({
       name: oidcName(name),
@@ -87,14 +83,11 @@ export class JwtVerifier {
 
   private remember(token: string, verified: Remembered): void {
     this.remembered.set(token, verified)
-    if (this.remembered.size <= MAX_REMEMBERED) return
-    for (const oldest of this.remembered.keys()) {
-      this.remembered.delete(oldest)
-      break
-    }
+    const [oldest = token] = this.remembered.keys()
+    if (this.remembered.size > MAX_REMEMBERED) this.remembered.delete(oldest)
   }
 
-  /** What a good token claims; undefined for any other. */
+  /** Returns the claims of a valid token; undefined for any other. */
   private async verify(
     token: string,
     { issuer, audience, clockSkewSeconds }: OidcConfig,
@@ -108,48 +101,44 @@ export class JwtVerifier {
         currentDate: new Date(now),
         requiredClaims: ['exp', 'sub'],
       }
-      // What is not good whatever its key makes nobody ask the provider, and is refused while that is away.
+      // Tokens that are invalid regardless of the key cause no request to the provider, and are refused even while it
+      // is unavailable.
       const { alg } = decodeProtectedHeader(token)
       if (!ALGORITHMS.some((one) => one === alg)) return undefined
       UnsecuredJWT.decode(`${UNSECURED}.${token.split('.')[1] ?? ''}.`, asked)
-      const { payload } = await jwtVerify(token, async (header, jws) => this.keyOf(header, jws), {
-        ...asked,
-        algorithms: [...ALGORITHMS],
-      })
-      return payload
+      const findKey = async (...of: Parameters<ProviderKeys['find']>) => {
+        const key = await this.keys.find(...of)
+        if (key === undefined) throw new errors.JWKSNoMatchingKey()
+        return key
+      }
+      return (await jwtVerify(token, findKey, { ...asked, algorithms: [...ALGORITHMS] })).payload
     } catch (error) {
-      // Whatever is wrong with a token, it is not good; TypeErrors are keys that do not fit.
+      // The token is invalid. jose throws a TypeError for a key that does not fit.
       if (error instanceof errors.JOSEError || error instanceof TypeError) return undefined
       throw error
     }
   }
-
-  private async keyOf(...token: Parameters<ProviderKeys['find']>): Promise<NonNullable<FoundKey>> {
-    const key = await this.keys.find(...token)
-    if (key === undefined) throw new errors.JWKSNoMatchingKey()
-    return key
-  }
 }
 
-/** The name to show; undefined where no claim has one. */
+/** Returns the display name; undefined if no claim contains one. */
 function nameOf(claims: JWTPayload, { nameClaim }: OidcConfig): string | undefined {
   const names = nameClaim === undefined ? NAME_CLAIMS : [nameClaim]
   return names.map((name) => valueAt(claims, name)).find(isName)
 }
 
-/** Halves of surrogate pairs are no text. */
+/** Lone surrogates are not valid text. */
 function isName(value: unknown): value is string {
   return typeof value === 'string' && value !== '' && !/\p{Cs}/u.test(value)
 }
 
-/** The first entry of OIDC_ROLES whose value the claim holds. */
+/** Returns the first entry of OIDC_ROLES whose value the claim contains. */
 function roleOf(claims: JWTPayload, { roles, rolesClaim }: OidcConfig): OidcRole | undefined {
   const claim = valueAt(claims, rolesClaim)
   const held = new Set(typeof claim === 'string' ? claim.split(' ') : Array.isArray(claim) ? claim : [])
   return roles.find(({ value }) => held.has(value))
 }
 
-/** A claim by a path of names, or else by a name that holds dots itself. */
+/** Returns a claim by a path of names, or by its whole name if that contains dots. */
 function valueAt(claims: JWTPayload, path: string): unknown {
   let value: unknown = claims
   for (const name of path.split('.')) {

@@ -6,27 +6,26 @@ import { isSecureUrl } from '../config/oidc.js'
 import { type ServiceError, Unavailable } from '../error/service-error.js'
 import type { Instant } from '../time/instant.js'
 
-/** Keys are read again once they are this old, in milliseconds: a key that is gone ends then. */
+/** The age at which keys are read again, in milliseconds: a removed key becomes invalid then. */
 const KEYS_MAX_AGE_MS = 600_000
-/** Between two looks because of a key that is not known, in milliseconds (contract, §12). */
+/** The minimum interval between reads for unknown keys, in milliseconds (contract, §12). */
 const LOOK_AGAIN_MS = 30_000
-/** Between two looks while no key is known at all, in milliseconds. */
+/** The same while no key is known. */
 const FIRST_KEYS_AGAIN_MS = 5_000
-/** A provider answers within this time, or counts as away, in milliseconds. */
+/** The timeout of requests to the provider, in milliseconds. */
 const PROVIDER_TIMEOUT_MS = 5_000
-/** An answer of a provider is at most this long, in bytes. */
+/** The maximum size of a response of the provider, in bytes. */
 const MAX_ANSWER_BYTES = 262_144
 
 type Key = Awaited<ReturnType<LocalJWKSet>>
-/** No key that is known fits a token. */
+/** No known key fits the token. */
 const UNKNOWN = Symbol('unknown key')
 
 /**
- * The keys that the identity provider signs with.
+ * The signing keys of the identity provider.
  *
- * They are read when the first token comes, kept, and read again every ten minutes in the background. A token that
- * names a key that is not known makes one look, at most every 30 seconds, however many come. A look that fails
- * changes nothing: whoever signs with a known key is admitted while the provider is away.
+ * They are read when the first token arrives, cached, and read again every ten minutes in the background. A token with
+ * an unknown key causes a read, at most every 30 seconds in total. After a failed read, the known keys stay valid.
  */
 @Injectable()
 export class ProviderKeys implements OnApplicationBootstrap, OnApplicationShutdown {
@@ -36,13 +35,13 @@ export class ProviderKeys implements OnApplicationBootstrap, OnApplicationShutdo
   private jwksUri: string | undefined
   private tokenOrigin: string | undefined
   private looking: Promise<void> | undefined
-  /** How the last look ended; undefined before the first one. */
+  /** The outcome of the last read; undefined before the first one. */
   private looked: 'found' | 'failed' | undefined
-  /** When a look was made because of a key that was not known. */
+  /** The time of the last read for an unknown key. */
   private lookedAt: Instant | undefined
   private timer: NodeJS.Timeout | undefined
   private stopped = false
-  /** Changes each time the keys do: what was verified by those before counts no longer. */
+  /** Incremented when the keys change, which invalidates verified tokens. */
   private version = 0
 
   constructor(
@@ -50,17 +49,17 @@ export class ProviderKeys implements OnApplicationBootstrap, OnApplicationShutdo
     private readonly clock: Clock,
   ) {}
 
-  /** Which keys these are: another number after each change of them. */
+  /** The version of the keys. */
   get generation(): number {
     return this.version
   }
 
-  /** Did the last look at the provider fail? */
+  /** Whether the last read failed. */
   get away(): boolean {
     return this.looked === 'failed'
   }
 
-  /** The origins that the console speaks with, as far as they are known. */
+  /** The provider's origins that the console calls, as far as they are known. */
   get origins(): readonly string[] {
     const { oidc } = this.config
     if (oidc === undefined) return []
@@ -68,7 +67,7 @@ export class ProviderKeys implements OnApplicationBootstrap, OnApplicationShutdo
     return this.tokenOrigin === undefined || this.tokenOrigin === origin ? [origin] : [origin, this.tokenOrigin]
   }
 
-  /** The console's page names the provider's origins, so they are looked up before somebody signs in. */
+  /** Reads the keys at startup if the console uses the provider: its page names the provider's origins. */
   onApplicationBootstrap(): void {
     if (this.config.oidc?.consoleClientId !== undefined) void this.refresh()
   }
@@ -79,10 +78,10 @@ export class ProviderKeys implements OnApplicationBootstrap, OnApplicationShutdo
   }
 
   /**
-   * The key that a token names, looked for at the provider where it is not known. A token that names none is signed by
-   * the one key that fits its algorithm; where several do, nobody is asked: another look would not tell which.
-   * @returns undefined where there is none, or several fit
-   * @throws ServiceError unavailable where nobody can say, since the provider is away
+   * Finds the key of a token, and reads the keys again if it is unknown. A token without `kid` is verified by the only
+   * key that fits its algorithm; if several fit, another read would not help.
+   * @returns undefined if there is none, or several fit
+   * @throws ServiceError unavailable if the key is unknown and the last read failed
    */
   async find(...token: Parameters<LocalJWKSet>): Promise<Key | undefined> {
     const known = await this.among(token)
@@ -91,7 +90,7 @@ export class ProviderKeys implements OnApplicationBootstrap, OnApplicationShutdo
     await this.look()
     const found = await this.among(token)
     if (found !== UNKNOWN) {
-      // The keys were due, whoever came first: no look was made for an unknown one.
+      // This was the first read of the keys, not one for an unknown key: the interval does not apply.
       if (first) this.lookedAt = undefined
       return found
     }
@@ -99,7 +98,7 @@ export class ProviderKeys implements OnApplicationBootstrap, OnApplicationShutdo
     return undefined
   }
 
-  /** Reads the keys again. Those from before stay where that fails. */
+  /** Reads the keys. If that fails, the known ones stay. */
   async refresh(): Promise<void> {
     this.looking ??= this.read().finally(() => {
       this.looking = undefined
@@ -108,21 +107,21 @@ export class ProviderKeys implements OnApplicationBootstrap, OnApplicationShutdo
     await this.looking
   }
 
-  /** @returns undefined where several fit, or the one that does is no key that can be used */
+  /** @returns undefined if several fit, or the one that fits is unusable */
   private async among(token: Parameters<LocalJWKSet>): Promise<Key | undefined | typeof UNKNOWN> {
     if (this.keys === undefined) return UNKNOWN
     try {
       return await this.keys(...token)
     } catch (error) {
       if (error instanceof errors.JWKSNoMatchingKey) return UNKNOWN
-      // Of jose, or of the WebCrypto that it hands the key to.
+      // Errors of jose, and of WebCrypto, which it calls.
       if (error instanceof errors.JOSEError || error instanceof TypeError || error instanceof DOMException)
         return undefined
       throw error
     }
   }
 
-  /** Looks because of a key that is not known, unless that was done a moment ago. */
+  /** Reads the keys because of an unknown key, unless that happened a moment ago. */
   private async look(): Promise<void> {
     if (this.looking === undefined) {
       const now = this.clock.now()
@@ -146,13 +145,13 @@ export class ProviderKeys implements OnApplicationBootstrap, OnApplicationShutdo
       this.take(await fetchJson(this.jwksUri))
     } catch (error) {
       failure = reasonOf(error)
-      // Where the keys lie may have changed.
+      // The keys may have moved.
       this.jwksUri = undefined
     }
     const { away } = this
     this.looked = failure === undefined ? 'found' : 'failed'
     if (failure !== undefined) {
-      const kept = this.keys === undefined ? 'no key is known yet' : 'known keys stay good'
+      const kept = this.keys === undefined ? 'no key is known yet' : 'known keys stay valid'
       this.logger.warn(`the keys of the identity provider cannot be read, ${kept}: ${failure}`)
     } else if (away) this.logger.log('the keys of the identity provider can be read again')
   }
@@ -165,13 +164,16 @@ export class ProviderKeys implements OnApplicationBootstrap, OnApplicationShutdo
     this.keys = keys
   }
 
-  /** Plans the next look in the background, also while no key is known: the console's page names what is looked up. */
+  /**
+   * Schedules the next read in the background. Also while no key is known, since the console's page names the
+   * provider's origins.
+   */
   private plan(): void {
     clearTimeout(this.timer)
     if (this.stopped) return
     this.timer = setTimeout(
       () => {
-        // The document too: where the keys lie may change.
+        // Reads the discovery document too: the keys may have moved.
         this.jwksUri = undefined
         void this.refresh()
       },
@@ -185,8 +187,8 @@ function unavailable(): ServiceError {
 }
 
 /**
- * Where the issuer's keys lie, and where its tokens come from.
- * @throws Error where its discovery document is another's, or none
+ * Reads the URL of the issuer's keys and the origin of its token endpoint.
+ * @throws Error if the discovery document belongs to another issuer or is invalid
  */
 async function discover(issuer: string): Promise<{ jwksUri: string; tokenOrigin: string | undefined }> {
   const found = (await fetchJson(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`)) as {
@@ -194,16 +196,16 @@ async function discover(issuer: string): Promise<{ jwksUri: string; tokenOrigin:
     jwks_uri?: unknown
     token_endpoint?: unknown
   } | null
-  if (found?.issuer !== issuer) throw new Error('the discovery document names another issuer')
+  if (found?.issuer !== issuer) throw new Error('the discovery document belongs to another issuer')
   const { jwks_uri: jwksUri, token_endpoint: tokenEndpoint } = found
   if (typeof jwksUri !== 'string' || !isSecureUrl(jwksUri)) {
-    throw new Error('the discovery document names no jwks_uri with https')
+    throw new Error('the discovery document has no jwks_uri with https')
   }
   const named = typeof tokenEndpoint === 'string' && isSecureUrl(tokenEndpoint)
   return { jwksUri, tokenOrigin: named ? new URL(tokenEndpoint).origin : undefined }
 }
 
-/** An answer of the provider's, within its bounds of time and size. Redirects are refused. */
+/** Gets JSON from the provider, within the limits of time and size. Refuses redirects. */
 async function fetchJson(url: string): Promise<unknown> {
   const response = await fetch(url, {
     headers: { accept: 'application/json' },
@@ -218,7 +220,7 @@ async function fetchJson(url: string): Promise<unknown> {
   let length = 0
   for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
     length += chunk.length
-    // Leaving the loop cancels what is still to come.
+    // Leaving the loop cancels the rest of the response.
     if (length > MAX_ANSWER_BYTES)
       throw new Error(`${new URL(url).pathname} answered more than ${MAX_ANSWER_BYTES} bytes`)
     chunks.push(chunk)

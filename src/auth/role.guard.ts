@@ -3,12 +3,12 @@ import type { Request } from 'express'
 import { ServiceError } from '../error/service-error.js'
 import { type AccessRule, admits, type Guarded, keptOutBy, leaves, neededFor } from './access-rule.js'
 
-/** Lets a caller pass whose role meets a rule and whose scopes leave the route to it. */
+/** Admits callers whose role satisfies a rule and whose scopes permit the route. */
 @Injectable()
 export class RoleGuard implements CanActivate {
   constructor(private readonly rule: AccessRule) {}
 
-  /** @throws ServiceError forbidden, which names what is missing */
+  /** @throws ServiceError forbidden, which names the required role or the denying scope */
   canActivate(context: ExecutionContext): boolean {
     const request = context.switchToHttp().getRequest<Request>()
     const route = request.route as Guarded
@@ -24,7 +24,7 @@ export class RoleGuard implements CanActivate {
   }
 }
 
-/** Lets the roles `service` and `admin` pass. */
+/** Admits the roles `service` and `admin`. */
 @Injectable()
 export class ServiceAuthGuard extends RoleGuard {
   constructor() {
@@ -32,7 +32,7 @@ export class ServiceAuthGuard extends RoleGuard {
   }
 }
 
-/** Lets the role `admin` pass alone. */
+/** Admits the role `admin`. */
 @Injectable()
 export class AdminGuard extends RoleGuard {
   constructor() {
@@ -40,16 +40,16 @@ export class AdminGuard extends RoleGuard {
   }
 }
 
-/** Lets a query name a `caller` other than the one who asks only where the role also meets another rule. */
+/** Lets a query name another `caller` only if the role also satisfies this rule. */
 @Injectable()
 export class OthersKeysGuard implements CanActivate {
   constructor(private readonly rule: AccessRule) {}
 
-  /** @throws ServiceError forbidden. The rest of the query has not been validated by then (contract, §2). */
+  /** @throws ServiceError forbidden; the rest of the query is not validated yet (contract, §2) */
   canActivate(context: ExecutionContext): boolean {
     const { query, principal } = context.switchToHttp().getRequest<Request>()
     const named = [query['caller'] ?? []].flat()
-    // Validation refuses an empty name, which belongs to nobody.
+    // Validation refuses an empty name later.
     const others = named.some((name) => name !== '' && name !== principal?.name)
     if (!others || (principal !== undefined && admits(this.rule, principal.role))) return true
     throw new ServiceError(

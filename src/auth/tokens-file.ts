@@ -4,7 +4,7 @@ import { parseTokensFile, type TokenEntry, TOKENS_FILE } from '../config/token-e
 import { WatchedFile } from '../config/watched-file.js'
 import { Tokens } from './tokens.js'
 
-/** The file of tokens, which are read again when it changes. */
+/** The file of static tokens. It is read again when it changes. */
 @Injectable()
 export class TokensFile
   extends WatchedFile<readonly TokenEntry[]>

@@ -7,31 +7,31 @@ import { formatInstant, type Instant } from '../time/instant.js'
 import type { Principal } from './principal.js'
 import { hashOf, newToken } from './token.js'
 
-/** A token made at start, to be printed on the terminal once. */
+/** A token created at startup, to be printed on the terminal once. */
 export interface MadeToken {
   readonly name: string
   readonly role: Role
   readonly token: string
 }
 
-/** A good token as requests are compared with it. */
+/** A token, as requests are compared with it. */
 export interface KnownToken {
   readonly hash: Buffer
   readonly principal: Principal
-  /** The last instant at which it is good; undefined where it has no end. */
+  /** The last time at which it is valid; undefined if it does not expire. */
   readonly notAfter: Instant | undefined
 }
 
 /**
- * The good tokens: the configured ones, or outside production, where none is configured, two made for this run. What is
- * known at a time is one list that never changes; another one takes its place as a whole.
+ * The static tokens: the configured ones. Outside production, if none is configured, two created for this process. The
+ * list is immutable and replaced as a whole.
  */
 @Injectable()
 export class Tokens implements OnModuleInit {
   private readonly logger = new Logger('Tokens')
   private entries: readonly TokenEntry[]
   private list: readonly KnownToken[]
-  /** The tokens made for this run; empty where some are configured. */
+  /** The tokens created for this process; empty if some are configured. */
   readonly made: readonly MadeToken[]
 
   constructor(
@@ -57,14 +57,14 @@ export class Tokens implements OnModuleInit {
     this.warn(this.entries)
   }
 
-  /** Every token, good or over. */
+  /** All tokens, including expired ones. */
   get known(): readonly KnownToken[] {
     return this.list
   }
 
   /**
-   * Knows these from now on, and no others.
-   * @returns how many were not there before, and how many are no longer
+   * Replaces all tokens.
+   * @returns the number of added and of removed tokens
    */
   replace(entries: readonly TokenEntry[]): { readonly added: number; readonly gone: number } {
     const before = new Set(this.entries.map(textOf))
@@ -79,7 +79,7 @@ export class Tokens implements OnModuleInit {
     return { added: added.length, gone }
   }
 
-  /** When the first of each principal's tokens ends that are good yet; whose tokens have no end is left out. */
+  /** Returns, by name, when the first of each principal's valid tokens expires; omits tokens that do not expire. */
   ends(): Map<string, Instant> {
     const now = this.clock.now()
     const ends = new Map<string, Instant>()

@@ -5,7 +5,7 @@ import type { QuotaRow } from '../ledger/rows/quota.entity.js'
 import { storedJson } from '../ledger/rows/stored-json.js'
 import { type Caller, type Command, deduplicationKeyForRow, type Outcome as Answer } from '../ledger/store/command.js'
 import { nameOf } from '../role/principal-name.js'
-import type { ChangeSetDesk } from './change-set-desk.js'
+import type { LeasedChangeSet } from './leased-change-set.js'
 import type { ChangeSetItemRow } from './change-set-item.entity.js'
 import type { ItemsWanted } from './change-set-store.js'
 import type { Counts, Outcome } from './change-set.entity.js'
@@ -29,9 +29,9 @@ export class Applier<Q extends QuotaRow> {
 
   constructor(
     private readonly tools: Tools<Q>,
-    private readonly desk: ChangeSetDesk,
+    private readonly leased: LeasedChangeSet,
   ) {
-    const { actingName, actingUnicodeName, actingId, actingRequestId } = desk.set
+    const { actingName, actingUnicodeName, actingId, actingRequestId } = leased.set
     this.actor = {
       name: nameOf(actingName ?? '', actingUnicodeName),
       id: actingId ?? '',
@@ -42,13 +42,13 @@ export class Applier<Q extends QuotaRow> {
   /** Applies planned rows, in order. */
   async apply(): Promise<void> {
     await this.walk('planned', false, async (items) => this.applied(items))
-    await this.desk.become('applied', { appliedAt: this.tools.clock.now() })
+    await this.leased.become('applied', { appliedAt: this.tools.clock.now() })
   }
 
   /** Reverts applied rows, the last row first, so that the room that one row used is free again. */
   async revert(): Promise<void> {
     await this.walk('applied', true, async (items) => this.reverted(items))
-    await this.desk.become('reverted', { revertedAt: this.tools.clock.now() })
+    await this.leased.become('reverted', { revertedAt: this.tools.clock.now() })
   }
 
   /** @param step sets the outcomes of rows, and does not change those that must be tried again */
@@ -61,13 +61,13 @@ export class Applier<Q extends QuotaRow> {
     for (;;) {
       const began = performance.now()
       const wanted: ItemsWanted = { outcome, newestFirst, limit: STEP }
-      const items = await work.read((transaction) => store.items(transaction, this.desk.set.id, wanted))
+      const items = await work.read((transaction) => store.items(transaction, this.leased.set.id, wanted))
       if (items.length === 0) return
       await step(items)
-      const counts = this.desk.counts
+      const counts = this.leased.counts
       const done = items.filter((item) => item.outcome !== outcome)
       for (const item of done) move(counts, outcome, item.outcome as Outcome)
-      await this.desk.wrote(done, counts)
+      await this.leased.wrote(done, counts)
       await this.tools.rest(performance.now() - began)
     }
   }
@@ -95,7 +95,9 @@ export class Applier<Q extends QuotaRow> {
   /** Shows the recorded change of each row: a cycle may have ended since the preview. */
   private async asRecorded(items: readonly ChangeSetItemRow[], quotaIds: readonly number[]): Promise<void> {
     const { ledger, work } = this.tools
-    const changes = await work.read((transaction) => ledger.store.changesOfSet(transaction, this.desk.set.id, quotaIds))
+    const changes = await work.read((transaction) =>
+      ledger.store.changesOfSet(transaction, this.leased.set.id, quotaIds),
+    )
     for (const item of items) {
       const change = item.outcome === 'applied' ? changes.get(item.quotaId ?? 0) : undefined
       if (change !== undefined) Object.assign(item, { before: change.before, after: change.after })
@@ -126,7 +128,10 @@ export class Applier<Q extends QuotaRow> {
     }
   }
 
-  /** The command that reverts a row, on the version that the row left, or that sets left which were reverted since. */
+  /**
+   * Returns the command that reverts a row. Its expected version is the one that the row left, or the one after later
+   * change sets that have been reverted.
+   */
   private undoing(item: ChangeSetItemRow, undone: ReadonlyMap<number, ReadonlyMap<number, number>>): Command {
     const quotaId = item.quotaId ?? 0
     let version = item.appliedVersion ?? 0
@@ -138,7 +143,7 @@ export class Applier<Q extends QuotaRow> {
     if (item.action === 'delete') return { kind: 'restore', quotaId, version }
     const before = JSON.parse(item.before ?? '{}') as Record<string, unknown>
     const { value } = checkDto<SettingsPatchFields>(this.tools.kind.update, before, { from: 'body', now: () => 0 })
-    if (value === undefined) throw new Error(`what row ${item.row} changed cannot be read`)
+    if (value === undefined) throw new Error(`the change of row ${item.row} is unreadable`)
     const cycle = Object.keys(before).some((name) => name.startsWith('cycle_'))
     const anchorAt = cycle && item.anchorAt !== null ? item.anchorAt : undefined
     return { kind: 'update', quotaId, patch: patchOf(value), version, anchorAt }
@@ -153,7 +158,7 @@ export class Applier<Q extends QuotaRow> {
     items: readonly ChangeSetItemRow[],
     commandFor: (item: ChangeSetItemRow) => Command,
   ): Promise<[ChangeSetItemRow, Answer | ServiceError][]> {
-    const { id: setId } = this.desk.set
+    const { id: setId } = this.leased.set
     const settled = await Promise.allSettled(
       items.map(async (item) => {
         const once = deduplicationKeyForRow(step, setId, item.row)

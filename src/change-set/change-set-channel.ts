@@ -7,18 +7,18 @@ import type { QuotaRow } from '../ledger/rows/quota.entity.js'
 import { ChangeSetItemRow } from './change-set-item.entity.js'
 import { ChangeSetRow } from './change-set.entity.js'
 
-/** What tells one channel's change sets from the other's, as data. */
+/** The properties of one channel's change sets. */
 export interface ChangeSetChannel<Q extends QuotaRow = QuotaRow> {
   readonly channel: Channel<Q>
   readonly set: EntityClass<ChangeSetRow>
   readonly item: EntityClass<ChangeSetItemRow>
-  /** What a single create takes: a row of a file without an id is held to it. */
+  /** The body of a create, which validates a row without an id. */
   readonly create: DtoClass<NewSettingsFields>
-  /** What a single update takes: a row with an id is held to it. */
+  /** The body of an update, which validates a row with an id. */
   readonly update: DtoClass<SettingsPatchFields>
 }
 
-/** A channel's change sets, in two tables of their own. */
+/** Returns the properties of a channel's change sets; each channel has two tables. */
 export function changeSetsOf<Q extends QuotaRow>(channel: Channel<Q>, api: ChannelApi): ChangeSetChannel<Q> {
   return {
     channel,

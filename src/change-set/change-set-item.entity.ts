@@ -3,11 +3,11 @@ import { ascii, INSTANT, INTEGER } from '../database/column.js'
 import type { Instant } from '../time/instant.js'
 import type { Outcome } from './change-set.entity.js'
 
-/** What a row does. */
+/** The actions of rows. */
 export const ITEM_ACTIONS = ['create', 'update', 'delete', 'reset'] as const
 export type ItemAction = (typeof ITEM_ACTIONS)[number]
 
-/** One row of a change set: what is to be done with one quota, and what became of it. */
+/** One row of a change set: the change of one quota, and its outcome. */
 @Index(['setId', 'outcome', 'row'])
 @Index(['setId', 'ownerId', 'row'])
 @Index(['quotaId', 'version'])
@@ -15,15 +15,15 @@ export abstract class ChangeSetItemRow {
   @PrimaryColumn({ ...INTEGER, name: 'set_id' })
   setId!: number
 
-  /** From 1, by quota or in the order of the file. */
+  /** From 1, in order of `quota_id` or of the file. */
   @PrimaryColumn({ ...INTEGER, name: 'row_number' })
   row!: number
 
-  /** Where the record begins in its file; null without a file. */
+  /** The line at which the record begins; null without a file. */
   @Column({ ...INTEGER, nullable: true })
   line!: number | null
 
-  /** Null of a create that was not applied, and where the file names none. */
+  /** Null for a create that was not applied, and if the record names none. */
   @Column({ ...INTEGER, name: 'quota_id', nullable: true })
   quotaId!: number | null
 
@@ -36,27 +36,27 @@ export abstract class ChangeSetItemRow {
   @Column(ascii(9))
   outcome!: Outcome | 'pending'
 
-  /** The quota's that it was decided on. */
+  /** The version of the quota at the time of the decision. */
   @Column({ ...INTEGER, nullable: true })
   version!: number | null
 
-  /** The quota's anchor by then, for whoever takes the change back. */
+  /** The anchor of the quota's cycle at that time, for a revert. */
   @Column({ ...INSTANT, name: 'anchor_at', nullable: true })
   anchorAt!: Instant | null
 
-  /** The quota's version right after it was applied. */
+  /** The version of the quota right after the row was applied. */
   @Column({ ...INTEGER, name: 'applied_version', nullable: true })
   appliedVersion!: number | null
 
-  /** The quota's version right after it was taken back. */
+  /** The version of the quota right after the row was reverted. */
   @Column({ ...INTEGER, name: 'reverted_version', nullable: true })
   revertedVersion!: number | null
 
-  /** JSON: the record's cells, in the order of the set's columns; null without a file. */
+  /** JSON: the cells of the record, in order of the change set's columns; null without a file. */
   @Column({ type: 'text', nullable: true })
   given!: string | null
 
-  /** JSON: the command that does it; null where there is none. */
+  /** JSON: the command that applies the row; null if there is none. */
   @Column({ type: 'text', nullable: true })
   command!: string | null
 
@@ -66,7 +66,7 @@ export abstract class ChangeSetItemRow {
   @Column({ type: 'text', name: 'after_json', nullable: true })
   after!: string | null
 
-  /** JSON: why it was not done. */
+  /** JSON: the reason why it was not applied or reverted. */
   @Column({ type: 'text', nullable: true })
   problem!: string | null
 }

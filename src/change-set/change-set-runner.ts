@@ -5,7 +5,7 @@ import { leaseFor } from '../database/lease.js'
 import type { QuotaRow } from '../ledger/rows/quota.entity.js'
 import type { Instant } from '../time/instant.js'
 import { Applier } from './applier.js'
-import { ChangeSetDesk, LEASE_MS, LeaseLost } from './change-set-desk.js'
+import { LeasedChangeSet, LEASE_MS, LeaseLost } from './leased-change-set.js'
 import type { ChangeSetRow } from './change-set.entity.js'
 import { Preparer, type Tools } from './preparer.js'
 
@@ -13,9 +13,9 @@ const EVERY_MS = 1_000
 /** The pause after a step while others use the engine, as a multiple of the step's duration. */
 const REST = 15
 const MAX_REST_MS = 4_000
-/** The retention of change sets. */
+/** The retention of change sets, in milliseconds. */
 const KEPT_MS = 90 * 86_400_000
-/** The time after which a file that has not arrived completely is given up. */
+/** The time after which an incomplete file is given up, in milliseconds. */
 const ARRIVES_MS = 3_600_000
 
 /** The process is shutting down. */
@@ -76,7 +76,7 @@ export class ChangeSetRunner<Q extends QuotaRow> implements OnApplicationBootstr
       })
   }
 
-  /** Removes a step of old change sets. @returns may there be more? */
+  /** Removes one step of old change sets. @returns whether there may be more */
   async removeOld(): Promise<boolean> {
     const { store, work, clock } = this.tools
     const now = clock.now()
@@ -99,29 +99,29 @@ export class ChangeSetRunner<Q extends QuotaRow> implements OnApplicationBootstr
       const { store, work } = this.tools
       this.waiting = await work.read((transaction) => store.withWork(transaction))
       for (const { id } of this.waiting) {
-        const desk = await this.take(id)
-        if (desk === undefined) continue
+        const leased = await this.take(id)
+        if (leased === undefined) continue
         // Requests that arrived meanwhile may be visible now.
         this.again = true
-        await this.perform(desk)
+        await this.perform(leased)
         break
       }
     }
   }
 
-  private async perform(desk: ChangeSetDesk): Promise<void> {
+  private async perform(leased: LeasedChangeSet): Promise<void> {
     const tools: Tools<Q> = { ...this.tools, rest: async (tookMs) => this.rest(tookMs) }
     try {
-      const { work } = desk.set
-      if (work === 'prepare') await new Preparer(tools, desk).run()
-      else if (work === 'apply') await new Applier(tools, desk).apply()
-      else if (work === 'revert') await new Applier(tools, desk).revert()
+      const { work } = leased.set
+      if (work === 'prepare') await new Preparer(tools, leased).run()
+      else if (work === 'apply') await new Applier(tools, leased).apply()
+      else if (work === 'revert') await new Applier(tools, leased).revert()
       else {
-        await desk.clear()
-        await desk.finish()
+        await leased.clear()
+        await leased.finish()
       }
     } catch (error) {
-      if (error instanceof Stopped) await desk.giveUp()
+      if (error instanceof Stopped) await leased.giveUp()
       else if (!(error instanceof LeaseLost)) {
         this.again = false
         throw error
@@ -130,7 +130,7 @@ export class ChangeSetRunner<Q extends QuotaRow> implements OnApplicationBootstr
   }
 
   /** Takes the lease on a change set, unless another instance has it. */
-  private async take(id: number): Promise<ChangeSetDesk | undefined> {
+  private async take(id: number): Promise<LeasedChangeSet | undefined> {
     const { store, work, clock } = this.tools
     const found = await work.write(async (transaction) => {
       const set = await store.lock(transaction, id)
@@ -141,7 +141,7 @@ export class ChangeSetRunner<Q extends QuotaRow> implements OnApplicationBootstr
       await store.update(transaction, id, lease)
       return Object.assign(set, lease)
     })
-    return found === undefined ? undefined : new ChangeSetDesk(store, work, clock, found, this.id)
+    return found === undefined ? undefined : new LeasedChangeSet(store, work, clock, found, this.id)
   }
 
   private async rest(tookMs: number): Promise<void> {

@@ -6,19 +6,19 @@ import type { ChangeSetChannel } from './change-set-channel.js'
 import type { ChangeSetItemRow } from './change-set-item.entity.js'
 import type { ChangeSetRow, ChangeSetState, Outcome } from './change-set.entity.js'
 
-/** Rows that one statement writes or removes. */
+/** The number of rows that one statement writes or removes. */
 export const ITEMS_AT_ONCE = 500
 
-/** Which rows of a change set are read. */
+/** Selects rows of a change set. */
 export interface ItemsWanted {
   readonly outcome?: Outcome | undefined
-  /** Rows behind this one; where `newestFirst`, before it. */
+  /** Only rows after this one; with `newestFirst`, before it. */
   readonly after?: number | undefined
   readonly newestFirst?: boolean
   readonly limit: number
 }
 
-/** The statements of one channel's change sets. Knows tables, and nothing of what they are for. */
+/** The SQL statements of one channel's change sets. */
 export class ChangeSetStore {
   readonly set: RowCodec<ChangeSetRow>
   readonly item: RowCodec<ChangeSetItemRow>
@@ -39,7 +39,7 @@ export class ChangeSetStore {
     return this.one(transaction, 'id', id, '')
   }
 
-  /** The same, and nobody else changes it until the transaction ends. */
+  /** Reads a change set and locks its row until the end of the transaction. */
   async lock(transaction: Transaction, id: number): Promise<ChangeSetRow | undefined> {
     return this.one(transaction, 'id', id, transaction.dialect === 'sqlite' ? '' : 'FOR UPDATE')
   }
@@ -56,7 +56,7 @@ export class ChangeSetStore {
     )
   }
 
-  /** Those that callers see, newest first. */
+  /** Returns a page of visible change sets, newest first. */
   async page(
     transaction: Transaction,
     state: ChangeSetState | undefined,
@@ -78,7 +78,7 @@ export class ChangeSetStore {
     return rows.map((row) => set.decode(row))
   }
 
-  /** Sets of which something is left to be done in the background, oldest first. */
+  /** Returns the change sets with pending work, oldest first. */
   async withWork(transaction: Transaction): Promise<ChangeSetRow[]> {
     const { set } = this
     const rows = await transaction.rows(
@@ -88,7 +88,7 @@ export class ChangeSetStore {
     return rows.map((row) => set.decode(row))
   }
 
-  /** Rows of a change set, in order. */
+  /** Returns rows of a change set, in order. */
   async items(transaction: Transaction, setId: number, wanted: ItemsWanted): Promise<ChangeSetItemRow[]> {
     const { outcome, after, newestFirst = false, limit } = wanted
     const { item } = this
@@ -114,7 +114,7 @@ export class ChangeSetStore {
     return rows.map((one) => item.decode(one))
   }
 
-  /** Rows that name an owner, owner by owner and each owner's in order. */
+  /** Returns rows with an owner, in order of owner and row. */
   async itemsByOwner(
     transaction: Transaction,
     setId: number,
@@ -139,13 +139,13 @@ export class ChangeSetStore {
     for (const { sql, values } of this.item.inserts(items)) await transaction.later(sql, values)
   }
 
-  /** Writes rows as they are now, whole: by their key, in one statement. */
+  /** Writes complete rows by their key, in one statement. */
   async writeItems(transaction: Transaction, items: readonly ChangeSetItemRow[]): Promise<void> {
     const clause = this.overwrite(transaction.dialect)
     for (const { sql, values } of this.item.inserts(items)) await transaction.later(sql + clause, values)
   }
 
-  /** Removes rows, the first ones. @returns are there more? */
+  /** Removes the first rows. @returns whether there are more */
   async removeItems(transaction: Transaction, setId: number): Promise<boolean> {
     const { item } = this
     const [set, row] = [item.column('setId'), item.column('row')]
@@ -163,7 +163,7 @@ export class ChangeSetStore {
     await transaction.later(`DELETE FROM ${this.set.table} WHERE ${this.set.column('id')} = ?`, [id])
   }
 
-  /** The oldest set, whatever its state. */
+  /** Returns the oldest change set in any state. */
   async oldest(transaction: Transaction): Promise<ChangeSetRow | undefined> {
     const rows = await transaction.rows(
       `SELECT ${this.set.columns} FROM ${this.set.table} ORDER BY ${this.set.column('id')} LIMIT 1`,
@@ -171,7 +171,7 @@ export class ChangeSetStore {
     return rows[0] === undefined ? undefined : this.set.decode(rows[0])
   }
 
-  /** A set whose file stopped arriving before `since`. */
+  /** Returns a change set whose file has been arriving since before `since`. */
   async abandoned(transaction: Transaction, since: Instant): Promise<ChangeSetRow | undefined> {
     const { set } = this
     const rows = await transaction.rows(
@@ -182,8 +182,8 @@ export class ChangeSetStore {
   }
 
   /**
-   * From which version of a quota to which one change sets led that have been reverted since: they left its settings as
-   * they were.
+   * Returns, for each quota, the version steps by change sets that have been reverted since: from the version before a
+   * change set to the one after its revert. The settings are equal at both.
    */
   async undone(transaction: Transaction, quotaIds: readonly number[]): Promise<Map<number, Map<number, number>>> {
     const { item } = this

@@ -27,8 +27,8 @@ import { type ChangeSetsPage, ChangeSetService, type RowsPage } from './change-s
 import type { ChangeSetView } from './change-set.view.js'
 
 /**
- * The routes of a channel's change sets: many quotas changed as one, looked at first, applied once, undone as a whole.
- * The channel's own controller extends the class, and says where the routes lie and who may call them.
+ * The routes of a channel's change sets. The channel's controller extends the class and declares its path and access
+ * rule.
  */
 export function changeSetController(api: ChannelApi) {
   const dto = changeSetDtos(api)
@@ -37,7 +37,7 @@ export function changeSetController(api: ChannelApi) {
   class ChangeSetController {
     constructor(protected readonly sets: ChangeSetService<QuotaRow>) {}
 
-    /** Make a change set of the quotas that a filter finds */
+    /** Create a change set from a filter */
     @Post('change-sets')
     @HttpCode(202)
     @ApiAcceptedResponse({ type: ChangeSetDto })
@@ -50,7 +50,7 @@ export function changeSetController(api: ChannelApi) {
       return answer(response, await this.sets.create(caller, body, key))
     }
 
-    /** Make a change set of the records of a CSV file */
+    /** Create a change set from a CSV file */
     @Post('import')
     @HttpCode(202)
     @StreamsBody(CSV_BODY)
@@ -80,7 +80,7 @@ export function changeSetController(api: ChannelApi) {
       return this.sets.get(caller, id)
     }
 
-    /** List a change set's rows, in order */
+    /** List the rows of a change set, in order */
     @Get('change-sets/:id/rows')
     @ApiOkResponse({ type: dto.RowsPage })
     @Problems('change_set_not_found', 'change_set_state')
@@ -88,7 +88,7 @@ export function changeSetController(api: ChannelApi) {
       return this.sets.rows(caller, id, query)
     }
 
-    /** Hand out a change set's rows as CSV */
+    /** Export the rows of a change set as CSV */
     @Get('change-sets/:id/rows.csv')
     @ApiProduces(CSV)
     @ApiOkResponse(CSV_SCHEMA)
@@ -112,7 +112,7 @@ export function changeSetController(api: ChannelApi) {
       return this.sets.apply(caller, id, body)
     }
 
-    /** Undo a change set */
+    /** Revert a change set */
     @Post('change-sets/:id/revert')
     @HttpCode(202)
     @ApiAcceptedResponse({ type: ChangeSetDto })
@@ -130,7 +130,7 @@ export function changeSetController(api: ChannelApi) {
       await this.sets.remove(id)
     }
 
-    /** Hand out a list of quotas as CSV, newest first */
+    /** Export a list of quotas as CSV, newest first */
     @Get('export.csv')
     @ApiProduces(CSV)
     @ApiOkResponse(CSV_SCHEMA)

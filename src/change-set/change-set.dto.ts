@@ -22,7 +22,7 @@ import {
   TrueField,
 } from '../http/field.decorator.js'
 import { FieldErrorDto } from '../http/problem.dto.js'
-import type { Ask, TotalChange } from './ask.js'
+import type { RequestedChange, TotalChange } from './requested-change.js'
 import { ITEM_ACTIONS, type ItemAction } from './change-set-item.entity.js'
 import {
   CHANGE_SET_STATES,
@@ -32,24 +32,27 @@ import {
   type Outcome,
 } from './change-set.entity.js'
 
-/** What a filter leaves out of the query of a list: where one is in it, and deleted quotas, which cannot be changed. */
+/**
+ * The parameters of a list that a filter lacks: its position. A filter also lacks `deleted`, since deleted quotas
+ * cannot be changed.
+ */
 const PAGING = ['page', 'page_size', 'before_id'] as const
 
 const noTime = (): number => 0
 
-/** What is wrong with the members of a field. */
+/** Checks the members of a field. */
 function membersErrors(dto: DtoClass, value: unknown, field: string): FieldError[] {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return []
   return checkDto(dto, value, { from: 'body', prefix: `${field}.`, now: noTime }).errors ?? []
 }
 
-/** Settings that many quotas get. */
+/** The settings of an update of many quotas. */
 export class ManySettingsDto extends FieldsWithout(SettingsPatchFields, ['total', 'version', 'errors', 'violations']) {
-  /** The allowance: a number, so many units more (`add`), or so many per cent more (`percent`, rounded half up). */
+  /** The new allowance, or its change by `add` units or by `percent`, rounded half up. */
   @TotalChangeField({ optional: true })
   total?: number | TotalChange
 
-  /** Asked by the pipe. */
+  /** Checks the rules between the fields. */
   violations(): FieldError[] {
     const names = fieldsOf(ManySettingsDto)
     const named = names.some((name) => (this as Record<string, unknown>)[name] !== undefined)
@@ -57,21 +60,21 @@ export class ManySettingsDto extends FieldsWithout(SettingsPatchFields, ['total'
   }
 }
 
-/** What is done with each quota; exactly one of the three. */
+/** The change of each quota; exactly one of the three. */
 export class ManyChangeDto {
-  /** Changes settings. */
+  /** Updates settings. */
   @MembersField(() => ManySettingsDto, { optional: true })
   update?: ManySettingsDto
 
-  /** Deletes softly. */
+  /** Deletes the quotas; restorable. */
   @TrueField({ optional: true })
   delete?: true
 
-  /** Begins a new count. */
+  /** Resets the quotas: begins a new count. */
   @TrueField({ optional: true })
   reset?: true
 
-  /** Asked by the pipe. */
+  /** Checks the rules between the fields. */
   violations(): FieldError[] {
     const named = [this.update, this.delete, this.reset].filter((one) => one !== undefined)
     if (named.length !== 1) return [{ field: 'body', message: 'must name exactly one of update, delete and reset' }]
@@ -79,39 +82,39 @@ export class ManyChangeDto {
   }
 }
 
-/** What both channels say of a new change set; each adds the filter, whose members are its list's. */
+/** The body that creates a change set; each channel adds the filter. */
 export abstract class NewChangeSetFields {
-  /** What is done. */
+  /** The change of each quota. */
   @MembersField(() => ManyChangeDto)
   change!: ManyChangeDto
 
   abstract filter: object
 
-  /** The class of the filter's members. */
+  /** Returns the DTO class of the filter. */
   abstract members(): DtoClass
 
-  /** Asked by the pipe. */
+  /** Checks the rules between the fields. */
   violations(): FieldError[] {
     const errors = [
       ...membersErrors(this.members(), this.filter, 'filter'),
       ...membersErrors(ManyChangeDto, this.change, 'change'),
     ]
-    // A rule about the members together is one about the field.
+    // A mistake between the members is one of the field.
     return errors.map(({ field, message }) => ({ field: field.replace(/\.body$/, ''), message }))
   }
 }
 
-/** What is wrong with a filter's members together. */
+/** Checks the rules between the members of a filter. */
 function filterErrors(filter: object & { readonly all?: true }): FieldError[] {
   const names = Object.entries(filter as Record<string, unknown>).filter(([, value]) => value !== undefined)
   if (names.length === 0) return [{ field: 'body', message: 'must name at least one condition, or all: true' }]
   if (filter.all === true && names.length > 1)
-    return [{ field: 'all', message: 'means every quota: no other condition goes with it' }]
+    return [{ field: 'all', message: 'may not be combined with other conditions' }]
   return []
 }
 
-/** What the rows of a change set made by a filter ask for. */
-export function askOf({ change }: Pick<ChangeSetRow, 'change'>): Ask {
+/** Returns the requested change of a change set with a filter. */
+export function requestedChangeOf({ change }: Pick<ChangeSetRow, 'change'>): RequestedChange {
   const { update, delete: deletes } = JSON.parse(change ?? '{}') as ManyChangeDto
   if (update === undefined) return { kind: deletes === true ? 'delete' : 'reset' }
   const { value } = checkDto(ManySettingsDto, update, { from: 'body', now: noTime })
@@ -121,158 +124,158 @@ export function askOf({ change }: Pick<ChangeSetRow, 'change'>): Ask {
   return { kind: 'update', patch, total: typeof total === 'object' ? total : undefined }
 }
 
-/** Which change sets to list. */
+/** Selects a page of change sets. */
 export class ChangeSetsQuery {
-  /** Only those in this state. */
+  /** Returns only change sets in this state. */
   @ChoiceField(CHANGE_SET_STATES, { optional: true, example: 'ready' })
   state?: ChangeSetState
 
-  /** Only those with a smaller id: the `next_before` of the page before. */
+  /** Returns only change sets with a smaller id. Pass the `next_before` of the previous page. */
   @IdField({ optional: true, example: 5 })
   before?: number
 
-  /** Change sets on a page. */
+  /** Number of change sets on the page. */
   @PageSizeField()
   page_size?: number
 }
 
-/** Which rows of a change set to hand out. */
+/** Selects the rows of a CSV file. */
 export class RowsCsvQuery {
-  /** Only those of which this became. */
+  /** Returns only rows with this outcome. */
   @ChoiceField(OUTCOMES, { optional: true, example: 'conflict' })
   outcome?: Outcome
 }
 
-/** Which rows of a change set to list. */
+/** Selects a page of rows. */
 export class RowsQuery extends RowsCsvQuery {
-  /** Only rows behind this one: the `next_after` of the page before. */
+  /** Returns only rows after this one. Pass the `next_after` of the previous page. */
   @IdField({ optional: true, example: 100 })
   after?: number
 
-  /** Rows on a page. */
+  /** Number of rows on the page. */
   @PageSizeField()
   page_size?: number
 }
 
 const version = { min: 1, max: Number.MAX_SAFE_INTEGER, example: 2 } as const
 
-/** What has a change set applied. */
+/** The body that applies a change set. */
 export class ApplyDto {
-  /** The version of the change set that the caller saw. */
+  /** The version of the change set that the caller read. */
   @IntegerField(version)
   version!: number
 
-  /** How many `planned` rows the caller saw. */
+  /** The number of `planned` rows that the caller read. */
   @IntegerField({ min: 0, max: Number.MAX_SAFE_INTEGER, example: 40 })
   rows!: number
 }
 
-/** What has a change set reverted. */
+/** The body that reverts a change set. */
 export class RevertDto {
-  /** The version of the change set that the caller saw. */
+  /** The version of the change set that the caller read. */
   @IntegerField(version)
   version!: number
 }
 
-/** How many rows of a change set there are, in all and by what became of them. */
+/** The numbers of rows of a change set, in total and by outcome. */
 export class CountsDto {
-  /** The sum of the others, unless it is being prepared. */
+  /** The sum of the others, except in state `preparing`. */
   @ResponseInteger({ example: 40 })
   rows!: number
 
-  /** To be done. */
+  /** Rows to be applied. */
   @ResponseInteger({ example: 38 })
   planned!: number
 
-  /** Nothing would differ. */
+  /** Rows that change nothing. */
   @ResponseInteger({ example: 1 })
   unchanged!: number
 
-  /** What is asked for is not allowed. */
+  /** Rows whose change is not allowed. */
   @ResponseInteger({ example: 1 })
   invalid!: number
 
-  /** Done. */
+  /** Applied rows. */
   @ResponseInteger({ example: 0 })
   applied!: number
 
-  /** Somebody else changed or deleted the quota. */
+  /** Rows whose quota was changed or deleted meanwhile. */
   @ResponseInteger({ example: 0 })
   conflict!: number
 
-  /** Taken back. */
+  /** Reverted rows. */
   @ResponseInteger({ example: 0 })
   reverted!: number
 
-  /** Not taken back: it cannot be, or was changed since. */
+  /** Rows that were not reverted, since that is not possible or the quota was edited since. */
   @ResponseInteger({ example: 0 })
   kept!: number
 }
 
-/** Why a change set has failed, or a row was not done. */
+/** The reason why a change set failed, or a row was not applied or reverted. */
 export class RowProblemDto {
-  /** The kind, for machines: of a row one of the codes of problems; of a set `csv_malformed` or `too_many_rows`. */
+  /** Identifies the reason. For a row, a problem code; for a change set, `csv_malformed` or `too_many_rows`. */
   @ResponseText({ example: 'version_mismatch' })
   code!: string
 
-  /** What went wrong this time. */
+  /** Describes this occurrence. */
   @ResponseText({ example: 'The quota is at version 4, not 3.' })
   detail!: string
 
-  /** Every broken field, with `validation_failed`. */
+  /** All fields with mistakes; present with `validation_failed`. */
   @ResponseObject(() => FieldErrorDto, { isArray: true, optional: true })
   errors?: FieldErrorDto[]
 }
 
 const anyObject = { type: 'object', additionalProperties: true } as const
 
-/** Many quotas changed as one. */
+/** A change set: a change of many quotas. */
 export class ChangeSetDto {
-  /** Rises with time. */
+  /** Id of the change set; increases with time. */
   @ResponseId({ example: 5 })
   id!: number
 
-  /** Where it is in its life. */
+  /** The current state. */
   @ResponseChoice(CHANGE_SET_STATES, { example: 'ready' })
   state!: ChangeSetState
 
-  /** What its rows were made from. */
+  /** The origin of its rows. */
   @ResponseChoice(['filter', 'import'])
   source!: 'filter' | 'import'
 
-  /** The filter as it was sent; null of an import. */
+  /** The filter, as sent; null for an import. */
   @ResponseSchema(anyObject, { nullable: true, example: { label: 'Spring' } })
   filter!: object | null
 
-  /** The change as it was sent; null of an import. */
+  /** The change, as sent; null for an import. */
   @ResponseSchema(anyObject, { nullable: true, example: { update: { total: { percent: 10 } } } })
   change!: object | null
 
-  /** The name of the principal who made it. */
+  /** Name of the principal that created it. */
   @ResponseText({ example: 'back-office' })
   actor!: string
 
-  /** Begins at 1 and counts the states. */
+  /** Starts at 1 and is incremented by each change of the state. */
   @ResponseInteger(version)
   version!: number
 
-  /** When it was made. */
+  /** Time of the creation. */
   @ResponseInstant()
   created_at!: string
 
-  /** When all of it was applied; null before. */
+  /** Time at which it was completely applied; null before. */
   @ResponseInstant({ nullable: true, example: null })
   applied_at!: string | null
 
-  /** When it was reverted; null before. */
+  /** Time at which it was reverted; null before. */
   @ResponseInstant({ nullable: true, example: null })
   reverted_at!: string | null
 
-  /** How many rows there are; they move while it is applied and reverted. */
+  /** The numbers of rows; they change while it is applied or reverted. */
   @ResponseObject(() => CountsDto)
   counts!: CountsDto
 
-  /** Why it has failed; absent else. */
+  /** The reason of the failure; present only in state `failed`. */
   @ResponseObject(() => RowProblemDto, { optional: true })
   problem?: RowProblemDto
 }
@@ -283,54 +286,54 @@ export class ChangeSetsPageDto {
   @ResponseObject(() => ChangeSetDto, { isArray: true })
   items!: ChangeSetDto[]
 
-  /** Hand it in as `before` for the next page; null at the end. */
+  /** Pass it as `before` to get the next page; null on the last page. */
   @ResponseId({ nullable: true, example: 5 })
   next_before!: number | null
 }
 
-/** What both channels show of a row; each adds the owner. */
+/** The fields of a row in both channels; each adds the owner. */
 export abstract class RowFields {
-  /** From 1: by quota, or in the order of the file. */
+  /** Number of the row, from 1, in order of `quota_id` or of the file. */
   @ResponseInteger({ min: 1, example: 1 })
   row!: number
 
-  /** The line of the file on which the record begins; null without a file. */
+  /** The line of the file where the record begins; null without a file. */
   @ResponseInteger({ min: 1, nullable: true, example: null })
   line!: number | null
 
-  /** The quota; null of one that is yet to be made, and where the record names none. */
+  /** Id of the quota; null before it is created, and if the record names none. */
   @ResponseId({ nullable: true, example: 12 })
   quota_id!: number | null
 
-  /** What is done. */
+  /** The action. */
   @ResponseChoice(ITEM_ACTIONS, { example: 'update' })
   action!: ItemAction
 
-  /** What became of it. */
+  /** The outcome. */
   @ResponseChoice(OUTCOMES)
   outcome!: Outcome
 
-  /** What changes, as it was; empty where nothing does. */
+  /** The changed members before; empty if nothing changes. */
   @ResponseObject(() => ChangedSettingsDto)
   before!: ChangedSettingsDto
 
-  /** The same, as it becomes. */
+  /** The changed members after. */
   @ResponseObject(() => ChangedSettingsDto)
   after!: ChangedSettingsDto
 
-  /** Why it was not done; null where it is to be, or was. */
+  /** The reason why the row was not applied or reverted; null otherwise. */
   @ResponseObject(() => RowProblemDto, { nullable: true })
   problem!: RowProblemDto | null
 }
 
-/** Where a page of rows ends. */
+/** The end of a page of rows. */
 export abstract class RowsPageFields {
-  /** Hand it in as `after` for the next page; null at the end. */
+  /** Pass it as `after` to get the next page; null on the last page. */
   @ResponseId({ nullable: true, example: 100 })
   next_after!: number | null
 }
 
-/** What a channel's change sets are made of and shown by. */
+/** Creates the DTO classes of a channel's change sets. */
 export function changeSetDtos({ schema, channel, dto }: ChannelApi) {
   const [{ field }] = channel.subjects
   const ChangeFilter = dtoClass(
@@ -338,19 +341,21 @@ export function changeSetDtos({ schema, channel, dto }: ChannelApi) {
     class extends FieldsWithout(dto.ListQuery, [...PAGING, 'deleted', 'violations']) {
       all?: true
 
-      /** Asked by the pipe. */
+      /** Checks the rules between the fields. */
       violations(): FieldError[] {
         return filterErrors(this)
       }
     },
-    { all: TrueField({ optional: true, description: 'All of them; alone.' }) },
+    {
+      all: TrueField({ optional: true, description: 'Selects all quotas. Cannot be combined with other conditions.' }),
+    },
   )
   const Row = dtoClass(`${schema}ChangeSetRow`, RowFields, {
-    [field]: ResponseId({ nullable: true, description: 'Whose quota it is; null where the record names nobody.' }),
+    [field]: ResponseId({ nullable: true, description: 'The owner of the quota; null if the record names none.' }),
   })
 
   return {
-    /** Which quotas to hand out: the filters of their list. */
+    /** Selects the quotas of an export, by the filters of their list. */
     ExportQuery: dtoClass(`${schema}ExportQuery`, FieldsWithout(dto.ListQuery, [...PAGING, 'violations']), {}),
     New: dtoClass(
       `New${schema}ChangeSet`,
@@ -363,7 +368,7 @@ export function changeSetDtos({ schema, channel, dto }: ChannelApi) {
       },
       {
         filter: MembersField(() => ChangeFilter, {
-          description: 'Which ones; looked for once, when the change set is prepared.',
+          description: 'Selects the quotas, once, when the change set is prepared.',
         }),
       },
     ),

@@ -2,7 +2,7 @@ import { Column, Index, PrimaryGeneratedColumn } from 'typeorm'
 import { ascii, INSTANT, INTEGER, unicode } from '../database/column.js'
 import type { Instant } from '../time/instant.js'
 
-/** What callers see of a change set's life. */
+/** The states that callers see. */
 export const CHANGE_SET_STATES = [
   'preparing',
   'ready',
@@ -14,20 +14,20 @@ export const CHANGE_SET_STATES = [
 ] as const
 export type ChangeSetState = (typeof CHANGE_SET_STATES)[number]
 
-/** The states that nobody sees: a file is still arriving; the set was dropped. */
+/** The states that callers do not see: a file is arriving, or the change set was dropped. */
 export type HiddenState = 'arriving' | 'dropped'
 
-/** What is left to be done in the background; `clear` removes the rows of a set that has failed or was dropped. */
+/** The pending background work. `clear` removes the rows of a failed or dropped change set. */
 export type ChangeSetWork = 'prepare' | 'apply' | 'revert' | 'clear'
 
-/** What may become of a row; `pending` before it is decided, which nobody sees. */
+/** The outcomes of rows that callers see. A row is `pending` until it is decided. */
 export const OUTCOMES = ['planned', 'unchanged', 'invalid', 'applied', 'conflict', 'reverted', 'kept'] as const
 export type Outcome = (typeof OUTCOMES)[number]
 
-/** How many rows there are, in all and of each outcome. */
+/** The number of rows with each outcome. */
 export type Counts = Record<Outcome, number>
 
-/** A set of changes to many quotas. Its rows are of another table (`ChangeSetItemRow`). */
+/** A change set. Its rows are in another table (`ChangeSetItemRow`). */
 @Index(['hidden', 'id'])
 @Index(['state', 'id'])
 @Index(['work', 'id'])
@@ -38,29 +38,29 @@ export abstract class ChangeSetRow implements Counts {
   @Column(ascii(9))
   state!: ChangeSetState | HiddenState
 
-  /** Is its state one that nobody sees? 0 or 1. */
+  /** 1 in a state that callers do not see, otherwise 0. */
   @Column(INTEGER)
   hidden!: number
 
   @Column({ ...ascii(7), nullable: true })
   work!: ChangeSetWork | null
 
-  /** The instance that does it at present; null: nobody. */
+  /** The instance that has the lease; null: none. */
   @Column({ ...ascii(36), nullable: true })
   holder!: string | null
 
-  /** Until when, unless it says so again. */
+  /** The expiry of the lease. */
   @Column({ ...INSTANT, name: 'held_until', nullable: true })
   heldUntil!: Instant | null
 
   @Column(ascii(6))
   source!: 'filter' | 'import'
 
-  /** JSON: the filter as it was sent; null of an import. */
+  /** JSON: the filter, as sent; null for an import. */
   @Column({ type: 'text', nullable: true })
   filter!: string | null
 
-  /** JSON: the change as it was sent; null of an import. */
+  /** JSON: the change, as sent; null for an import. */
   @Column({ type: 'text', nullable: true })
   change!: string | null
 
@@ -68,15 +68,15 @@ export abstract class ChangeSetRow implements Counts {
   @Column({ type: 'text', nullable: true })
   columns!: string | null
 
-  /** Who made it (`storedName`). */
+  /** The name of its creator (`storedName`). */
   @Column(ascii(64))
   actor!: string
 
-  /** The same in Unicode, where it differs (`unicodeName`). */
+  /** The same in Unicode, if it differs (`unicodeName`). */
   @Column({ ...unicode(64), name: 'actor_name', nullable: true })
   actorName!: string | null
 
-  /** Who had it applied, or after that reverted: name (`storedName`, and `unicodeName`), principal and request. */
+  /** The caller of the last apply or revert: name (`storedName` and `unicodeName`), principal and request. */
   @Column({ ...ascii(64), name: 'acting_name', nullable: true })
   actingName!: string | null
 
@@ -89,7 +89,7 @@ export abstract class ChangeSetRow implements Counts {
   @Column({ ...ascii(128), name: 'acting_request_id', nullable: true })
   actingRequestId!: string | null
 
-  /** Begins at 1 and counts the states. */
+  /** Starts at 1 and is incremented by each change of the state. */
   @Column(INTEGER)
   version!: number
 
@@ -102,20 +102,20 @@ export abstract class ChangeSetRow implements Counts {
   @Column({ ...INSTANT, name: 'reverted_at', nullable: true })
   revertedAt!: Instant | null
 
-  /** JSON: why it has failed, or will. */
+  /** JSON: the reason why it failed or will fail. */
   @Column({ type: 'text', nullable: true })
   problem!: string | null
 
-  /** The hash of the caller's key; null without one. */
+  /** The deduplication key of its creation: the hash of the caller's key, or random; null for an arriving file. */
   @Index({ unique: true })
   @Column({ ...ascii(32), name: 'once', nullable: true })
   once!: string | null
 
-  /** What of a request with the same key must be equal, as a hash. */
+  /** The hash of the request, which must be equal in a request with the same key. */
   @Column({ ...ascii(64), nullable: true })
   request!: string | null
 
-  /** What the request was answered. */
+  /** The answer to the request that created it. */
   @Column({ type: 'text', nullable: true })
   answer!: string | null
 

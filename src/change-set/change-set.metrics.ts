@@ -3,7 +3,7 @@ import { ChannelGauge, metric } from '../channel-api/ledger.metrics.js'
 import type { QuotaRow } from '../ledger/rows/quota.entity.js'
 import type { ChangeSetRunner } from './change-set-runner.js'
 
-/** Measures what one channel's change sets are behind with. */
+/** Registers the metrics of one channel's change sets. */
 export function measureChangeSets<Q extends QuotaRow>(
   registry: Registry,
   channel: string,
@@ -13,10 +13,10 @@ export function measureChangeSets<Q extends QuotaRow>(
     metric(registry, name, () => new ChannelGauge(name, help, [registry]))
   gauge(
     'quota_change_sets_waiting',
-    'Change sets that are yet to be prepared, applied, reverted or cleared away, those worked on at present included.',
+    'Change sets that are to be prepared, applied, reverted or cleared, including those in progress.',
   ).add(channel, () => runner.waitingCount)
   gauge(
     'quota_change_set_lag_seconds',
-    'For how long no instance has done a step of the oldest change set that waits; 0 where none does.',
+    'Time since any instance made progress on the oldest waiting change set; 0 if none waits.',
   ).add(channel, () => runner.lagMs / 1000)
 }

@@ -18,10 +18,10 @@ import type { Tools } from './preparer.js'
 
 const TOOLS = Symbol('tools of change sets')
 
-/** One channel's change sets: the service of its routes, and what works on them in the background. */
+/** One channel's change sets: the service of its routes, and its background work. */
 @Module({})
 export class ChangeSetModule {
-  /** @param ledger the channel's own */
+  /** @param ledger of the channel */
   static forChannel<Q extends QuotaRow>(kind: ChangeSetChannel<Q>, ledger: DynamicModule): DynamicModule {
     const { channel } = kind
     return {

@@ -29,29 +29,29 @@ import { CsvMalformed, type CsvRecord, readCsv } from './csv-reader.js'
 import { csvLines, exportedRecord, rowRecord } from './csv-rows.js'
 import { MAX_ROWS, newItem, noCounts, TOO_MANY_ROWS, type Tools } from './preparer.js'
 
-/** Rows that one read of a file that goes out takes. */
+/** The number of rows per read of an export. */
 const STEP = 500
 
-/** A page of change sets as it is answered. */
+/** A page of change sets, as answered. */
 export interface ChangeSetsPage {
   readonly items: readonly ChangeSetView[]
   readonly next_before: number | null
 }
 
-/** A page of rows as it is answered. */
+/** A page of rows, as answered. */
 export interface RowsPage {
   readonly items: readonly ItemView[]
   readonly next_after: number | null
 }
 
-/** What callers do with one channel's change sets. Every error is a ServiceError. */
+/** The operations of callers on one channel's change sets. Every error is a ServiceError. */
 export class ChangeSetService<Q extends QuotaRow> {
   constructor(
     private readonly tools: Omit<Tools<Q>, 'rest'>,
     private readonly runner: ChangeSetRunner<Q>,
   ) {}
 
-  /** Makes a change set of the quotas that a filter finds; it is prepared in the background. */
+  /** Creates a change set from a filter; it is prepared in the background. */
   async create(caller: Caller, dto: NewChangeSetFields, key: string | undefined): Promise<Answer> {
     const { filter, change } = dto
     const request = hash('sha256', canonical([filter, change]))
@@ -76,8 +76,8 @@ export class ChangeSetService<Q extends QuotaRow> {
   }
 
   /**
-   * Makes a change set of the records of a file, which are written down as they arrive; it is prepared in the
-   * background once all of them are there.
+   * Creates a change set from a file. Stores the records as they arrive; after the last one, the change set is prepared
+   * in the background.
    */
   async import(caller: Caller, body: BodyStream, key: string | undefined): Promise<Answer> {
     const { store, work } = this.tools
@@ -99,7 +99,8 @@ export class ChangeSetService<Q extends QuotaRow> {
       const outcome = await work.write(async (transaction) => {
         const earlier = await this.earlier(transaction, once, request)
         if (earlier !== undefined) {
-          // By this very request, in a try whose answer was lost; or by another one, whose rows these would double.
+          // Created by an earlier attempt of this request, whose COMMIT lost its answer; or by another request, whose
+          // rows these would repeat.
           if (earlier.subject === id) return { ...earlier, replayed: false }
           await store.update(transaction, id, { state: 'dropped', work: 'clear' })
           return { ...earlier, replayed: true }
@@ -116,7 +117,7 @@ export class ChangeSetService<Q extends QuotaRow> {
     }
   }
 
-  /** A page of change sets, newest first. */
+  /** Returns a page of change sets, newest first. */
   async list({ id: asking }: Caller, query: ChangeSetsQuery): Promise<ChangeSetsPage> {
     const { state, before, page_size: size = DEFAULT_PAGE_SIZE } = query
     const { store, work } = this.tools
@@ -125,12 +126,12 @@ export class ChangeSetService<Q extends QuotaRow> {
     return { items, next_before: sets.length > size ? (items.at(-1)?.id ?? null) : null }
   }
 
-  /** One change set. */
+  /** Returns one change set. */
   async get({ id: asking }: Caller, id: number): Promise<ChangeSetView> {
     return changeSetView(await this.found(asking, id))
   }
 
-  /** A page of a change set's rows, in order. */
+  /** Returns a page of a change set's rows, in order. */
   async rows({ id: asking }: Caller, id: number, query: RowsQuery): Promise<RowsPage> {
     const set = await this.decided(asking, id)
     const { outcome, after, page_size: size = DEFAULT_PAGE_SIZE } = query
@@ -139,13 +140,13 @@ export class ChangeSetService<Q extends QuotaRow> {
     return { items: shown, next_after: items.length > size ? (shown.at(-1)?.row ?? null) : null }
   }
 
-  /** A change set's rows as a file. */
+  /** Returns a change set's rows as CSV. */
   async rowsCsv({ id: asking }: Caller, id: number, { outcome }: RowsCsvQuery): Promise<AsyncIterable<string>> {
     const set = await this.decided(asking, id)
     return this.rowLines(asking, set, outcome)
   }
 
-  /** Every quota that the filter of a list finds, as a file, newest first. */
+  /** Returns the quotas of a list as CSV, newest first. */
   async *export({ id: asking }: Caller, query: object): AsyncGenerator<string> {
     const { kind, reader } = this.tools
     const filter = filterOf<Q>(query as QuotaListFields, subjectFilter(kind.channel, query))
@@ -160,7 +161,7 @@ export class ChangeSetService<Q extends QuotaRow> {
     }
   }
 
-  /** Has the planned rows done, in the background. */
+  /** Applies the planned rows, in the background. */
   async apply(caller: Caller, id: number, { version, rows }: ApplyDto): Promise<ChangeSetView> {
     return this.move(caller, id, version, ['ready', 'applying'], 'apply', ({ planned }) => {
       if (planned !== rows)
@@ -168,7 +169,7 @@ export class ChangeSetService<Q extends QuotaRow> {
     })
   }
 
-  /** Has the applied rows taken back, in the background. */
+  /** Reverts the applied rows, in the background. */
   async revert(caller: Caller, id: number, { version }: RevertDto): Promise<ChangeSetView> {
     return this.move(caller, id, version, ['applied', 'reverting'], 'revert')
   }
@@ -180,7 +181,7 @@ export class ChangeSetService<Q extends QuotaRow> {
       const set = await store.lock(transaction, id)
       if (set === undefined || set.hidden === 1) throw notFound(id)
       if (!DROPPABLE.includes(set.state)) throw wrongState(set, 'be dropped')
-      // What it answered is kept for who sends its key again.
+      // Its answer is kept for repetitions of its key.
       await store.update(transaction, id, { state: 'dropped', hidden: 1, work: 'clear', holder: null, heldUntil: null })
     })
     this.runner.kick()
@@ -206,7 +207,7 @@ export class ChangeSetService<Q extends QuotaRow> {
     const write = async (): Promise<void> => {
       const items = waiting
       waiting = []
-      // A try again, after a COMMIT without an answer, finds them there.
+      // A rerun after a COMMIT without an answer finds the rows.
       await work.write((transaction) => store.writeItems(transaction, items))
     }
     try {
@@ -255,14 +256,17 @@ export class ChangeSetService<Q extends QuotaRow> {
     }
   }
 
-  /** The answer to a new change set, written down with it. */
+  /** Returns the answer to a new change set, and stores it. */
   private async answered(transaction: Transaction, set: ChangeSetRow): Promise<Answer> {
     const answer = storedJson(changeSetView(set))
     await this.tools.store.update(transaction, set.id, { answer })
     return { body: answer, replayed: false, subject: set.id }
   }
 
-  /** What was answered to this request before. @throws ServiceError idempotency_key_reused by another one's key */
+  /**
+   * Returns the answer to an earlier request with this key. @throws ServiceError idempotency_key_reused if that was a
+   * different request
+   */
   private async earlier(
     transaction: Transaction,
     once: string,
@@ -271,7 +275,7 @@ export class ChangeSetService<Q extends QuotaRow> {
     const { store, ledger } = this.tools
     const set = await store.byKey(transaction, once)
     if (set === undefined) {
-      // A caller's keys are the same ones for whatever it asks.
+      // Acts and change sets share a caller's keys.
       const acts = await ledger.store.actsByDeduplicationKey(transaction, [once])
       if (acts.length > 0) throw keyReused()
       return undefined
@@ -299,7 +303,7 @@ export class ChangeSetService<Q extends QuotaRow> {
     const moved = await this.tools.work.write(async (transaction) => {
       const set = await store.lock(transaction, id)
       if (set === undefined || set.hidden === 1) throw notFound(id)
-      // This very request, in a try whose answer was lost.
+      // An earlier attempt of this request, whose COMMIT lost its answer.
       if (written && set.version > version && set.actingRequestId === caller.requestId) return set
       if (set.version !== version) throw staleVersion(set, version)
       if (set.state !== from) throw wrongState(set, work === 'apply' ? 'be applied' : 'be reverted')
@@ -331,7 +335,7 @@ export class ChangeSetService<Q extends QuotaRow> {
     set: ChangeSetRow,
     wanted: Parameters<Tools<Q>['store']['items']>[2],
   ): Promise<ChangeSetItemRow[]> {
-    // What a set that has failed still holds is about to go.
+    // The rows of a failed change set are being removed.
     if (set.state === 'failed') return []
     const { store, work } = this.tools
     return work.readsOf(asking).read((transaction) => store.items(transaction, set.id, wanted))
@@ -355,12 +359,12 @@ async function headerOf(records: AsyncGenerator<CsvRecord>): Promise<readonly st
   throw validationFailed([{ field: 'body', message: 'must begin with a header that names the columns' }])
 }
 
-/** The hash of a key; without one, of this request alone. */
+/** Returns the deduplication key of a request; without a caller's key, a random one. */
 function onceFor(caller: Caller, key: string | undefined): string {
   return key === undefined ? randomUUID().replaceAll('-', '') : deduplicationKeyFor(caller.id, key)
 }
 
-/** A value as JSON, whatever the order of members. */
+/** Returns a value as JSON with sorted members. */
 function canonical(value: unknown): string {
   return JSON.stringify(value, (_name, member: unknown) =>
     typeof member === 'object' && member !== null && !Array.isArray(member)

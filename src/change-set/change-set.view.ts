@@ -5,14 +5,14 @@ import { formatInstant, type Instant } from '../time/instant.js'
 import type { ChangeSetItemRow } from './change-set-item.entity.js'
 import { type ChangeSetRow, type Counts, OUTCOMES } from './change-set.entity.js'
 
-/** Why a set has failed, or a row was not done. */
+/** The reason why a change set failed, or a row was not applied or reverted. */
 export interface RowProblem {
   readonly code: ErrorCode | 'csv_malformed' | 'too_many_rows'
   readonly detail: string
   readonly errors?: readonly FieldError[]
 }
 
-/** A change set as it is answered. */
+/** A change set, as answered. */
 export interface ChangeSetView {
   id: number
   state: string
@@ -25,11 +25,11 @@ export interface ChangeSetView {
   applied_at: string | null
   reverted_at: string | null
   counts: { rows: number } & Counts
-  /** Of a set that has failed. */
+  /** Present only in state `failed`. */
   problem?: RowProblem
 }
 
-/** A row of a change set as it is answered; the owner comes after `quota_id`. */
+/** A row of a change set, as answered; the owner follows `quota_id`. */
 export interface ItemView {
   row: number
   line: number | null
@@ -44,7 +44,7 @@ export interface ItemView {
 const timeOrNull = (instant: Instant | null): string | null => (instant === null ? null : formatInstant(instant))
 const objectOrNull = (json: string | null): object | null => (json === null ? null : (JSON.parse(json) as object))
 
-/** Shows a change set. */
+/** Returns a change set, as answered. */
 export function changeSetView(set: ChangeSetRow): ChangeSetView {
   const counts = Object.fromEntries(OUTCOMES.map((outcome) => [outcome, set[outcome]])) as Counts
   const rows = OUTCOMES.reduce((sum, outcome) => sum + set[outcome], 0)
@@ -64,7 +64,7 @@ export function changeSetView(set: ChangeSetRow): ChangeSetView {
   }
 }
 
-/** Shows a row. */
+/** Returns a row, as answered. */
 export function itemView(channel: AnyChannel, item: ChangeSetItemRow): ItemView {
   return {
     row: item.row,
@@ -79,7 +79,7 @@ export function itemView(channel: AnyChannel, item: ChangeSetItemRow): ItemView 
   }
 }
 
-/** What of a refusal is kept with a row. */
+/** Returns the problem of a row from a refusal. */
 export function rowProblem({ code, detail, fields }: ServiceError): RowProblem {
   return { code, detail, ...(fields === undefined ? {} : { errors: fields }) }
 }

@@ -10,19 +10,22 @@ import { newQuota, settingsView } from '../quota/settings.js'
 import type { ChangeSetChannel } from './change-set-channel.js'
 import { distance } from './distance.js'
 
-/** What the cells of a record say, by column; what says nothing is left out. */
+/** The values of a record, by column; empty cells are omitted. */
 export type Cells = Record<string, unknown>
 
-/** Columns that tell of a row what became of it; an import ignores them. */
+/** The columns of a row's outcome; an import ignores them. */
 export const RESULT_COLUMNS = ['outcome', 'problem'] as const
 
-/** Lists of integers in one cell. */
+/** The cell of an empty list. */
 const NO_INTEGERS = 'none'
 
-/** A spreadsheet would take such a cell for a formula. */
+/** Spreadsheets evaluate such a cell as a formula. */
 const FORMULA = /^['=+\-@\t\r]/
 
-/** A value as a cell: null is empty, and what a spreadsheet would run, or an import would read as null, is text. */
+/**
+ * Returns a value as a cell. Null is empty. Text that a spreadsheet would evaluate, or that an import would read as
+ * null, is marked as text.
+ */
 export function exportedCell(value: unknown): string {
   if (value === null || value === undefined) return ''
   if (Array.isArray(value)) return value.length === 0 ? NO_INTEGERS : value.join(' ')
@@ -30,17 +33,17 @@ export function exportedCell(value: unknown): string {
   return FORMULA.test(value) || value === 'null' ? `'${value}` : value
 }
 
-/** The same where the cell is to say that there is nothing. */
-export function askedCell(value: unknown): string {
+/** Returns a requested value as a cell; null is `null`. */
+export function requestedCell(value: unknown): string {
   return value === null ? 'null' : exportedCell(value)
 }
 
-/** A cell as it was given, said so that no spreadsheet runs it. An import reads the same from both. */
+/** Returns an imported cell so that no spreadsheet evaluates it. An import reads the same from both. */
 export function givenCell(text: string): string {
   return text === 'null' ? text : exportedCell(plainText(text))
 }
 
-/** Reads the cells of a record. Those without a column are left out. */
+/** Parses the cells of a record. Omits cells without a column. */
 export function importedCells<Q extends QuotaRow>(
   kind: ChangeSetChannel<Q>,
   columns: readonly string[],
@@ -71,12 +74,12 @@ function importedCell<Q extends QuotaRow>(
   return column === 'id' && isDecimalInteger(plain) ? Number(plain) : plain
 }
 
-/** What a cell holds without the `'` that an export put before it. */
+/** Returns the text of a cell without the `'` that an export put before it. */
 function plainText(text: string): string {
   return text.startsWith("'") && (FORMULA.test(text.slice(1)) || text === "'null") ? text.slice(1) : text
 }
 
-/** A record that nothing is known of, for the names of what it shows. */
+/** A sample record, for the names of its members. */
 const SAMPLE = newQuota(
   {
     quotaType: TOTAL_QUOTA,
@@ -93,13 +96,13 @@ const SAMPLE = newQuota(
   0,
 )
 
-/** The members of a channel's record, in their order. */
+/** Returns the members of a channel's record, in order. */
 export function recordColumns<Q extends QuotaRow>(channel: Channel<Q>): string[] {
   const sample = { ...SAMPLE, id: 1, version: 1, updatedAt: 0, ownerId: 1 } as unknown as Q
   return Object.keys(quotaView(channel, sample, 0))
 }
 
-/** The columns in which a channel's rows are handed out: as an import takes them, and what became of them. */
+/** Returns the columns of a channel's rows: those of an import, and the outcome. */
 export function rowColumns<Q extends QuotaRow>(channel: Channel<Q>): string[] {
   const subjects = channel.subjects.map(({ field }) => field)
   const settings = Object.keys(settingsView({ ...SAMPLE, id: 1 }))
@@ -122,8 +125,8 @@ export function checkColumns<Q extends QuotaRow>(kind: ChangeSetChannel<Q>, colu
   for (const [place, column] of columns.entries()) {
     const field = column === '' ? `column ${place + 1}` : column.slice(0, 64)
     if (!known.has(column)) {
-      errors.push({ field, message: `is no column of an import: did you mean ${nearest(column, [...known])}?` })
-    } else if (columns.indexOf(column) !== place) errors.push({ field, message: 'is there twice' })
+      errors.push({ field, message: `is not a column of an import: did you mean ${nearest(column, [...known])}?` })
+    } else if (columns.indexOf(column) !== place) errors.push({ field, message: 'occurs more than once' })
   }
   if (errors.length > 0) throw validationFailed(errors.slice(0, 50))
 }

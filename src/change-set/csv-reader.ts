@@ -3,14 +3,14 @@ import { Readable, Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { type Options, parse } from 'csv-parse'
 
-/** A record may have so many bytes. */
+/** The maximum size of a record. */
 const MAX_RECORD_BYTES = 10_000
 
 const [LF, CR] = [0x0a, 0x0d]
 
-/** A file is no CSV. */
+/** The file is not valid CSV. */
 export class CsvMalformed extends Error {
-  /** @param line where the record begins that is at fault */
+  /** @param line at which the invalid record begins */
   constructor(
     readonly line: number,
     readonly why: string,
@@ -21,7 +21,7 @@ export class CsvMalformed extends Error {
 
 /** A record of a file. */
 export interface CsvRecord {
-  /** The line on which it begins, from 1. */
+  /** The line at which it begins, from 1. */
   readonly line: number
   readonly cells: readonly string[]
 }
@@ -29,24 +29,24 @@ export interface CsvRecord {
 const TOO_LONG = `the record has more than ${MAX_RECORD_BYTES} bytes`
 
 const WHY: Readonly<Record<string, string>> = {
-  CSV_QUOTE_NOT_CLOSED: 'a quote is left open',
+  CSV_QUOTE_NOT_CLOSED: 'a quote is not closed',
   INVALID_OPENING_QUOTE: 'a quote inside a cell that does not begin with one',
   CSV_INVALID_CLOSING_QUOTE: 'text after the closing quote of a cell',
   CSV_MAX_RECORD_SIZE: TOO_LONG,
 }
 
 /**
- * Reads CSV (RFC 4180, UTF-8) record by record; the header is the first. Holds no more than a few records at a time,
- * and takes chunks no faster than its records are taken.
- * @throws CsvMalformed where the file is none; the records before have been handed over
+ * Reads CSV (RFC 4180, UTF-8) record by record, beginning with the header. Holds only a few records in memory, and
+ * reads chunks at the speed of the consumer.
+ * @throws CsvMalformed after the records before the mistake
  */
 export async function* readCsv(chunks: AsyncIterable<Buffer>): AsyncGenerator<CsvRecord> {
   const lines = new Lines()
   const options: Options<CsvRecord> = {
     bom: true,
-    // What the parser keeps of one that has no end.
+    // Limits the memory for a record without an end.
     max_record_size: MAX_RECORD_BYTES,
-    // Called as soon as a record is read, so that a mistake behind it is found behind its lines.
+    // Called as soon as a record is read, so that a later mistake gets a later line.
     on_record: (cells: unknown, { bytes }): CsvRecord => ({ line: lines.passed(bytes), cells: cells as string[] }),
     record_delimiter: ['\r\n', '\n'],
     relax_column_count: true,
@@ -67,7 +67,7 @@ export async function* readCsv(chunks: AsyncIterable<Buffer>): AsyncGenerator<Cs
     },
   })
   const fed = pipeline(Readable.from(chunks), checked, parser)
-  // Told by the parser's own iterator.
+  // The iterator of the parser throws the error.
   fed.catch(() => undefined)
   try {
     for await (const record of parser as AsyncIterable<CsvRecord>) yield record
@@ -77,9 +77,9 @@ export async function* readCsv(chunks: AsyncIterable<Buffer>): AsyncGenerator<Cs
   }
 }
 
-/** Where a line ends, or a run of blank ones. */
+/** The end of a line, or of a run of blank lines. */
 interface LineEnd {
-  /** The place of its last LF, in bytes. */
+  /** The position of its last LF, in bytes. */
   at: number
   lines: number
   readonly afterCr: boolean
@@ -87,14 +87,14 @@ interface LineEnd {
 }
 
 /**
- * Knows on which line a record begins, and that all of it is UTF-8. The parser counts lines its own way, so they are
- * counted by where they end.
+ * Determines the line at which each record begins, and checks that the file is UTF-8. The parser counts lines
+ * differently, so this class counts line ends.
  */
 class Lines {
-  /** Ends of lines that no record has passed yet. */
+  /** The ends of lines after the last record. */
   private readonly ends: LineEnd[] = []
   private passedLines = 0
-  /** Where the last record ended, in bytes. */
+  /** The end of the last record, in bytes. */
   private passedBytes = 0
   private bytes = 0
   private lines = 0
@@ -102,7 +102,7 @@ class Lines {
   private lastByte: number | undefined
   private tail: Buffer = Buffer.alloc(0)
 
-  /** @throws CsvMalformed where a line is no UTF-8 */
+  /** @throws CsvMalformed if a line is not UTF-8 */
   add(chunk: Buffer): void {
     this.check(chunk)
     for (let at = chunk.indexOf(LF); at !== -1; at = chunk.indexOf(LF, at + 1)) {
@@ -112,7 +112,7 @@ class Lines {
       const afterCr = before === CR
       const blank = length === 0 || (length === 1 && afterCr)
       const previous = this.ends.at(-1)
-      // No record begins or ends among blank lines, and there may be a file of them.
+      // No record begins or ends among blank lines. They are counted together, since a file may consist of them.
       if (blank && previous?.blank === true) Object.assign(previous, { at: place, lines: previous.lines + 1 })
       else this.ends.push({ at: place, lines: 1, afterCr, blank })
       this.lineBegan = place + 1
@@ -121,16 +121,16 @@ class Lines {
     this.lastByte = chunk.at(-1)
   }
 
-  /** @returns what is wrong where the file ends within a character */
+  /** @returns the mistake, if the file ends within a character */
   end(): CsvMalformed | null {
     return this.tail.length === 0 ? null : new CsvMalformed(this.lines + 1, NOT_UTF8)
   }
 
   /**
-   * A record was read.
-   * @param bytes where it ends, its delimiter included
-   * @returns the line on which it begins
-   * @throws CsvMalformed where it is too long
+   * Accounts for a record.
+   * @param bytes the end of the record, including its delimiter
+   * @returns the line at which it begins
+   * @throws CsvMalformed if it is too long
    */
   passed(bytes: number): number {
     const line = this.next()
@@ -148,7 +148,7 @@ class Lines {
     return line
   }
 
-  /** The line on which the record begins that comes next. */
+  /** Returns the line at which the next record begins. */
   next(): number {
     const [first] = this.ends
     return this.passedLines + 1 + (first?.blank === true ? first.lines : 0)
@@ -164,20 +164,20 @@ class Lines {
   }
 }
 
-const NOT_UTF8 = 'bytes that are no UTF-8'
+const NOT_UTF8 = 'bytes that are not UTF-8'
 
-/** How many bytes at the end may be the beginning of a character. */
+/** Returns the number of bytes at the end that may be the beginning of a character. */
 function unfinished(text: Buffer): number {
   for (let back = 1; back <= 3 && back <= text.length; back += 1) {
     const byte = text[text.length - back] ?? 0
     if (byte < 0x80) return 0
-    // The first byte says how many follow.
+    // The first byte determines how many follow.
     if (byte >= 0xc0) return (byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2) > back ? back : 0
   }
   return 0
 }
 
-/** Which of the lines holds bytes that are no UTF-8, from 0. */
+/** Returns the index of the line that is not UTF-8. */
 function badLine(lines: Buffer): number {
   let line = 0
   let began = 0

@@ -7,22 +7,22 @@ import type { ChangeSetItemRow } from './change-set-item.entity.js'
 import type { ManyChangeDto } from './change-set.dto.js'
 import type { ChangeSetRow } from './change-set.entity.js'
 import type { RowProblem } from './change-set.view.js'
-import { askedCell, exportedCell, givenCell } from './csv-cells.js'
+import { requestedCell, exportedCell, givenCell } from './csv-cells.js'
 
-/** Records as lines of a file, the end of the last one included. */
+/** Returns records as lines of a file, each with its delimiter. */
 export function csvLines(records: readonly (readonly string[])[]): string {
   return stringify(records as string[][], { record_delimiter: 'windows', quoted_match: /[\r\n]/ })
 }
 
-/** A quota as a record. */
+/** Returns a quota as a record. */
 export function exportedRecord(columns: readonly string[], quota: QuotaView): string[] {
   const members = quota as unknown as Record<string, unknown>
   return columns.map((column) => exportedCell(members[column]))
 }
 
 /**
- * A row of a change set as a record that an import takes: what it leads to where it is to be done or was, what was
- * asked for where not.
+ * Returns a row of a change set as a record of an import: the result if the row is planned or was applied, otherwise
+ * the requested values.
  */
 export function rowRecord<Q extends QuotaRow>(
   channel: Channel<Q>,
@@ -39,7 +39,7 @@ export function rowRecord<Q extends QuotaRow>(
   return columns.map((column) => cells[column] ?? '')
 }
 
-const ASKED: readonly ChangeSetItemRow['outcome'][] = ['unchanged', 'invalid', 'conflict']
+const SHOWS_REQUEST: readonly ChangeSetItemRow['outcome'][] = ['unchanged', 'invalid', 'conflict']
 
 function cellsOf<Q extends QuotaRow>(
   channel: Channel<Q>,
@@ -49,19 +49,23 @@ function cellsOf<Q extends QuotaRow>(
   const id = item.quotaId === null ? {} : { id: String(item.quotaId) }
   if (item.action === 'delete' || item.action === 'reset') return id
   const command = item.command === null ? undefined : (JSON.parse(item.command) as Command)
-  if (ASKED.includes(item.outcome)) return { ...id, ...askedFor(set, item, command) }
+  if (SHOWS_REQUEST.includes(item.outcome)) return { ...id, ...requestedCells(set, item, command) }
   const after = JSON.parse(item.after ?? '{}') as Record<string, unknown>
   const subjects: Record<string, unknown> = {}
   if (command?.kind === 'create') {
     for (const { field, property } of channel.subjects) subjects[field] = command.subjects[property]
     subjects['quota_type'] = command.settings.quotaType
   }
-  const cells = Object.entries({ ...subjects, ...after }).map(([name, value]) => [name, askedCell(value)])
+  const cells = Object.entries({ ...subjects, ...after }).map(([name, value]) => [name, requestedCell(value)])
   return { ...id, ...(Object.fromEntries(cells) as Record<string, string>) }
 }
 
-/** What a row asked for: the cells of its record, or the settings of the change. */
-function askedFor(set: ChangeSetRow, item: ChangeSetItemRow, command: Command | undefined): Record<string, string> {
+/** Returns the requested values of a row: the cells of its record, or the settings of the change. */
+function requestedCells(
+  set: ChangeSetRow,
+  item: ChangeSetItemRow,
+  command: Command | undefined,
+): Record<string, string> {
   if (item.given !== null) {
     const names = JSON.parse(set.columns ?? '[]') as string[]
     const cells = JSON.parse(item.given) as string[]
@@ -69,6 +73,6 @@ function askedFor(set: ChangeSetRow, item: ChangeSetItemRow, command: Command | 
   }
   const { update = {} } = JSON.parse(set.change ?? '{}') as Pick<ManyChangeDto, 'update'>
   const total = command?.kind === 'update' ? command.patch.total : undefined
-  const asked = Object.entries({ ...update, total }).filter(([, value]) => value !== undefined)
-  return Object.fromEntries(asked.map(([name, value]) => [name, askedCell(value)]))
+  const requested = Object.entries({ ...update, total }).filter(([, value]) => value !== undefined)
+  return Object.fromEntries(requested.map(([name, value]) => [name, requestedCell(value)]))
 }

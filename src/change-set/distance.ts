@@ -1,4 +1,4 @@
-/** How many characters one must put in, take out or replace to make one word of another. */
+/** Returns the Levenshtein distance of two words. */
 export function distance(one: string, other: string): number {
   let row = Array.from({ length: other.length + 1 }, (_, place) => place)
   for (let at = 1; at <= one.length; at += 1) {

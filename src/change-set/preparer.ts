@@ -10,12 +10,12 @@ import { storedJson } from '../ledger/rows/stored-json.js'
 import { quotaNotFound } from '../ledger/store/errors.js'
 import type { Ledger } from '../ledger/write/ledger.js'
 import { Preview, type Previewed, type Proposal } from '../ledger/write/preview.js'
-import { type Ask, commandOf, RecordReader } from './ask.js'
+import { type RequestedChange, commandOf, RecordReader } from './requested-change.js'
 import type { ChangeSetChannel } from './change-set-channel.js'
-import type { ChangeSetDesk } from './change-set-desk.js'
+import type { LeasedChangeSet } from './leased-change-set.js'
 import type { ChangeSetItemRow } from './change-set-item.entity.js'
 import { type ChangeSetStore, ITEMS_AT_ONCE } from './change-set-store.js'
-import { askOf } from './change-set.dto.js'
+import { requestedChangeOf } from './change-set.dto.js'
 import { type Counts, OUTCOMES, type Outcome } from './change-set.entity.js'
 import { rowProblem, type RowProblem } from './change-set.view.js'
 
@@ -33,7 +33,7 @@ export interface Tools<Q extends QuotaRow> {
   readonly store: ChangeSetStore
   readonly work: UnitOfWork
   readonly clock: Clock
-  /** Between two steps: pauses if others use the engine. @throws Stopped */
+  /** Called between two steps: pauses while requests use the engine. @throws Stopped */
   readonly rest: (tookMs: number) => Promise<void>
 }
 
@@ -60,31 +60,31 @@ export const TOO_MANY_ROWS: RowProblem = {
 export class Preparer<Q extends QuotaRow> {
   constructor(
     private readonly tools: Tools<Q>,
-    private readonly desk: ChangeSetDesk,
+    private readonly leased: LeasedChangeSet,
   ) {}
 
   async run(): Promise<void> {
-    const { set } = this.desk
+    const { set } = this.leased
     const tooMany = set.source === 'filter' ? !(await this.pin()) : false
     const problem = tooMany ? storedJson(TOO_MANY_ROWS) : set.problem
     if (problem !== null) {
-      await this.desk.become('failed', { ...noCounts(), problem, work: 'clear' })
+      await this.leased.become('failed', { ...noCounts(), problem, work: 'clear' })
       return
     }
     const counts = noCounts()
     if (set.source === 'import') await this.resolve(counts)
     await this.decide(counts)
-    await this.desk.become('ready', counts)
+    await this.leased.become('ready', counts)
   }
 
-  /** Stores the quotas that match the filter as rows. @returns is their number within the limit? */
+  /** Stores the quotas that match the filter as rows. @returns whether their number is within the limit */
   private async pin(): Promise<boolean> {
-    const { set } = this.desk
-    await this.desk.clear()
+    const { set } = this.leased
+    await this.leased.clear()
     const found = await this.walk()
     if (found.length > MAX_ROWS) return false
     found.reverse()
-    const action = askOf(set).kind
+    const action = requestedChangeOf(set).kind
     for (let start = 0; start < found.length; start += ITEMS_AT_ONCE) {
       const began = performance.now()
       const items = found
@@ -92,51 +92,53 @@ export class Preparer<Q extends QuotaRow> {
         .map(([quotaId, ownerId], place) =>
           newItem({ setId: set.id, row: start + place + 1, quotaId, ownerId, action, line: null, given: null }),
         )
-      await this.desk.added(items)
+      await this.leased.added(items)
       await this.tools.rest(performance.now() - began)
     }
     return true
   }
 
-  /** Every quota that matches the filter, with its owner, newest first; at most one more than the limit. */
+  /** Finds every quota that matches the filter, with its owner, newest first; at most one more than the limit. */
   private async walk(): Promise<[quotaId: number, ownerId: number][]> {
     const { kind, reader } = this.tools
-    const filter = filterOfSet(kind, JSON.parse(this.desk.set.filter ?? '{}') as FilterSent)
+    const filter = filterOfSet(kind, JSON.parse(this.leased.set.filter ?? '{}') as FilterSent)
     const found: [number, number][] = []
     for (;;) {
       const began = performance.now()
       const quotas = await reader.step(`(${kind.channel.name} change sets)`, filter, found.at(-1)?.[0], STEP)
       for (const { id, ownerId } of quotas) found.push([id, ownerId])
       if (quotas.length < STEP || found.length > MAX_ROWS) return found
-      await this.desk.keep()
+      await this.leased.keep()
       await this.tools.rest(performance.now() - began)
     }
   }
 
-  /** Reads the records of a file: the request and the quota's owner of each. Invalid records are decided here. */
+  /** Reads the records of a file: the requested change and the owner of each. Decides invalid records. */
   private async resolve(counts: Counts): Promise<void> {
     const { store, work, ledger } = this.tools
-    const records = new RecordReader(this.tools.kind, JSON.parse(this.desk.set.columns ?? '[]') as string[])
+    const records = new RecordReader(this.tools.kind, JSON.parse(this.leased.set.columns ?? '[]') as string[])
     const seen = new Set<number>()
     for (let after = 0; ;) {
       const began = performance.now()
       const items = await work.read((transaction) =>
-        store.items(transaction, this.desk.set.id, { after, limit: ITEMS_AT_ONCE }),
+        store.items(transaction, this.leased.set.id, { after, limit: ITEMS_AT_ONCE }),
       )
       if (items.length === 0) return
       after = items.at(-1)?.row ?? after
       const ids: number[] = []
       for (const item of items) {
-        const { action, quotaId, ownerId, ask, refusal } = records.read(JSON.parse(item.given ?? '[]') as string[])
+        const { action, quotaId, ownerId, requested, refusal } = records.read(
+          JSON.parse(item.given ?? '[]') as string[],
+        )
         const { setId, row, line, given } = item
         Object.assign(item, newItem({ setId, row, line, given, action, quotaId, ownerId }))
         let problem = refusal
         if (quotaId !== null && seen.has(quotaId))
-          problem = validationFailed([{ field: 'id', message: 'stands above already' }])
+          problem = validationFailed([{ field: 'id', message: 'occurs in an earlier row' }])
         if (quotaId !== null) ids.push(quotaId)
         if (quotaId !== null) seen.add(quotaId)
         if (problem !== undefined) refuse(item, problem, counts)
-        item.command = ask === undefined ? null : storedJson(ask)
+        item.command = requested === undefined ? null : storedJson(requested)
       }
       const owners =
         ids.length === 0
@@ -147,7 +149,7 @@ export class Preparer<Q extends QuotaRow> {
         item.ownerId = owners.get(item.quotaId) ?? null
         if (item.ownerId === null && item.outcome === 'pending') refuse(item, quotaNotFound(item.quotaId), counts)
       }
-      await this.desk.wrote(items, counts)
+      await this.leased.wrote(items, counts)
       await this.tools.rest(performance.now() - began)
     }
   }
@@ -156,12 +158,12 @@ export class Preparer<Q extends QuotaRow> {
   private async decide(counts: Counts): Promise<void> {
     const { store, work, kind, ledger, clock } = this.tools
     const preview = new Preview(kind.channel, ledger.store, work, clock)
-    const common = this.desk.set.source === 'filter' ? askOf(this.desk.set) : undefined
+    const common = this.leased.set.source === 'filter' ? requestedChangeOf(this.leased.set) : undefined
     let after: { ownerId: number; row: number } | undefined
     for (;;) {
       const began = performance.now()
       const page = await work.read((transaction) =>
-        store.itemsByOwner(transaction, this.desk.set.id, after, ITEMS_AT_ONCE),
+        store.itemsByOwner(transaction, this.leased.set.id, after, ITEMS_AT_ONCE),
       )
       const items = wholeOwners(page)
       const last = items.at(-1)
@@ -169,11 +171,11 @@ export class Preparer<Q extends QuotaRow> {
       after = { ownerId: last.ownerId, row: last.row }
       const undecided = items.filter(({ outcome }) => outcome === 'pending')
       const proposals = undecided.map((item): Proposal<Q> => {
-        const ask = common ?? (JSON.parse(item.command ?? '') as Ask)
+        const requested = common ?? (JSON.parse(item.command ?? '') as RequestedChange)
         return {
           ownerId: item.ownerId ?? 0,
           quotaId: item.quotaId ?? undefined,
-          command: (quota) => commandOf(ask, item.quotaId, quota),
+          command: (quota) => commandOf(requested, item.quotaId, quota),
         }
       })
       const decided = await preview.decide(proposals)
@@ -181,7 +183,7 @@ export class Preparer<Q extends QuotaRow> {
         const previewed = decided[place]
         if (previewed !== undefined) settle(item, previewed, counts)
       }
-      await this.desk.wrote(undecided, counts)
+      await this.leased.wrote(undecided, counts)
       await this.tools.rest(performance.now() - began)
     }
   }
@@ -190,7 +192,7 @@ export class Preparer<Q extends QuotaRow> {
 /** A filter as sent, already validated. */
 export type FilterSent = Readonly<Record<string, unknown>>
 
-/** The conditions of the list. */
+/** Returns the conditions for the query of the list. */
 export function filterOfSet<Q extends QuotaRow>({ channel }: ChangeSetChannel<Q>, filter: FilterSent): QuotaFilter<Q> {
   const { deleted: _live, ...wanted } = filterOf<Q>(
     filter as unknown as QuotaListFields,
@@ -199,7 +201,7 @@ export function filterOfSet<Q extends QuotaRow>({ channel }: ChangeSetChannel<Q>
   return wanted
 }
 
-/** Rows up to the last owner that may have more rows than these; all if they have one owner. */
+/** Returns the rows of all owners except the last, which may have more rows; all rows if they have one owner. */
 function wholeOwners(page: readonly ChangeSetItemRow[]): readonly ChangeSetItemRow[] {
   if (page.length < ITEMS_AT_ONCE) return page
   const last = page.at(-1)?.ownerId
@@ -228,7 +230,7 @@ function settle(item: ChangeSetItemRow, previewed: Previewed, counts: Counts): v
   counts[item.outcome] += 1
 }
 
-/** An undecided row. */
+/** Returns an undecided row. */
 export function newItem(
   known: Pick<ChangeSetItemRow, 'setId' | 'row' | 'line' | 'quotaId' | 'ownerId' | 'action' | 'given'>,
 ): ChangeSetItemRow {

@@ -20,50 +20,50 @@ import { MAX_THRESHOLDS } from '../quota/threshold.js'
 const THRESHOLD_REACHED = 'quota.threshold_reached' satisfies EventType
 const OF_CHANGES = EVENT_TYPES.filter((type) => type !== THRESHOLD_REACHED)
 
-/** Which events to show; each channel adds the owner. All conditions hold together. */
+/** Selects events; each channel adds the owner. All conditions must hold. */
 export abstract class EventsFields {
-  /** The `next_after` of an earlier page: only what comes behind it; or `latest`, which is behind all there is. Absent: from the beginning of what is kept. */
+  /** Returns only events after this cursor: the `next_after` of an earlier page, or `latest` for the end of the feed. Default: the first event that is kept. */
   @CursorField((text) => parseEventCursor(text) !== undefined, { optional: true, example: 'e1841' })
   after?: string
 
-  /** Only of this type. */
+  /** Returns only events of this type. */
   @ChoiceField(EVENT_TYPES, { optional: true, example: THRESHOLD_REACHED })
   type?: EventType
 
-  /** Only of this quota. */
+  /** Returns only events of this quota. */
   @IdField({ optional: true, example: 12 })
   quota_id?: number
 
-  /** Events on a page. */
+  /** Number of events on the page. */
   @PageSizeField()
   page_size?: number
 }
 
-/** Where a page of events ends. */
+/** The end of a page of events. */
 export abstract class EventsPageFields {
-  /** Hand it in as `after` to go on, at once or later; never null. An empty page is the end for now. */
+  /** Pass it as `after` to continue, at once or later; never null. An empty page is the current end of the feed. */
   @ResponseText({ example: 'e1841' })
   next_after!: string
 }
 
-/** What every event says. */
+/** The fields of every event. */
 abstract class EventFields {
-  /** Tells it apart from every other one; a UUIDv7. */
+  /** Id of the event, a UUIDv7. */
   @ResponseText({ example: EXAMPLE_UUID, format: 'uuid' })
   id!: string
 
-  /** When it happened. */
+  /** Time of the event. */
   @ResponseInstant()
   at!: string
 
-  /** The quota. */
+  /** Id of the quota. */
   @ResponseId({ example: 12 })
   quota_id!: number
 }
 
-/** Thresholds that one act has passed. */
+/** The thresholds that one act reached. */
 export class PassedThresholdsDto {
-  /** The highest of them, in per cent of `total`. */
+  /** The highest of them, in percent of `total`. */
   @ResponseInteger({ min: 1, max: 100, example: 80 })
   threshold!: number
 
@@ -86,29 +86,29 @@ export class PassedThresholdsDto {
   @ResponseInstant({ nullable: true })
   cycle_reset_at!: string | null
 
-  /** What people call it. */
+  /** The label of the quota. */
   @ResponseText({ nullable: true, example: 'Newsletter' })
   label!: string | null
 
-  /** The consume or reservation that passed them; null where an edit did. */
+  /** Id of the consume or reservation that reached them; null if an edit did. */
   @ResponseText({ nullable: true, format: 'uuid', example: EXAMPLE_UUID })
   operation_id!: string | null
 }
 
-/** A quota has reached thresholds; each channel adds the owner. */
+/** The event of a quota that reached thresholds; each channel adds the owner. */
 export abstract class ThresholdEventFields extends EventFields {
-  /** What happened. */
+  /** The type of event. */
   @ResponseChoice([THRESHOLD_REACHED])
   type!: typeof THRESHOLD_REACHED
 
-  /** Which, and how far it has come. */
+  /** The thresholds and the quota's state. */
   @ResponseObject(() => PassedThresholdsDto)
   data!: PassedThresholdsDto
 }
 
-/** A quota's settings were changed, or its count was reset; each channel adds the owner and the change. */
+/** The event of a change of a quota; each channel adds the owner and the change. */
 export abstract class ChangeEventFields extends EventFields {
-  /** What happened. */
+  /** The type of event. */
   @ResponseChoice(OF_CHANGES)
   type!: Exclude<EventType, typeof THRESHOLD_REACHED>
 }

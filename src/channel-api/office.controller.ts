@@ -22,15 +22,15 @@ import {
 import { OfficeService } from './office.service.js'
 
 /**
- * The routes of those who look after all quotas of a channel. The channel's own controller extends the class, and says
- * where the routes lie and who may call them.
+ * The back office routes of a channel. The channel's controller extends the class and declares its path and access
+ * rule.
  */
 export function officeController({ dto, owner }: ChannelApi) {
   @Injectable()
   class OfficeController {
     constructor(protected readonly office: OfficeService<QuotaRow>) {}
 
-    /** List everybody who ever had a quota */
+    /** List all owners that ever had a quota */
     @Get('owners')
     @ApiOkResponse({ type: dto.OwnersPage })
     async owners(@Caller() caller: Caller, @Query() query: OwnersQuery): Promise<OwnersPage> {
@@ -44,7 +44,7 @@ export function officeController({ dto, owner }: ChannelApi) {
       return this.office.changes(caller, query)
     }
 
-    /** Say who was refused most */
+    /** List the owners with most refusals */
     @Get('refusals/top')
     @ApiOkResponse({ type: dto.TopRefusals })
     async topRefusals(
@@ -54,9 +54,9 @@ export function officeController({ dto, owner }: ChannelApi) {
       return this.office.topRefusals(caller, query)
     }
 
-    /** Say how often one owner was refused, hour by hour, newest first */
+    /** List the refusals of one owner by hour, newest first */
     @Get('refusals')
-    @ApiOperation({ summary: `Say how often ${owner.one} was refused, hour by hour, newest first` })
+    @ApiOperation({ summary: `List the refusals of ${owner.one} by hour, newest first` })
     @ApiOkResponse({ type: RefusalsDto })
     async refusals(
       @Caller() caller: Caller,
@@ -65,14 +65,14 @@ export function officeController({ dto, owner }: ChannelApi) {
       return this.office.refusals(caller, query)
     }
 
-    /** List the quotas that end soon, soonest first */
+    /** List the quotas that expire soon, soonest first */
     @Get('expiring')
     @ApiOkResponse({ type: dto.ExpiringPage })
     async expiring(@Caller() caller: Caller, @Query() query: ExpiringQuery): Promise<ExpiringPage> {
       return this.office.expiring(caller, query)
     }
 
-    /** List what happened to quotas, oldest first */
+    /** List the events of quotas, oldest first */
     @Get('events')
     @ApiOkResponse({ type: dto.EventsPage })
     @Problems('cursor_expired')

@@ -28,193 +28,193 @@ import { ChangeEventFields, EventsFields, EventsPageFields, ThresholdEventFields
 import { periodViolations, periodOf } from './period.js'
 import { ChangeFields, PageFields, type QuotaFields, SummaryFields } from './quota.dto.js'
 
-/** How far ahead one looks for what ends, in days. */
+/** The default and the maximum of `days`. */
 const DEFAULT_DAYS = 7
 const MAX_DAYS = 90
 
-/** Which owners to show. */
+/** Selects a page of owners. */
 export class OwnersQuery {
-  /** Only owners with a larger id: the `next_after` of the page before. */
+  /** Returns only owners with a larger id. Pass the `next_after` of the previous page. */
   @IdField({ optional: true })
   after?: number
 
-  /** Owners on a page. */
+  /** Number of owners on the page. */
   @PageSizeField()
   page_size?: number
 }
 
-/** Where a page of owners ends. */
+/** The end of a page of owners. */
 export abstract class OwnersPageFields {
-  /** Hand it in as `after` for the next page; null at the end. */
+  /** Pass it as `after` to get the next page; null on the last page. */
   @ResponseId({ nullable: true })
   next_after!: number | null
 }
 
-/** Which changes of all quotas to show; each channel adds the owner. All conditions hold together. */
+/** Selects changes of all quotas; each channel adds the owner. All conditions must hold. */
 export abstract class ChangesFields {
-  /** Only what this principal did, by its name. */
+  /** Returns only changes that the principal of this name made. */
   @ExactTextField({ optional: true, example: 'back-office' })
   actor?: string
 
-  /** Only what was done so. */
+  /** Returns only changes with this action. */
   @ChoiceField(CHANGE_ACTIONS, { optional: true, example: 'update' })
   action?: ChangeAction
 
-  /** Only of this quota. */
+  /** Returns only changes of this quota. */
   @IdField({ optional: true, example: 12 })
   quota_id?: number
 
-  /** Only what the request with this X-Request-Id did. */
+  /** Returns only changes that the request with this X-Request-Id made. */
   @ExactTextField({ optional: true, example: EXAMPLE_UUID })
   request_id?: string
 
-  /** Only from this instant on. */
+  /** Returns only changes at or after this time. */
   @InstantField({ optional: true, example: '2026-11-01T00:00:00.000Z' })
   from?: string
 
-  /** Only before this instant. */
+  /** Returns only changes before this time. */
   @InstantField({ optional: true })
   to?: string
 
-  /** Only changes with a smaller id: the `next_before` of the page before. */
+  /** Returns only changes with a smaller id. Pass the `next_before` of the previous page. */
   @IdField({ optional: true, example: 31 })
   before?: number
 
-  /** Changes on a page. */
+  /** Number of changes on the page. */
   @PageSizeField()
   page_size?: number
 
-  /** Asked by the pipe. */
+  /** Checks the order of `from` and `to`. */
   violations(): FieldError[] {
     return periodViolations(this)
   }
 }
 
-/** Where a page of changes ends. */
+/** The end of a page of changes. */
 export abstract class ChangesPageFields {
-  /** Hand it in as `before` for the next page; null at the end. */
+  /** Pass it as `before` to get the next page; null on the last page. */
   @ResponseId({ nullable: true, example: 31 })
   next_before!: number | null
 }
 
-/** Which quotas that end soon to show. */
+/** Selects quotas that expire soon. */
 export class ExpiringQuery {
-  /** Only those that end within so many days of 24 hours. */
+  /** Returns only quotas that expire within this many days of 24 hours. */
   @IntegerField({ optional: true, min: 1, max: MAX_DAYS, default: DEFAULT_DAYS, example: DEFAULT_DAYS })
   days?: number
 
-  /** The `next_cursor` of the page before; `days` is to be sent again. */
+  /** The `next_cursor` of the previous page. Send the same `days` again. */
   @CursorField((text) => parseCursor(text) !== undefined, { optional: true, example: '1798761600000.12' })
   cursor?: string
 
-  /** Quotas on a page. */
+  /** Number of quotas on the page. */
   @PageSizeField()
   page_size?: number
 }
 
-/** Where a page of quotas that end soon ends. */
+/** The end of a page of quotas that expire soon. */
 export abstract class ExpiringPageFields {
-  /** Hand it in as `cursor` for the next page; null at the end. */
+  /** Pass it as `cursor` to get the next page; null on the last page. */
   @ResponseText({ nullable: true, example: '1798761600000.12' })
   next_cursor!: string | null
 }
 
-/** How far back one looks for who was refused most, in hours. */
+/** The default and the maximum of `hours`. */
 const DEFAULT_HOURS = 24
 const MAX_HOURS = 168
 
-/** Who was refused most to show. */
+/** Selects the owners with most refusals. */
 export class TopRefusalsQuery {
-  /** The hour that is running, and so many less one before it. */
+  /** Number of hours, including the current one. */
   @IntegerField({ optional: true, min: 1, max: MAX_HOURS, default: DEFAULT_HOURS, example: DEFAULT_HOURS })
   hours?: number
 
-  /** Items shown. */
+  /** Number of items. */
   @PageSizeField()
   page_size?: number
 }
 
-/** The one value of `amounts`. */
+/** The only value of `amounts`. */
 const AMOUNTS = 'true'
 
-/** Which refusals to show; each channel adds the owner. Both ends are compared with the beginning of the hour. */
+/** Selects refusals; each channel adds the owner. `from` and `to` are compared with the beginning of the hour. */
 export abstract class RefusalsFields {
-  /** Only hours that began at this instant or later, at most 31 days ago; absent: 31 days ago. */
+  /** Returns only hours that begin at or after this time, at most 31 days ago. Default: 31 days ago. */
   @InstantField({ optional: true, example: '2026-11-01T00:00:00.000Z' })
   from?: string
 
-  /** Only hours that began before this instant. */
+  /** Returns only hours that begin before this time. */
   @InstantField({ optional: true })
   to?: string
 
-  /** Says of each count which amounts were refused. */
+  /** Adds the refused amounts to each count. */
   @ChoiceField([AMOUNTS], { optional: true, example: AMOUNTS })
   amounts?: typeof AMOUNTS
 
-  /** Asked by the pipe. */
+  /** Checks the order of `from` and `to`. */
   violations(): FieldError[] {
     return periodViolations(this)
   }
 
-  /** What is wrong at this time: nothing is kept for longer. */
+  /** Checks `from` against the retention of refusals. */
   violationsAt(now: Instant): FieldError[] {
     const { from } = periodOf(this)
     return from !== undefined && from < oldestKept(now)
-      ? [{ field: 'from', message: 'may lie at most 31 days back' }]
+      ? [{ field: 'from', message: 'may be at most 31 days ago' }]
       : []
   }
 }
 
-/** What both channels show of who was refused most; each adds the owner. */
+/** The refusals of an owner; each channel adds the owner. */
 export abstract class TopRefusalFields {
-  /** Why. `quota_observed`: what was taken although an observe cap would have refused it. */
+  /** The reason. `quota_observed`: the request succeeded, but an observe cap would have refused it. */
   @ResponseChoice(REFUSAL_CODES)
   code!: RefusalCode
 
-  /** Attempts, repeated ones too. */
+  /** Number of refused attempts, including repeated ones. */
   @ResponseInteger({ min: 1, example: 41 })
   count!: number
 
-  /** The sum of what they asked for. */
+  /** The sum of the requested amounts. */
   @ResponseInteger({ min: 1, example: 120 })
   requested!: number
 
-  /** The last one. */
+  /** The time of the last attempt. */
   @ResponseInstant()
   last_at!: string
 }
 
-/** How often an owner was refused so within an hour. */
+/** The refusals of an owner for one reason within an hour. */
 export class RefusalDto {
   /** The beginning of the UTC hour. */
   @ResponseInstant()
   hour!: string
 
-  /** Why. */
+  /** The reason. */
   @ResponseChoice(REFUSAL_CODES)
   code!: RefusalCode
 
-  /** Attempts, repeated ones too. */
+  /** Number of refused attempts, including repeated ones. */
   @ResponseInteger({ min: 1, example: 41 })
   count!: number
 
-  /** The sum of what they asked for. */
+  /** The sum of the requested amounts. */
   @ResponseInteger({ min: 1, example: 120 })
   requested!: number
 
-  /** The last one. */
+  /** The time of the last attempt. */
   @ResponseInstant()
   last_at!: string
 
-  /** The smallest amount asked for; there with `amounts=true` alone, as the two below, and null where amounts were not kept yet. */
+  /** The smallest requested amount. Present only with `amounts=true`, as are `largest` and `last`; null if amounts were not recorded yet. */
   @ResponseInteger({ min: 1, max: MAX_AMOUNT, nullable: true, optional: true, example: 1 })
   smallest?: number | null
 
-  /** The largest amount asked for. */
+  /** The largest requested amount. */
   @ResponseInteger({ min: 1, max: MAX_AMOUNT, nullable: true, optional: true, example: 20 })
   largest?: number | null
 
-  /** The amount asked for at `last_at`. */
+  /** The amount requested at `last_at`. */
   @ResponseInteger({ min: 1, max: MAX_AMOUNT, nullable: true, optional: true, example: 5 })
   last?: number | null
 }
@@ -226,24 +226,26 @@ export class RefusalsDto {
   items!: RefusalDto[]
 }
 
-/** @returns the hours that a valid query asks for */
+/** Returns the hours of a valid query. */
 export function hoursOf({ hours }: TopRefusalsQuery): number {
   return hours ?? DEFAULT_HOURS
 }
 
-/** @returns the days that a valid query asks for */
+/** Returns the days of a valid query. */
 export function daysOf({ days }: ExpiringQuery): number {
   return days ?? DEFAULT_DAYS
 }
 
 /**
- * What all quotas of a channel are looked at by.
- * @param Quota what the channel shows of a quota
+ * Creates the DTO classes of a channel's back office.
+ * @param Quota the channel's quota
  */
 export function officeDtos({ schema, channel, owner }: ChannelWords, Quota: DtoClass<QuotaFields>) {
   const [{ field }] = channel.subjects
-  const whose = { [field]: ResponseId({ description: 'Whose quota it is.' }) }
-  const onlyOwners = { [field]: IdField({ optional: true, description: `Only of this ${owner.noun}'s quotas.` }) }
+  const whose = { [field]: ResponseId({ description: 'The owner of the quota.' }) }
+  const onlyOwners = {
+    [field]: IdField({ optional: true, description: `Returns only entries of this ${owner.noun}'s quotas.` }),
+  }
   const listOf = (item: DtoClass, description: string) => ({
     items: ResponseObject(() => item, { isArray: true, description }),
   })
@@ -253,7 +255,7 @@ export function officeDtos({ schema, channel, owner }: ChannelWords, Quota: DtoC
   })
   const Change = dtoClass(`${schema}Change`, ChangeFields, whose)
   const TopRefusal = dtoClass(`${schema}TopRefusal`, TopRefusalFields, {
-    [field]: ResponseId({ description: 'Who was refused.' }),
+    [field]: ResponseId({ description: 'The refused owner.' }),
   })
   const ThresholdEvent = dtoClass(`${schema}ThresholdEvent`, ThresholdEventFields, whose)
   const ChangeEvent = dtoClass(`${schema}ChangeEvent`, ChangeEventFields, {
@@ -265,15 +267,19 @@ export function officeDtos({ schema, channel, owner }: ChannelWords, Quota: DtoC
     OwnersPage: dtoClass(
       `${schema}OwnersPage`,
       OwnersPageFields,
-      listOf(Owner, 'Each with what its active quotas add up to.'),
+      listOf(Owner, 'The owners, each with the sums of its active quotas.'),
     ),
     ChangesQuery: dtoClass(`${schema}ChangesQuery`, ChangesFields, onlyOwners),
-    /** One quota's changes. */
+    /** The changes of one quota. */
     ChangePage: dtoClass(`${schema}ChangePage`, PageFields, listOf(Change, 'The changes.')),
     /** The changes of all quotas. */
     ChangesPage: dtoClass(`${schema}ChangesPage`, ChangesPageFields, listOf(Change, 'The changes.')),
     ExpiringPage: dtoClass(`${schema}ExpiringPage`, ExpiringPageFields, listOf(Quota, 'The quotas.')),
-    TopRefusals: dtoClass(`${schema}TopRefusals`, Object, listOf(TopRefusal, `One for each ${owner.noun} and reason.`)),
+    TopRefusals: dtoClass(
+      `${schema}TopRefusals`,
+      Object,
+      listOf(TopRefusal, `One item for each ${owner.noun} and reason.`),
+    ),
     RefusalsQuery: dtoClass(`${schema}RefusalsQuery`, RefusalsFields, {
       [field]: IdField({ description: `The ${owner.noun}.` }),
     }),

@@ -16,7 +16,9 @@ export function periodOf({ from, to }: SentPeriod): Period {
 /** Checks the order of the ends: an empty period is valid, a reversed one is not. */
 export function periodViolations(sent: SentPeriod): FieldError[] {
   const { from, to } = periodOf(sent)
-  return from !== undefined && to !== undefined && from > to ? [{ field: 'from', message: 'may not lie after to' }] : []
+  return from !== undefined && to !== undefined && from > to
+    ? [{ field: 'from', message: 'must not be later than to' }]
+    : []
 }
 
 function instantOf(text: unknown): number | undefined {

@@ -18,14 +18,14 @@ import type { QuotaService } from './quota.service.js'
 import type { NewSettingsFields, SettingsPatchFields } from './settings.dto.js'
 
 /**
- * The routes of a channel's quotas, but for the list and the summary, whose paths differ. The channel's own controller
- * extends the class, injects its service, and says where the routes lie and who may call them.
+ * The routes of a channel's quotas, except list and summary, whose paths differ. The channel's controller extends the
+ * class, injects its service, and declares its path and access rule.
  */
 export function quotaController<Q extends QuotaRow>({ dto, path }: ChannelApi) {
   class QuotaController {
     constructor(protected readonly quotas: QuotaService<Q>) {}
 
-    /** Make a quota */
+    /** Create a quota */
     @Post()
     @ApiCreatedResponse({
       type: dto.Quota,
@@ -64,7 +64,7 @@ export function quotaController<Q extends QuotaRow>({ dto, path }: ChannelApi) {
       return answer(response, await this.quotas.update(caller, id, body))
     }
 
-    /** Delete a quota softly */
+    /** Delete a quota; it can be restored */
     @Delete(':id')
     @HttpCode(204)
     @ApiNoContentResponse({ description: 'Deleted.' })
@@ -77,7 +77,7 @@ export function quotaController<Q extends QuotaRow>({ dto, path }: ChannelApi) {
       await this.quotas.remove(caller, id, version)
     }
 
-    /** Undo a delete */
+    /** Restore a deleted quota */
     @Post(':id/restore')
     @HttpCode(200)
     @ApiOkResponse({ type: dto.Quota })
@@ -90,7 +90,7 @@ export function quotaController<Q extends QuotaRow>({ dto, path }: ChannelApi) {
       return answer(response, await this.quotas.restore(caller, id))
     }
 
-    /** Begin a new count: used and reserved 0, the next reset as it was */
+    /** Reset a quota: set used and reserved to 0, keep the next reset */
     @Post(':id/reset')
     @HttpCode(200)
     @ApiOkResponse({ type: dto.Quota })

@@ -38,13 +38,13 @@ const nullable = { nullable: true } as const
 const amount = { max: MAX_AMOUNT } as const
 const window = { min: MIN_WINDOW_SECONDS, max: MAX_WINDOW_SECONDS } as const
 
-/** What both channels show of a quota; each adds whom it belongs to. */
+/** The fields of a quota in both channels; each adds its subjects. */
 export abstract class QuotaFields implements Record<SettingName, unknown> {
-  /** The quota's identifier. */
+  /** Id of the quota. */
   @ResponseId({ example: 12 })
   id!: number
 
-  /** 1: total units until `expire_at`. 2: total units per cycle. 3: total units in any `window_seconds`, a cap. */
+  /** 1: `total` units until `expire_at`. 2: `total` units per cycle. 3: `total` units in any `window_seconds`; only caps. */
   @ResponseChoice(QUOTA_TYPES, { example: CYCLE_QUOTA })
   quota_type!: QuotaType
 
@@ -52,11 +52,11 @@ export abstract class QuotaFields implements Record<SettingName, unknown> {
   @ResponseInteger({ ...amount, example: 1000 })
   total!: number
 
-  /** Units spent, of a cycle quota in the running cycle, of a rolling cap in its window. Those of an observe cap may pass `total`. */
+  /** Units spent: type 2 in the current cycle, type 3 in the window. Can exceed `total` in an observe cap. */
   @ResponseInteger({ example: 20 })
   used!: number
 
-  /** Units held by open reservations. */
+  /** Units reserved by open holds. */
   @ResponseInteger({ example: 5 })
   reserved!: number
 
@@ -64,35 +64,35 @@ export abstract class QuotaFields implements Record<SettingName, unknown> {
   @ResponseInteger({ ...amount, example: 975 })
   remaining!: number
 
-  /** Derived at the moment of reading: `disabled` by an administrator, else `expired` once `expire_at` has come, else `active`. */
+  /** The status at the time of reading: `disabled` if an administrator disabled the quota, otherwise `expired` from `expire_at` on, otherwise `active`. */
   @ResponseChoice(STATUSES)
   status!: Status
 
-  /** From this instant on the quota is over; null: never. */
+  /** The time from which the quota is expired; null: never. */
   @ResponseInstant({ ...nullable, example: null })
   expire_at!: string | null
 
-  /** How long a cycle lasts; null for types 1 and 3. */
+  /** The length of a cycle; null for types 1 and 3. */
   @ResponseChoice(CYCLE_UNITS, { ...nullable, example: 'month' })
   cycle_unit!: CycleUnit | null
 
-  /** The next reset by the calendar, even where `expire_at` comes first; null for types 1 and 3. */
+  /** The next reset, even if it is after `expire_at`; null for types 1 and 3. */
   @ResponseInstant(nullable)
   cycle_reset_at!: string | null
 
-  /** Reset number 0, which all others are counted from; null for types 1 and 3. */
+  /** Reset number 0, from which all others are counted; null for types 1 and 3. */
   @ResponseInstant(nullable)
   cycle_anchor_at!: string | null
 
-  /** The IANA zone whose calendar the cycle follows, as given; null for types 1 and 3. */
+  /** The IANA time zone whose calendar the cycle follows, as sent; null for types 1 and 3. */
   @ResponseText({ ...nullable, example: 'UTC' })
   cycle_time_zone!: string | null
 
-  /** What people call it, as given; null where nobody named it. */
+  /** A name for people, as sent; null: none. */
   @ResponseText({ ...nullable, example: 'Spring campaign' })
   label!: string | null
 
-  /** Null: the quota pays. Else it is a cap: it bounds what the owner takes (`enforce`), or tells what it would have refused (`observe`). */
+  /** Null: the quota pays. Otherwise it is a cap: `enforce` limits what the owner consumes, `observe` only reports what it would have refused. */
   @ResponseChoice(CAP_MODES, { ...nullable, example: null })
   cap!: CapMode | null
 
@@ -100,46 +100,49 @@ export abstract class QuotaFields implements Record<SettingName, unknown> {
   @ResponseInteger({ ...window, ...nullable, example: null })
   window_seconds!: number | null
 
-  /** Per cent of `total` that are told of as events, ascending; null for type 3. */
+  /** Percentages of `total` at which `used` causes an event, ascending; null for type 3. */
   @ResponseThresholds(nullable)
   thresholds!: number[] | null
 
-  /** Starts at 1 and counts edits of the settings, not usage. */
+  /** Starts at 1 and is incremented by each edit of the settings, not by usage. */
   @ResponseInteger({ min: 1, example: 3 })
   version!: number
 
-  /** When the quota was made. */
+  /** Time of the creation. */
   @ResponseInstant()
   created_at!: string
 
-  /** When it was edited, deleted, restored or reset last; usage leaves it alone. */
+  /** Time of the last edit, deletion, restore or reset; usage does not change it. */
   @ResponseInstant()
   updated_at!: string
 }
 
-/** The one value of `deleted`. */
+/** The only value of `deleted`. */
 export const DELETED = 'true'
 
-/** Which quotas both channels list; each adds whom they belong to. */
+/** Selects quotas in both channels; each adds its subjects. */
 export abstract class QuotaListFields extends CursorPageQuery {
-  /** Only those that are so at this instant. */
+  /** Returns only quotas that have this status now. */
   @ChoiceField(STATUSES, { optional: true, example: 'active' })
   status?: Status
 
-  /** Only soft-deleted ones, which are in no list else; each then says when it was deleted. */
+  /** Returns only deleted quotas, with `deleted_at`. Other lists do not contain them. */
   @ChoiceField([DELETED], { optional: true, example: DELETED })
   deleted?: typeof DELETED
 
-  /** Only caps of that kind, or with `none` only quotas that pay. */
+  /** Returns only caps of this kind; `none`: only quotas that pay. */
   @ChoiceField([...CAP_MODES, 'none'], { optional: true, example: 'enforce' })
   cap?: CapMode | 'none'
 
-  /** Only those whose label begins so, whatever the case; accents count, and nothing is a wildcard. */
+  /** Returns only quotas whose label begins with this text. Case is ignored, accents are not; there are no wildcards. */
   @LabelField({ optional: true, beginning: true })
   label?: string
 }
 
-/** What a valid list query asks for, apart from the subjects. */
+/**
+ * Returns the filter of a valid query.
+ * @param subjects the conditions on subjects
+ */
 export function filterOf<Q extends QuotaRow>(
   { status, deleted, label, cap }: QuotaListFields,
   subjects: QuotaFilter<Q>['subjects'],
@@ -153,51 +156,51 @@ export function filterOf<Q extends QuotaRow>(
   }
 }
 
-/** What both channels show in a summary; each adds the owner. */
+/** A summary in both channels; each adds the owner. */
 export abstract class SummaryFields {
   /** The sum of the active quotas' totals. */
   @ResponseInteger({ example: 1500 })
   total!: number
 
-  /** The sum of what they have spent. */
+  /** The sum of their `used`. */
   @ResponseInteger({ example: 20 })
   used!: number
 
-  /** The sum of what their open reservations hold. */
+  /** The sum of their `reserved`. */
   @ResponseInteger({ example: 5 })
   reserved!: number
 
-  /** The sum of the quotas' own remaining; after a lowered total it may exceed total - used - reserved. */
+  /** The sum of their `remaining`. After a `total` was lowered, it can exceed total - used - reserved. */
   @ResponseInteger({ example: 1475 })
   remaining!: number
 
-  /** How many quotas are active that pay. */
+  /** Number of active quotas that pay. */
   @ResponseInteger({ max: 200, example: 2 })
   quota_count!: number
 
-  /** What one consume could take now: `remaining`, bounded by what remains of each enforce cap; 0 without an active payer. */
+  /** The largest amount that one consume can take now: `remaining`, limited by the remaining units of each enforce cap; 0 without an active quota that pays. */
   @ResponseInteger({ example: 1475 })
   available!: number
 }
 
-/** What both channels show in a summary of one owner; each adds the owner. */
+/** A summary of one owner in both channels; each adds the owner. */
 export abstract class OwnSummaryFields extends SummaryFields {
   /** The active caps, ids ascending. */
   @ResponseObject(() => CapDto, { isArray: true, example: [] })
   caps!: CapDto[]
 }
 
-/** The envelope of a list; each list adds its items. */
+/** A page of a list; each list adds its items. */
 export abstract class PageFields {
-  /** The page shown, from 1. */
+  /** Number of the page, from 1. */
   @ResponseInteger({ min: 1, example: 1 })
   page!: number
 
-  /** The size asked for, 1 … 100. */
+  /** The requested size, 1 … 100. */
   @ResponseInteger({ min: 1, max: 100, example: 20 })
   page_size!: number
 
-  /** How long the whole list is. */
+  /** Number of items in the whole list. */
   @ResponseInteger({ example: 57 })
   total!: number
 
@@ -206,17 +209,17 @@ export abstract class PageFields {
   total_relation!: 'exact' | 'recent'
 }
 
-/** Some of a quota's settings, or its counters; only those that changed are there. */
+/** The changed settings or counters of a quota; others are absent. */
 export class ChangedSettingsDto {
   /** The allowance. */
   @ResponseInteger({ ...amount, optional: true, example: 1000 })
   total?: number
 
-  /** The administrator's switch. */
+  /** Whether an administrator disabled the quota. */
   @ResponseChoice(['active', 'disabled'], { optional: true })
   status?: string
 
-  /** The end. */
+  /** The expiry. */
   @ResponseInstant({ ...nullable, optional: true })
   expire_at?: string | null
 
@@ -228,15 +231,15 @@ export class ChangedSettingsDto {
   @ResponseInstant({ ...nullable, optional: true })
   cycle_reset_at?: string | null
 
-  /** The zone of the calendar. */
+  /** The time zone of the cycle. */
   @ResponseText({ ...nullable, optional: true, example: 'UTC' })
   cycle_time_zone?: string | null
 
-  /** The name. */
+  /** The label. */
   @ResponseText({ ...nullable, optional: true, example: 'Spring campaign' })
   label?: string | null
 
-  /** The kind of cap; null where it pays. */
+  /** The kind of cap; null: the quota pays. */
   @ResponseChoice(CAP_MODES, { ...nullable, optional: true, example: null })
   cap?: CapMode | null
 
@@ -248,73 +251,73 @@ export class ChangedSettingsDto {
   @ResponseThresholds({ ...nullable, optional: true })
   thresholds?: number[] | null
 
-  /** When the quota was deleted; null where it is not. */
+  /** Time of the deletion; null: not deleted. */
   @ResponseInstant({ ...nullable, optional: true })
   deleted_at?: string | null
 
-  /** Units spent, at a reset and at a changed window. */
+  /** Units spent; present after a reset or a change of the window. */
   @ResponseInteger({ optional: true, example: 20 })
   used?: number
 
-  /** Units held, at a reset and at a changed window. */
+  /** Units reserved; present after a reset or a change of the window. */
   @ResponseInteger({ optional: true, example: 5 })
   reserved?: number
 }
 
-/** What both channels show of a change; each adds the owner. */
+/** The fields of a change in both channels; each adds the owner. */
 export abstract class ChangeFields {
-  /** Rises with time. */
+  /** Id of the change; increases with time. */
   @ResponseId({ example: 31 })
   id!: number
 
-  /** The quota that was changed. */
+  /** Id of the quota. */
   @ResponseId({ example: 12 })
   quota_id!: number
 
-  /** What was done. */
+  /** The action. */
   @ResponseChoice(CHANGE_ACTIONS, { example: 'update' })
   action!: ChangeAction
 
-  /** The name of the principal who did it. */
+  /** Name of the principal that made the change. */
   @ResponseText({ example: 'back-office' })
   actor!: string
 
-  /** The X-Request-Id of the request that did it. */
+  /** The X-Request-Id of the request. */
   @ResponseText({ example: EXAMPLE_UUID })
   request_id!: string
 
-  /** When it was done. */
+  /** Time of the change. */
   @ResponseInstant()
   at!: string
 
-  /** What changed, as it was; empty for a create. */
+  /** The changed members before; empty for a create. */
   @ResponseObject(() => ChangedSettingsDto)
   before!: ChangedSettingsDto
 
-  /** The same, as it became. */
+  /** The changed members after. */
   @ResponseObject(() => ChangedSettingsDto)
   after!: ChangedSettingsDto
 
-  /** The change set that it was part of; absent where this quota was changed alone. */
+  /** Id of the change set that made the change; absent otherwise. */
   @ResponseId({ optional: true, example: 5 })
   change_set_id?: number
 }
 
-/** What a reset may say. */
+/** The body of a reset. */
 export class ResetDto {
-  /** The version the caller read; where it is no longer the current one, nothing is reset. */
+  /** The version that the caller read. If it is not the current one, nothing is reset. */
   @IntegerField({ optional: true, min: 1, max: Number.MAX_SAFE_INTEGER, example: 3 })
   version?: number
 }
 
-/** What a DELETE may say beside the path. */
+/** The query of a deletion. */
 export class DeleteQuery {
-  /** The version the caller read; where it is no longer the current one, nothing is deleted. */
+  /** The version that the caller read. If it is not the current one, nothing is deleted. */
   @IntegerField({ optional: true, min: 1, max: Number.MAX_SAFE_INTEGER, example: 3 })
   version?: number
 }
 
-/** What a channel's quotas are made, changed, listed and shown by. */
+/** Creates the DTO classes of a channel's quotas. */
 export function quotaDtos({ schema, channel, owner, others }: ChannelWords) {
   const [{ field }] = channel.subjects
   const ofOthers = (decorate: (person: OtherSubject) => PropertyDecorator): Record<string, PropertyDecorator> =>
@@ -330,7 +333,7 @@ export function quotaDtos({ schema, channel, owner, others }: ChannelWords) {
   const ListedQuota = dtoClass(`${schema}ListedQuota`, Quota, {
     deleted_at: ResponseInstant({
       optional: true,
-      description: 'When it was deleted; there with `deleted=true` alone.',
+      description: 'Time of the deletion. Present only with `deleted=true`.',
     }),
   })
 
@@ -340,9 +343,9 @@ export function quotaDtos({ schema, channel, owner, others }: ChannelWords) {
       ...ofOthers(({ create, example }) => IdField({ optional: true, nullable: true, description: create, example })),
     }),
     Update,
-    /** Which quotas to list. */
+    /** Selects a page of quotas. */
     ListQuery: dtoClass(`${schema}QuotaListQuery`, QuotaListFields, {
-      [field]: IdField({ optional: true, description: `Only this ${owner.noun}'s.` }),
+      [field]: IdField({ optional: true, description: `Returns only quotas of this ${owner.noun}.` }),
       ...ofOthers(({ list, example }) => IdField({ optional: true, description: list, example })),
     }),
     Quota,

@@ -14,38 +14,38 @@ import { beginningOf, STEP_MS } from '../ledger/rows/utc-step.js'
 import { type Instant, MIN_INSTANT } from '../time/instant.js'
 import { periodOf, periodViolations } from './period.js'
 
-/** Steps of a series that does not say where it begins, the running one among them. */
+/** The default length of a series in steps, including the current one. */
 const DEFAULT_STEPS: Readonly<Record<SeriesStep, number>> = { day: 30, hour: 24 }
-/** The longest series of days; hours are kept for 31 days. */
+/** The maximum length of a series of days. Hours are kept for 31 days. */
 const MAX_DAYS = 366
 
-/** The stretch of time that a series covers: steps that begin in `[from, to)`. */
-export interface Stretch {
+/** The range of a series: the steps that begin in `[from, to)`. */
+export interface SeriesRange {
   readonly step: SeriesStep
   readonly from: Instant
   readonly to: Instant
 }
 
-/** What a series of usage is asked by, beside the owner: exactly one of owner and quota. */
+/** Selects a series of usage by exactly one of owner and quota; each channel adds the owner. */
 export abstract class SeriesFields {
-  /** Only usage of this quota; a deleted one's too. */
+  /** Returns only usage of this quota, which may be deleted. */
   @IdField({ optional: true, example: 12 })
   quota_id?: number
 
-  /** How long each step is; hours and days begin where UTC says. */
+  /** The length of a step. Hours and days begin in UTC. */
   @ChoiceField(SERIES_STEPS, { optional: true, default: 'day', example: 'day' })
   step?: SeriesStep
 
-  /** Only steps that begin at this instant or later: of hours, at most 31 days ago; absent: 30 days or 24 hours in all. */
+  /** Returns only steps that begin at or after this time; hours at most 31 days ago. Default: 30 days or 24 hours in total. */
   @InstantField({ optional: true, example: '2026-11-01T00:00:00.000Z' })
   from?: string
 
-  /** Only steps that begin before this instant; absent: up to the present. A series of days has at most 366. */
+  /** Returns only steps that begin before this time. Default: the present. A series of days has at most 366. */
   @InstantField({ optional: true })
   to?: string
 
-  /** The stretch that a valid query asks for. */
-  stretchAt(now: Instant): Stretch {
+  /** Returns the range of a valid query. */
+  rangeAt(now: Instant): SeriesRange {
     const step = this.step ?? 'day'
     const { from, to } = periodOf(this)
     const end = Math.min(to ?? now + 1, now + 1)
@@ -53,21 +53,21 @@ export abstract class SeriesFields {
     return { step, from: from ?? Math.max(first, MIN_INSTANT), to: end }
   }
 
-  /** What is wrong at this time: hours are kept for as long as refusals are, and days are not without end. */
+  /** Checks the range against the retention of hours and the maximum length. */
   violationsAt(now: Instant): FieldError[] {
-    const { step, from, to } = this.stretchAt(now)
+    const { step, from, to } = this.rangeAt(now)
     if (step === 'hour' && from < oldestKept(now)) {
-      return [{ field: 'from', message: 'may lie at most 31 days back in steps of an hour' }]
+      return [{ field: 'from', message: 'may be at most 31 days ago in steps of an hour' }]
     }
     if (to - from > MAX_DAYS * STEP_MS.day) {
-      return [{ field: 'from', message: `may lie at most ${MAX_DAYS} days before to` }]
+      return [{ field: 'from', message: `may be at most ${MAX_DAYS} days before to` }]
     }
     return []
   }
 }
 
 /**
- * What is wrong between the fields of such a query.
+ * Checks the rules between the fields of a query.
  * @param ownerField the field that names the owner
  */
 export function seriesViolations(query: SeriesFields, ownerField: string): FieldError[] {
@@ -79,36 +79,36 @@ export function seriesViolations(query: SeriesFields, ownerField: string): Field
   return violations
 }
 
-/** What was used within one hour or day. */
+/** The usage within one hour or day. */
 export class UsageStepDto {
-  /** Its beginning. */
+  /** The beginning of the step. */
   @ResponseInstant()
   began_at!: string
 
-  /** Units that consumes and commits of that time charged, gross. */
+  /** Units charged by consumes and commits in this step, gross. */
   @ResponseInteger({ example: 120 })
   charged!: number
 
-  /** Units that refunds of that time gave back, whenever they had been charged. */
+  /** Units returned by refunds in this step, whenever they were charged. */
   @ResponseInteger({ example: 5 })
   refunded!: number
 
-  /** Units that refused attempts asked for; null for a quota, since attempts are an owner's. */
+  /** Units requested by refused attempts; null for a quota, since an attempt belongs to an owner. */
   @ResponseInteger({ nullable: true, example: 40 })
   refused!: number | null
 
-  /** Refused attempts; null for a quota. */
+  /** Number of refused attempts; null for a quota. */
   @ResponseInteger({ nullable: true, example: 8 })
   refusals!: number | null
 }
 
-/** What was used, step by step. */
+/** A series of usage. */
 export class SeriesDto {
-  /** How long each step is. */
+  /** The length of a step. */
   @ResponseChoice(SERIES_STEPS)
   step!: SeriesStep
 
-  /** Every step up to the present, oldest first, also those in which nothing was used. */
+  /** All steps up to the present, oldest first, including those without usage. */
   @ResponseObject(() => UsageStepDto, { isArray: true })
   items!: UsageStepDto[]
 }

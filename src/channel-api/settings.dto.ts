@@ -34,9 +34,9 @@ import { type Instant, parseInstant } from '../time/instant.js'
 const absent = { optional: true, nullable: true } as const
 const window = { min: MIN_WINDOW_SECONDS, max: MAX_WINDOW_SECONDS, example: 86_400 } as const
 
-/** The settings that a create names; what the types need of them differs (contract, §3 Create). */
+/** The settings of a create. Each type requires different ones (contract, §3 Create). */
 export abstract class NewSettingsFields {
-  /** 1: total units until `expire_at`. 2: total units per cycle. 3: total units in any `window_seconds`, for caps alone. */
+  /** 1: `total` units until `expire_at`. 2: `total` units per cycle. 3: `total` units in any `window_seconds`; only for caps. */
   @ChoiceField(QUOTA_TYPES, { example: CYCLE_QUOTA })
   quota_type!: QuotaType
 
@@ -44,51 +44,51 @@ export abstract class NewSettingsFields {
   @TotalField()
   total!: number
 
-  /** From this instant on the quota is over; in the future. Required for type 1; for types 2 and 3 absent or null means never. */
+  /** The time from which the quota is expired, in the future. Required for type 1. Types 2 and 3: absent or null means never. */
   @InstantField({ ...absent, example: null })
   expire_at?: string | null
 
-  /** How long a cycle lasts; type 2 alone, required there. An hour is elapsed time, the others follow the calendar in the quota's zone. */
+  /** The length of a cycle; required for type 2, not allowed for others. An hour is elapsed time, the others follow the calendar in the quota's zone. */
   @ChoiceField(CYCLE_UNITS, { ...absent, example: 'month' })
   cycle_unit?: CycleUnit | null
 
-  /** The first reset, in the future, and the anchor that all later ones are counted from; type 2 alone, required there. */
+  /** The first reset, in the future, and the anchor of all later ones; required for type 2, not allowed for others. */
   @InstantField(absent)
   cycle_reset_at?: string | null
 
-  /** The IANA zone whose calendar the cycle follows; type 2 alone, `UTC` where absent. */
+  /** The IANA time zone whose calendar the cycle follows; only for type 2. Default: `UTC`. */
   @TimeZoneField({ ...absent, example: 'UTC' })
   cycle_time_zone?: string | null
 
-  /** What people call it, of every type; kept as given. Absent or null: nothing. */
+  /** A name for people, stored as sent. Absent or null: none. */
   @LabelField(absent)
   label?: string | null
 
-  /** A cap never pays: it bounds what the owner takes, or with `observe` tells what it would have refused. Absent or null: the quota pays. */
+  /** Makes the quota a cap, which never pays: `enforce` limits what the owner consumes, `observe` only reports what it would have refused. Absent or null: the quota pays. */
   @ChoiceField(CAP_MODES, { ...absent, example: null })
   cap?: CapMode | null
 
-  /** How long the window of a rolling cap is, in seconds; type 3 alone, required there. */
+  /** The window of a rolling cap, in seconds; required for type 3, not allowed for others. */
   @IntegerField({ ...absent, ...window })
   window_seconds?: number | null
 
-  /** Per cent of `total` that are told of as events when `used` reaches them; types 1 and 2, none where absent. Null for type 3 alone, which has none. */
+  /** Percentages of `total` at which `used` causes an event. Default for types 1 and 2: none. Type 3 has no thresholds: absent or null. */
   @ThresholdsField(absent)
   thresholds?: number[] | null
 
-  /** What is wrong between the fields. Asked by the pipe. */
+  /** Checks the settings that the type requires and excludes. */
   violations(): FieldError[] {
     return typeViolations(partialSettings(this))
   }
 
-  /** What is wrong at this time. Asked by the pipe only where something else is wrong too: a replayed create is not measured by time again. */
+  /** Checks the times against the present. The pipe calls it only if there are other mistakes: a replayed create is not checked again. */
   violationsAt(now: Instant): FieldError[] {
     return timeViolations(partialSettings(this), now)
   }
 }
 
 /**
- * Accepts the rest of a record in an update and ignores it, so that a front end may send back what it read.
+ * Makes an update accept and ignore the record's other fields, so that a front end may send back what it read.
  * @param subjects fields of the subjects that the channel's quotas name
  */
 export function IgnoredRecord(...subjects: string[]): ClassDecorator {
@@ -97,7 +97,7 @@ export function IgnoredRecord(...subjects: string[]): ClassDecorator {
   }
 }
 
-/** What both channels show of a quota and no update may name. */
+/** The fields of a quota, in both channels, that an update cannot change. */
 const SHOWN = [
   'quota_type',
   'used',
@@ -109,64 +109,67 @@ const SHOWN = [
   'deleted_at',
 ]
 
-/** The settings that an update may name; an absent one stays. The record's other fields are accepted and ignored by the concrete classes (`IgnoredRecord`). */
+/**
+ * The settings of an update; absent ones stay. Concrete classes accept and ignore the record's other fields
+ * (`IgnoredRecord`).
+ */
 export abstract class SettingsPatchFields {
-  /** The allowance; may go below what is used, `remaining` is then 0. */
+  /** The allowance. It may be less than `used`; `remaining` is then 0. */
   @TotalField({ optional: true })
   total?: number
 
-  /** `active` or `disabled`; `expired` only as the echo of a record that is. */
+  /** `active` or `disabled`; `expired` only if the record shows it. */
   @ChoiceField(STATUSES, { optional: true, example: 'active' })
   status?: Status
 
-  /** May lie in the past: the quota is over at once. Null: never ends (types 2 and 3). */
+  /** The expiry. A time in the past expires the quota at once. Types 2 and 3: null means never. */
   @InstantField({ ...absent, example: null })
   expire_at?: string | null
 
-  /** Type 2. A change keeps the next reset and steps by the new unit from there. */
+  /** Type 2 only. A change keeps the next reset; later ones are counted from it in the new unit. */
   @ChoiceField(CYCLE_UNITS, { ...absent, example: 'month' })
   cycle_unit?: CycleUnit | null
 
-  /** Type 2. Where it changes it lies in the future, is the new anchor, and ends the running cycle then. */
+  /** Type 2 only. A new value must be in the future; it becomes the anchor and ends the current cycle. */
   @InstantField(absent)
   cycle_reset_at?: string | null
 
-  /** Type 2. A change keeps the next reset and follows the new zone from there. */
+  /** Type 2 only. A change keeps the next reset; later ones are counted from it in the new zone. */
   @TimeZoneField({ ...absent, example: 'UTC' })
   cycle_time_zone?: string | null
 
-  /** What people call it; null takes the name away. */
+  /** A name for people; null removes it. */
   @LabelField(absent)
   label?: string | null
 
-  /** Of a cap: `enforce` or `observe`. Null only as the echo of a quota that pays. */
+  /** Caps only: `enforce` or `observe`. Null only if the record shows it. */
   @ChoiceField(CAP_MODES, { ...absent, example: null })
   cap?: CapMode | null
 
-  /** Type 3. A change begins a new count. */
+  /** Type 3 only. A change begins a new count. */
   @IntegerField({ ...absent, ...window })
   window_seconds?: number | null
 
-  /** Types 1 and 2: all of them, `[]` for none. Null only as the echo of type 3. */
+  /** Types 1 and 2: replaces all thresholds; `[]` removes them. Null only if the record shows it (type 3). */
   @ThresholdsField(absent)
   thresholds?: number[] | null
 
-  /** The version the caller read; where it is no longer the current one, nothing changes and the answer is `version_mismatch`. */
+  /** The version that the caller read. If it is not the current one, nothing changes, and the answer is `version_mismatch`. */
   @IntegerField({ optional: true, min: 1, max: Number.MAX_SAFE_INTEGER, example: 3 })
   version?: number
 
-  /** What is wrong with the body by itself; the record may have more to say (contract, §7 Of updates). */
+  /** The mistakes of the body alone; the stored record may add others (contract, §7 Of updates). */
   @ApiHideProperty()
   errors: readonly FieldError[] | undefined = undefined
 
-  /** An update must name something to update. */
+  /** Requires at least one setting. */
   violations(): FieldError[] {
     const named = SETTINGS.some((name) => this[name] !== undefined)
     return named ? [] : [{ field: 'body', message: `must name at least one of ${SETTINGS.join(', ')}` }]
   }
 }
 
-/** How each setting of a valid update is read; undefined where it is not named. */
+/** Reads each setting of a valid update; undefined if it is absent. */
 const PATCHED: { readonly [S in keyof SettingsPatch]-?: (dto: SettingsPatchFields) => SettingsPatch[S] } = {
   total: (dto) => dto.total,
   status: (dto) => dto.status,
@@ -205,7 +208,7 @@ function partialSettings(dto: NewSettingsFields): NewSettings {
   return {
     quotaType: dto.quota_type,
     total: dto.total,
-    // A broken time counts as given, so that it is not called missing too.
+    // An invalid time counts as present, so that it is not also reported as missing.
     expireAt: instantOf(dto.expire_at) ?? (dto.expire_at == null ? null : Infinity),
     cycleUnit: dto.cycle_unit ?? null,
     cycleResetAt: instantOf(dto.cycle_reset_at) ?? (dto.cycle_reset_at == null ? null : Infinity),
@@ -217,13 +220,13 @@ function partialSettings(dto: NewSettingsFields): NewSettings {
   }
 }
 
-/** The settings of a valid create, its defaults filled in. */
+/** Returns the settings of a valid create, with defaults. */
 export function settingsOf(dto: NewSettingsFields): NewSettings {
   const settings = partialSettings(dto)
   return settings.quotaType === CYCLE_QUOTA ? { ...settings, cycleTimeZone: settings.cycleTimeZone ?? 'UTC' } : settings
 }
 
-/** The patch of a valid update: only what it names. */
+/** Returns the present settings of a valid update. */
 export function patchOf(dto: SettingsPatchFields): SettingsPatch {
   const named = Object.entries(PATCHED)
     .map(([name, read]) => [name, read(dto)] as const)

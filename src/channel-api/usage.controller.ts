@@ -31,8 +31,7 @@ import {
 import { UsageService } from './usage.service.js'
 
 /**
- * The routes of a channel's usage. The channel's own controller extends the class, and says where the routes lie and
- * who may call them.
+ * The routes of a channel's usage. The channel's controller extends the class and declares its path and access rule.
  */
 export function usageController({ dto, quotasRule }: ChannelApi) {
   @Injectable()
@@ -62,7 +61,7 @@ export function usageController({ dto, quotasRule }: ChannelApi) {
       return this.usage.consumeBatch(caller, items, dto.BatchItem)
     }
 
-    /** Hold units for a while */
+    /** Reserve units for a limited time */
     @Post('reserve')
     @ApiCreatedResponse({ type: dto.Operation })
     @Problems('quota_exceeded', 'no_active_quota')
@@ -75,14 +74,14 @@ export function usageController({ dto, quotasRule }: ChannelApi) {
       return answer(response, await this.usage.reserve(caller, body, key))
     }
 
-    /** Ask whether an amount would fit */
+    /** Check whether an amount can be consumed */
     @Get('check')
     @ApiOkResponse({ type: CheckDto })
     async check(@QueryAs(dto.CheckQuery) query: CheckFields): Promise<CheckView> {
       return this.usage.check(query)
     }
 
-    /** Say what was used, hour by hour or day by day, oldest first */
+    /** Read the usage by hour or by day, oldest first */
     @Get('series')
     @ClosedTo('own')
     @ApiOkResponse({ type: SeriesDto })
@@ -107,7 +106,7 @@ export function usageController({ dto, quotasRule }: ChannelApi) {
       return this.usage.get(caller, operationId)
     }
 
-    /** List what was done with an operation, oldest first */
+    /** List the acts on an operation, oldest first */
     @Get(':operationId/acts')
     @ApiOkResponse({ type: ActsDto })
     @Problems('operation_not_found')
@@ -118,7 +117,7 @@ export function usageController({ dto, quotasRule }: ChannelApi) {
       return this.usage.acts(caller, operationId)
     }
 
-    /** Spend what a hold keeps */
+    /** Spend the units of a hold */
     @Post(':operationId/commit')
     @HttpCode(200)
     @ApiOkResponse({ type: dto.Operation })
@@ -145,7 +144,7 @@ export function usageController({ dto, quotasRule }: ChannelApi) {
       return answer(response, await this.usage.release(caller, operationId))
     }
 
-    /** Return what was charged */
+    /** Return charged units */
     @Post(':operationId/refund')
     @HttpCode(200)
     @ApiOkResponse({ type: dto.Operation })

@@ -39,32 +39,32 @@ import { periodViolations } from './period.js'
 import { SeriesFields, seriesViolations } from './series.dto.js'
 
 const amount = { max: MAX_AMOUNT } as const
-/** Stands for everybody who has spent lately, where a key is looked for; no principal has this name. */
+/** The `caller` of a look-up under the keys of all recent principals; no principal has this name. */
 export const EVERY_CALLER = '*'
 
-/** How long a hold lasts where the caller does not say. */
+/** The default duration of a hold, in seconds. */
 export const DEFAULT_TTL_SECONDS = 600
-/** The longest a hold lasts: a day. */
+/** The maximum duration of a hold, in seconds: a day. */
 export const MAX_TTL_SECONDS = 86_400
 
-/** What a consume says beside the owner. */
+/** The body of a consume; each channel adds the owner. */
 export abstract class ConsumeFields {
-  /** Units to spend; all of them or none. */
+  /** Units to spend, all or none. */
   @AmountField()
   amount!: number
 }
 
-/** The largest body of a batch. */
+/** The maximum size of a batch, in bytes. */
 export const BATCH_BYTES = 1_000_000
 
-/** Consumes that are sent together; what an item is, each channel says. */
+/** The body of a batch; each channel adds the class of its items. */
 export abstract class BatchFields {
   items!: readonly unknown[]
 }
 
-/** What an item of a batch says beside the owner. */
+/** An item of a batch; each channel adds the owner. */
 export abstract class BatchItemFields {
-  /** Units to spend; all of them or none. */
+  /** Units to spend, all or none. */
   @AmountField()
   amount!: number
 
@@ -73,13 +73,13 @@ export abstract class BatchItemFields {
   idempotency_key!: string
 }
 
-/** What a reserve says beside the owner. */
+/** The body of a reserve; each channel adds the owner. */
 export abstract class ReserveFields {
-  /** Units to hold; all of them or none. */
+  /** Units to reserve, all or none. */
   @AmountField()
   amount!: number
 
-  /** How long the hold lasts unless it is settled before, in seconds. */
+  /** The duration of the hold, in seconds, unless it is settled earlier. */
   @IntegerField({
     optional: true,
     min: 1,
@@ -90,84 +90,81 @@ export abstract class ReserveFields {
   ttl_seconds?: number
 }
 
-/** What a commit may say. */
+/** The body of a commit. */
 export class CommitDto {
-  /** Units to spend of those held; absent: all. The rest returns. */
+  /** Units of the hold to spend; the others return. Default: all. */
   @AmountField({ optional: true })
   amount?: number
 }
 
-/** What a refund may say. */
+/** The body of a refund. */
 export class RefundDto {
-  /** Units to return of those charged; absent: all that is left to refund. */
+  /** Charged units to return. Default: all that can still be refunded. */
   @AmountField({ optional: true })
   amount?: number
 }
 
-/** What a check asks beside the owner. */
+/** The query of a check; each channel adds the owner. */
 export abstract class CheckFields {
-  /** Units that would be asked for. */
+  /** Units to check. */
   @AmountField()
   amount!: number
 }
 
-/** The one value of `made_by`. */
+/** The only value of `made_by`. */
 const MADE_BY = 'true'
 
 /**
- * What a page of the ledger is asked by, beside the owner: exactly one of owner, quota and key. A key stands for one operation, so nothing but its
- * caller goes with it.
+ * Selects a page of the ledger by exactly one of owner, quota and key; each channel adds the owner. A key identifies
+ * one operation, so the conditions on operations cannot be combined with it.
  */
 export abstract class LedgerFields {
-  /** Only operations that this quota paid a part of, or that this cap counted; a deleted one's too. */
+  /** Returns only operations that this quota paid for in part, or that this cap counted. The quota may be deleted. */
   @IntegerField({ optional: true, min: 1, max: Number.MAX_SAFE_INTEGER, example: 12 })
   quota_id?: number
 
-  /** Only what this key made or refunded: one operation, or with `caller=*` one for each caller who has sent it. */
+  /** Returns only the operation that this key created or refunded; with `caller=*`, one for each caller that sent the key. */
   @KeyField({ optional: true })
   idempotency_key?: string
 
-  /**
-   * Whose key it is, by the principal's name; without it, the asking one's. `*` looks under every name that has spent in this channel in the last 31 days, newest
-   * operation first, at most 20. Another's, and `*`, need the role that the quotas need.
-   */
+  /** Name of the principal that sent the key. Default: the caller. `*`: every principal that spent in this channel in the last 31 days, newest operation first, at most 20. Another name, and `*`, require the role of the quotas' routes. */
   @ExactTextField({ optional: true, example: 'mailer' })
   caller?: string
 
-  /** Only operations that have become so. */
+  /** Returns only operations in this state. */
   @ChoiceField(OPERATION_STATES, { optional: true, example: 'reserved' })
   state?: OperationState
 
-  /** Only operations that began so. */
+  /** Returns only operations of this kind. */
   @ChoiceField(OPERATION_KINDS, { optional: true, example: 'reserve' })
   kind?: OperationKind
 
-  /** Only operations made at this instant or later. */
+  /** Returns only operations created at or after this time. */
   @InstantField({ optional: true, example: '2026-11-01T00:00:00.000Z' })
   from?: string
 
-  /** Only operations made before this instant. */
+  /** Returns only operations created before this time. */
   @InstantField({ optional: true })
   to?: string
 
-  /** Only operations older than this one: the `next_before` of the page before. */
+  /** Returns only operations older than this one. Pass the `next_before` of the previous page. */
   @OperationIdField({ optional: true })
   before?: string
 
-  /** Operations on a page. */
+  /** Number of operations on the page. */
   @PageSizeField()
   page_size?: number
 
-  /** Says of each operation who made it, and with which key. */
+  /** Adds to each operation its principal and its key. */
   @ChoiceField([MADE_BY], { optional: true, example: MADE_BY })
   made_by?: typeof MADE_BY
 }
 
-/** What goes with an owner or a quota, and not with a key. */
+/** The conditions that cannot be combined with a key. */
 const NOT_WITH_A_KEY = ['state', 'kind', 'from', 'to', 'before'] as const
 
 /**
- * What is wrong between the fields of a ledger query.
+ * Checks the rules between the fields of a ledger query.
  * @param ownerField the field that names the owner
  */
 function ledgerViolations(query: LedgerFields, ownerField: string): FieldError[] {
@@ -179,74 +176,75 @@ function ledgerViolations(query: LedgerFields, ownerField: string): FieldError[]
     violations.push({ field: ownerField, message })
   }
   if (query.idempotency_key === undefined) {
-    if (query.caller !== undefined) violations.push({ field: 'caller', message: 'goes with idempotency_key alone' })
+    if (query.caller !== undefined)
+      violations.push({ field: 'caller', message: 'may only be combined with idempotency_key' })
   } else {
     for (const field of NOT_WITH_A_KEY)
-      if (query[field] !== undefined) violations.push({ field, message: 'does not go with idempotency_key' })
+      if (query[field] !== undefined) violations.push({ field, message: 'may not be combined with idempotency_key' })
   }
   return violations
 }
 
-/** What was done with an operation, once. */
+/** An act on an operation. */
 export class ActDto {
-  /** What was done. */
+  /** The kind of act. */
   @ResponseChoice(OPERATION_ACTS, { example: 'reserve' })
   kind!: OperationAct
 
-  /** The name of the principal who did it. */
+  /** Name of the principal. */
   @ResponseText({ example: 'mailer' })
   actor!: string
 
-  /** Units spent, held, charged, or returned. */
+  /** Units spent, reserved, charged, or returned. */
   @ResponseInteger({ ...amount, min: 1, example: 5 })
   amount!: number
 
-  /** The key it was sent with; null for commit and release. */
+  /** The Idempotency-Key; null for commit and release. */
   @ResponseText({ nullable: true, example: 'msg-8841' })
   idempotency_key!: string | null
 
-  /** The X-Request-Id of the request that did it. */
+  /** The X-Request-Id of the request. */
   @ResponseText({ example: EXAMPLE_UUID })
   request_id!: string
 
-  /** When it was done. */
+  /** Time of the act. */
   @ResponseInstant()
   at!: string
 }
 
-/** What was done with an operation. */
+/** The acts on an operation. */
 export class ActsDto {
   /** The acts, oldest first. */
   @ResponseObject(() => ActDto, { isArray: true })
   items!: ActDto[]
 }
 
-/** What one quota paid of an operation. */
+/** The part of an operation that one quota paid. */
 export class AllocationDto {
-  /** The quota. */
+  /** Id of the quota. */
   @ResponseId({ example: 12 })
   quota_id!: number
 
-  /** Units drawn from it; what returned later is not taken off here. */
+  /** Units drawn from it; units that returned later are not subtracted. */
   @ResponseInteger({ ...amount, min: 1, example: 5 })
   amount!: number
 }
 
-/** What both channels show of an operation; each adds the owner. */
+/** The fields of an operation in both channels; each adds the owner. */
 export abstract class OperationFields {
-  /** UUIDv7; rises with time. */
+  /** Id of the operation, a UUIDv7; increases with time. */
   @ResponseText({ format: 'uuid', example: EXAMPLE_UUID })
   id!: string
 
-  /** How it began. */
+  /** The kind of operation. */
   @ResponseChoice(OPERATION_KINDS)
   kind!: OperationKind
 
-  /** What has become of it. */
+  /** The current state. */
   @ResponseChoice(OPERATION_STATES)
   state!: OperationState
 
-  /** Units asked for. */
+  /** Requested units. */
   @ResponseInteger({ ...amount, min: 1, example: 5 })
   amount!: number
 
@@ -254,96 +252,96 @@ export abstract class OperationFields {
   @ResponseInteger({ ...amount, example: 5 })
   charged!: number
 
-  /** Units of `charged` that came back. */
+  /** Units of `charged` that returned. */
   @ResponseInteger({ ...amount, example: 0 })
   refunded!: number
 
-  /** Which quotas paid, as drawn, in draw-down order. */
+  /** The units drawn from each quota, in draw-down order. */
   @ResponseObject(() => AllocationDto, { isArray: true })
   allocations!: AllocationDto[]
 
-  /** The caps that counted it, with its whole amount, ids ascending; absent where there were none. */
+  /** Ids of the caps that counted the operation with its whole amount, ascending; absent if there are none. */
   @ResponseIds({ optional: true })
   caps?: number[]
 
-  /** The observe caps among them that would have refused it; in the first answer and its replays alone, absent where there were none. */
+  /** Ids of those observe caps that would have refused it. Only in the first answer and its replays; absent if there are none. */
   @ResponseIds({ optional: true, example: [10] })
   would_refuse?: number[]
 
-  /** What the owner could take in one consume right after the operation's last act. */
+  /** The largest amount that the owner could consume right after the operation's last act. */
   @ResponseInteger({ example: 970 })
   owner_remaining!: number
 
-  /** When the hold ends by itself; null for a consume. */
+  /** Expiry of the hold; null for a consume. */
   @ResponseInstant({ nullable: true, example: null })
   expires_at!: string | null
 
-  /** When it was made. */
+  /** Time of the creation. */
   @ResponseInstant()
   created_at!: string
 }
 
-/** Who made an operation. */
+/** The principal and the key of an operation. */
 export class MadeByDto {
-  /** The name of the principal who spent or held. */
+  /** Name of the principal that consumed or reserved. */
   @ResponseText({ example: 'mailer' })
   actor!: string
 
-  /** The key that it was sent with. */
+  /** The Idempotency-Key. */
   @ResponseText({ nullable: true, example: 'msg-8841' })
   idempotency_key!: string | null
 }
 
-/** Would an amount fit now? */
+/** The result of a check. */
 export class CheckDto {
-  /** Whether the owner's active quotas could pay it together, and its caps let it pass, at this moment. */
+  /** Whether the owner's active quotas can pay the amount together, and its caps admit it, at this time. */
   @ResponseFlag()
   allowed!: boolean
 
-  /** Units asked about. */
+  /** The checked units. */
   @ResponseInteger({ ...amount, min: 1, example: 5 })
   requested!: number
 
-  /** What one consume could take: `payable`, bounded by what remains of each enforce cap; 0 without an active payer. */
+  /** The largest amount that one consume can take: `payable`, limited by the remaining units of each enforce cap; 0 without an active quota that pays. */
   @ResponseInteger({ example: 975 })
   remaining!: number
 
-  /** What the quotas that pay could pay together. */
+  /** The units that the quotas can pay together, without caps. */
   @ResponseInteger({ example: 975 })
   payable!: number
 
-  /** The earliest instant from which payers and caps would let it pass if nobody else took anything; null where allowed or where there is none. */
+  /** The earliest time at which quotas and caps admit the amount if no other request takes units until then; null if it is allowed now or there is none. */
   @ResponseInstant({ nullable: true, example: null })
   refills_at!: string | null
 
-  /** The enforce caps that cannot take it, ids ascending; none where it is allowed. */
+  /** The enforce caps that refuse the amount, by id; empty if it is allowed. */
   @ResponseObject(() => CapDto, { isArray: true, example: [] })
   caps!: CapDto[]
 }
 
-/** Where a page of the ledger ends. */
+/** The end of a page of the ledger. */
 export abstract class LedgerPageFields {
-  /** Hand it in as `before` for the next page; null at the end. To a token of the scope `own` a page with few or no operations may name a next one. */
+  /** Pass it as `before` to get the next page; null on the last page. With the scope `own`, a page may have few or no operations and still have a next page. */
   @ResponseText({ nullable: true, format: 'uuid', example: EXAMPLE_UUID })
   next_before!: string | null
 
-  /** From this instant on the ledger is whole, what was settled before is no longer kept; absent where everything is. */
+  /** The time from which the ledger is complete; operations settled before may have been removed. Absent if nothing was removed. */
   @ResponseInstant({ optional: true })
   begins_at?: string
 }
 
-/** How an item of a batch was answered that took effect, beside its operation. */
+/** The result of a successful item of a batch; each channel adds the operation. */
 export abstract class BatchDoneFields {
-  /** The status that the item would have had as a request of its own. */
+  /** The HTTP status that the item would have as a separate request. */
   @ResponseChoice([200])
   status!: 200
 
-  /** Whether this repeats an earlier answer. */
+  /** Whether this is a replay of an earlier answer. */
   @ResponseFlag({ example: false })
   replayed!: boolean
 }
 
-/** Why an item of a batch may be refused. */
+/** The codes with which an item of a batch can be refused. */
 const BATCH_CODES = [
   'validation_failed',
   'quota_exceeded',
@@ -353,34 +351,34 @@ const BATCH_CODES = [
   'unavailable',
 ] as const satisfies readonly ErrorCode[]
 
-/** How an item of a batch was answered that took no effect. */
+/** The result of a refused item of a batch. */
 export class BatchRefusedDto {
-  /** The status that the item would have had as a request of its own. */
+  /** The HTTP status that the item would have as a separate request. */
   @ResponseChoice([...new Set(BATCH_CODES.map(statusOf))])
   status!: number
 
-  /** Why. */
+  /** The problem. */
   @ResponseSchema(problemSchema(BATCH_CODES))
   problem!: object
 }
 
-/** What a channel's usage is asked and told by. */
+/** Creates the DTO classes of a channel's usage. */
 export function usageDtos({ schema, channel }: ChannelWords) {
   const [{ field }] = channel.subjects
-  const spender = { [field]: IdField({ description: 'Who spends.' }) }
+  const spender = { [field]: IdField({ description: 'The owner whose quotas pay.' }) }
 
   const BatchItem = dtoClass(`${schema}BatchItem`, BatchItemFields, spender)
   const Operation = dtoClass(`${schema}Operation`, OperationFields, {
-    [field]: ResponseId({ description: 'Who spends.' }),
+    [field]: ResponseId({ description: 'The owner whose quotas pay.' }),
   })
   const ListedOperation = dtoClass(`${schema}ListedOperation`, Operation, {
     made_by: ResponseObject(() => MadeByDto, {
       optional: true,
-      description: 'Who made it, and with which key; there with `made_by=true` alone.',
+      description: 'The principal and the key. Present only with `made_by=true`.',
     }),
   })
   const BatchDone = dtoClass(`${schema}BatchDone`, BatchDoneFields, {
-    operation: ResponseObject(() => Operation, { description: 'What it made.' }),
+    operation: ResponseObject(() => Operation, { description: 'The operation.' }),
   })
 
   return {
@@ -388,39 +386,41 @@ export function usageDtos({ schema, channel }: ChannelWords) {
     BatchItem,
     /** Consumes that are sent together and decided one by one. */
     Batch: dtoClass(`${schema}Batch`, BatchFields, {
-      items: ItemsField(() => BatchItem, { min: 1, max: 1000, description: '1 … 1000 consumes, decided in order.' }),
+      items: ItemsField(() => BatchItem, { min: 1, max: 1000, description: '1 … 1000 consumes, processed in order.' }),
     }),
     Reserve: dtoClass(`${schema}Reserve`, ReserveFields, {
-      [field]: IdField({ description: 'For whom they are held.' }),
+      [field]: IdField({ description: 'The owner whose quotas hold the units.' }),
     }),
-    CheckQuery: dtoClass(`${schema}CheckQuery`, CheckFields, { [field]: IdField({ description: 'Who would spend.' }) }),
-    /** Which operations to show: those of exactly one of owner, quota and key. */
+    CheckQuery: dtoClass(`${schema}CheckQuery`, CheckFields, {
+      [field]: IdField({ description: 'The owner to check.' }),
+    }),
+    /** Selects operations by exactly one of owner, quota and key. */
     LedgerQuery: dtoClass(
       `${schema}LedgerQuery`,
       class extends LedgerFields {
-        /** Asked by the pipe. */
+        /** Checks the rules between the fields. */
         violations(): FieldError[] {
           return ledgerViolations(this, field)
         }
       },
-      { [field]: IdField({ optional: true, description: 'Only operations of this owner.' }) },
+      { [field]: IdField({ optional: true, description: 'Returns only operations of this owner.' }) },
     ),
-    /** Whose usage to show: that of exactly one of owner and quota. */
+    /** Selects usage by exactly one of owner and quota. */
     SeriesQuery: dtoClass(
       `${schema}SeriesQuery`,
       class extends SeriesFields {
-        /** Asked by the pipe. */
+        /** Checks the rules between the fields. */
         violations(): FieldError[] {
           return seriesViolations(this, field)
         }
       },
-      { [field]: IdField({ optional: true, description: 'Only usage of this owner.' }) },
+      { [field]: IdField({ optional: true, description: 'Returns only usage of this owner.' }) },
     ),
     Operation,
     LedgerPage: dtoClass(`${schema}LedgerPage`, LedgerPageFields, {
       items: ResponseObject(() => ListedOperation, { isArray: true, description: 'The operations.' }),
     }),
-    /** One result for each item, in order: `status` 200 with the operation, any other with the problem. */
+    /** One result for each item, in order: the operation if `status` is 200, otherwise the problem. */
     BatchAnswer: dtoClass(`${schema}BatchAnswer`, Object, {
       results: ResponseForms([BatchDone, BatchRefusedDto], { description: 'The results.' }),
     }),

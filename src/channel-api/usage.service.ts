@@ -114,7 +114,7 @@ export class UsageService<Q extends QuotaRow> {
     if (violations.length > 0) throw validationFailed(violations)
     const ownerId = optionalOwnerOf(this.channel, query)
     const of = ownerId === undefined ? { quotaId: query.quota_id ?? 0 } : { ownerId }
-    const { step, from, to } = query.stretchAt(now)
+    const { step, from, to } = query.rangeAt(now)
     return this.readers.series.series(asking, of, step, from, to)
   }
 

@@ -134,7 +134,7 @@ export class SharedReads<K, V> {
     this.timer ??= setTimeout(() => {
       this.timer = undefined
       this.beginReady()
-    }, Math.ceil(next))
+    }, Math.ceil(next)).unref()
   }
 
   private placeOf(keys: readonly K[]): unknown {

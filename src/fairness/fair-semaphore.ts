@@ -103,7 +103,7 @@ export class FairSemaphore {
         this.grant()
         this.forget(party, held)
       }
-      const timer = setTimeout(cancel, patienceMs)
+      const timer = setTimeout(cancel, patienceMs).unref()
       held.waiting += 1
       held.waitingWeight += weight
       this.queue.push(party, waiter)

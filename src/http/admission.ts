@@ -5,40 +5,37 @@ import { Config } from '../config/config.js'
 import { Unavailable } from '../error/service-error.js'
 import { FairSemaphore, type Wait } from '../fairness/fair-semaphore.js'
 
-/**
- * How long a request waits to be let in, in milliseconds; well below the time in which a request must have arrived
- * whole.
- */
+/** The maximum wait for admission, in milliseconds; well below the time within which a request must arrive. */
 const PATIENCE_MS = 10_000
 
-/** The requests of a principal, as they are measured. */
+/** The load of one principal, for metrics. */
 export interface InHand {
   /** The label of the principal (`principalLabel`). */
   readonly principal: string
-  /** Requests that are worked on. */
+  /** Admitted requests that have no complete response yet. */
   requests: number
-  /** Requests that wait to be let in, bodies unread. */
+  /** Requests that wait for admission; their bodies are unread. */
   waiting: number
-  /** Requests refused since the start, because too many waited or they waited for too long. */
+  /** Requests refused since the start, because too many were waiting or they waited too long. */
   readonly refused: number
 }
 
-/** The answer to a request; its `close` says that the request is over, also where the connection broke. */
+/** The response of a request. `close` is emitted when the request has ended, also if the connection broke. */
 interface Answer extends EventEmitter {
-  /** Has that been said? */
+  /** Whether `close` has been emitted. */
   readonly closed: boolean
 }
 
 /**
- * Bounds what of one principal's requests is worked on at the same time, in requests and in bytes of their bodies. What
- * is beyond waits with its body unread: whoever sends more than the service can do is slowed down by its own sockets,
- * costs nothing while it waits, and leaves the others their part of the processor and of the queues behind. With those
- * that wait, a principal's requests keep at most half of MAX_CONNECTIONS busy.
+ * Limits the requests of one principal that are processed at the same time, by number and by bytes of their bodies.
+ * Further requests wait with their bodies unread: TCP slows a caller down that sends more than the service can process,
+ * and other callers keep their share of the processor and of the queues. The admitted and waiting requests of a
+ * principal occupy at most half of MAX_CONNECTIONS.
  */
 @Injectable()
 export class Admission {
   private readonly semaphore: FairSemaphore
-  /** Requests refused, by label of the principals that have called; one label for all of the identity provider. */
+  /** Refused requests by label of each principal that has called; one label for all of the identity provider. */
   private readonly refused = new Map<string, number>()
 
   constructor({ principalRequests, principalBodyBytes, maxConnections }: Config) {
@@ -50,16 +47,16 @@ export class Admission {
   }
 
   /**
-   * Lets a request in.
-   * @param bytes that its body has at most, after decompression; one that is larger than all that a principal may have
-   *   in hand goes alone
-   * @param response of the request; its `close` gives the share back
-   * @returns undefined where it may go on at once, else a promise of its turn
-   * @throws ServiceError unavailable, where its turn does not come in time, too many wait for theirs, or the caller has
-   *   gone by now
+   * Admits a request.
+   * @param bytes maximum size of its body after decompression. A body larger than the principal's whole limit is
+   *   admitted alone.
+   * @param response of the request; its `close` releases the share
+   * @returns undefined if the request is admitted at once, otherwise a promise that resolves on admission
+   * @throws ServiceError unavailable: not admitted in time, too many requests are waiting, or the caller has
+   *   disconnected
    */
   enter(principal: string, bytes: number, response: Answer): Promise<void> | undefined {
-    // What is over by now, as a request that the parser broke off while its token was looked up, will not close again.
+    // A closed response emits no second `close`; for example if the parser broke the request off during authentication.
     if (response.closed) throw new Unavailable('caller_gone')
     const label = principalLabel(principal)
     if (!this.refused.has(label)) this.refused.set(label, 0)
@@ -69,7 +66,7 @@ export class Admission {
     return undefined
   }
 
-  /** The requests of everybody who has called, by label. */
+  /** The load of each principal that has called, by label. */
   inHand(): InHand[] {
     const found = new Map<string, InHand>()
     for (const [principal, refused] of this.refused)
@@ -88,7 +85,7 @@ export class Admission {
   }
 
   private async turn({ granted, cancel }: Wait, principal: string, bytes: number, response: Answer): Promise<void> {
-    // Whoever hung up waits no longer.
+    // A caller that disconnects stops waiting.
     response.once('close', cancel)
     const isGranted = await granted
     response.off('close', cancel)

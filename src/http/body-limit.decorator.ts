@@ -1,20 +1,20 @@
 import { SetMetadata } from '@nestjs/common'
 
-/** Metadata key of a handler's own limit. */
+/** Metadata key of a handler's body limit. */
 export const BODY_LIMIT = 'quota:body-limit'
 
-/** Bytes of body after decompression that a handler takes where it says nothing: 100 kB (contract, §2). */
+/** The default body limit of a handler, in bytes after decompression: 100 kB (contract, §2). */
 export const DEFAULT_BODY_LIMIT = 100_000
 
 /**
- * Bytes of body that are read on a route that takes none: room for the empty object that some clients send with every
+ * The body limit of a route without a body, in bytes: room for the empty object that some clients send with every
  * request.
  */
 export const EMPTY_BODY_LIMIT = 1_000
 
 /**
- * Sets how large a handler's body may be.
- * @param bytes after decompression, at most
+ * Sets a handler's body limit.
+ * @param bytes maximum size after decompression
  */
 export function BodyLimit(bytes: number): MethodDecorator {
   return SetMetadata(BODY_LIMIT, bytes)

@@ -3,10 +3,10 @@ import { ApiBody, ApiConsumes } from '@nestjs/swagger'
 import type { Request } from 'express'
 import type { BodyStream, StreamedBody } from './body-stream.js'
 
-/** Metadata key of a handler that reads its body by itself. */
+/** Metadata key of a handler that reads its body as a stream. */
 export const STREAMED_BODY = 'quota:streamed-body'
 
-/** The handler reads its body by itself, piece by piece: one of this type, of so many bytes at most. */
+/** Marks a handler that reads its body as a stream, of the given media type and maximum size. */
 export function StreamsBody(body: StreamedBody): MethodDecorator {
   return (target, method, descriptor) => {
     SetMetadata(STREAMED_BODY, body)(target, method, descriptor)
@@ -15,7 +15,7 @@ export function StreamsBody(body: StreamedBody): MethodDecorator {
   }
 }
 
-/** Hands a handler the body that it `StreamsBody`. */
+/** Injects the stream of a handler with `StreamsBody`. */
 export const StreamedBodyParam = createParamDecorator(
   (_data: unknown, context: ExecutionContext): BodyStream =>
     context.switchToHttp().getRequest<Request>().body as BodyStream,

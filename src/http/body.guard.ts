@@ -4,19 +4,20 @@ import type { Request, Response } from 'express'
 import { ServiceError, validationFailed } from '../error/service-error.js'
 import { Admission } from './admission.js'
 import { BodyStream, STREAM_IN_HAND_BYTES } from './body-stream.js'
-import { bringsBody, codingOf, readBody } from './request-body.js'
+import { MAX_SHOWN_NAME_LENGTH, MAX_UNKNOWN } from './dto.js'
+import { bringsBody, codingOf, JSON_BODY, readBody } from './request-body.js'
 import type { Route } from './route-table.js'
 
 declare module 'express-serve-static-core' {
   interface Request {
-    /** Reads its body; of the application that serves it. */
+    /** The body reader of the application that serves the request. */
     bodies: BodyReader
   }
 }
 
 /**
- * The last guard of every handler: waits for the principal's turn, then for the body. It is no interceptor, since one
- * interceptor makes Nest run a chain of observables for every request.
+ * The last guard of every handler: waits for admission, then for the body. It is not an interceptor, since with any
+ * interceptor Nest builds a chain of observables for each request.
  */
 const BODY_GUARD: CanActivate = {
   canActivate(context: ExecutionContext): true | Promise<true> {
@@ -27,9 +28,7 @@ const BODY_GUARD: CanActivate = {
   },
 }
 
-/**
- * Puts the guard that reads the body behind all others of a handler. To be called before Nest makes the routes.
- */
+/** Appends the guard that reads the body to the guards of a handler. Call this before Nest creates the routes. */
 export function readBodyLast({ controller, handler }: Pick<Route, 'controller' | 'handler'>): void {
   const target = controller.prototype as Record<string, object>
   const value = target[handler] as object
@@ -38,42 +37,37 @@ export function readBodyLast({ controller, handler }: Pick<Route, 'controller' |
 }
 
 /**
- * Reads the body of a request, and refuses a body or a query parameter to a handler that takes none. What a handler
- * takes is told by its own parameters, so no route can go without.
+ * Reads the body of a request. Refuses a body or query parameters if the handler declares none; its parameters'
+ * decorators determine what it declares.
  */
 @Injectable()
 export class BodyReader {
   constructor(private readonly admission: Admission) {}
 
   /**
-   * Waits for the principal's turn, then for the body.
-   * @returns undefined where there is nothing to wait for
-   * @throws ServiceError the refusal, at once or by the promise
+   * Waits for admission, then for the body.
+   * @returns undefined if there is nothing to wait for
+   * @throws ServiceError the refusal, synchronously or by the promise
    */
   read(request: Request, response: Response): Promise<void> | undefined {
     const { principal } = request
     const route = request.route as Route
     if (request.undecodable === true)
-      throw validationFailed([{ field: 'path', message: 'holds a percent sign that encodes nothing' }])
+      throw validationFailed([{ field: 'path', message: 'contains a percent sign that encodes nothing' }])
     const turn =
       principal === undefined ? undefined : this.admission.enter(principal.id, bytesOf(request, route), response)
-    if (turn !== undefined) return turn.then(() => this.form(request, response, route))
-    return this.form(request, response, route)
+    if (turn !== undefined) return turn.then(() => this.afterAdmission(request, response, route))
+    return this.afterAdmission(request, response, route)
   }
 
-  private form(request: Request, response: Response, route: Route): Promise<void> | undefined {
-    if (route.streams !== undefined) {
+  private afterAdmission(request: Request, response: Response, route: Route): Promise<void> | undefined {
+    if (route.streams !== undefined || !bringsBody(request)) {
       if (!route.takesQuery) refuseParameters(request)
-      request.body = new BodyStream(request, response, route.streams)
-      return undefined
-    }
-    if (!bringsBody(request)) {
-      request.body = {}
-      if (!route.takesQuery) refuseParameters(request)
+      request.body = route.streams === undefined ? {} : new BodyStream(request, response, route.streams)
       return undefined
     }
     if (!route.takesBody && isOpen(route)) {
-      codingOf(request)
+      codingOf(request, JSON_BODY)
       throw noBody('this route takes no body')
     }
     return this.readBody(request, response, route)
@@ -91,7 +85,7 @@ export class BodyReader {
   }
 }
 
-/** Bytes that the body has at most once it is decompressed. */
+/** The maximum size of the body after decompression, in bytes. */
 function bytesOf({ headers }: Request, { bodyLimit: limit, streams }: Route): number {
   if (streams !== undefined) return STREAM_IN_HAND_BYTES
   if (headers['transfer-encoding'] !== undefined || headers['content-encoding'] !== undefined) return limit
@@ -99,8 +93,8 @@ function bytesOf({ headers }: Request, { bodyLimit: limit, streams }: Route): nu
 }
 
 /**
- * Can it be called by somebody who is not known, be it by configuration? Then not a byte of a body is read that it has
- * no use for.
+ * Whether anonymous callers can call the route, possibly by configuration. If such a route takes no body, the service
+ * reads no byte of one.
  */
 function isOpen({ access, openedBy }: Route): boolean {
   return access === 'public' || openedBy !== undefined
@@ -111,19 +105,17 @@ function noBody(message = 'this route takes no body, or an empty object'): Servi
 }
 
 function refuseParameters(request: Request): void {
-  if (!request.url.includes('?')) return
-  const names = Object.keys(request.query)
-  if (names.length > 0)
-    throw validationFailed(
-      names.slice(0, 50).map((name) => ({ field: name.slice(0, 64), message: 'is no parameter of this route' })),
-    )
+  if (request.url.includes('?')) refuseNames(Object.keys(request.query), 'is not a parameter of this route')
 }
 
 function refuseBody(body: unknown): void {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) throw noBody()
-  const names = Object.keys(body)
-  if (names.length > 0)
-    throw validationFailed(
-      names.slice(0, 50).map((name) => ({ field: name.slice(0, 64), message: 'is no field of this request' })),
-    )
+  refuseNames(Object.keys(body), 'is not a field of this request')
+}
+
+function refuseNames(names: readonly string[], message: string): void {
+  if (names.length > 0) {
+    const shown = names.slice(0, MAX_UNKNOWN).map((name) => name.slice(0, MAX_SHOWN_NAME_LENGTH))
+    throw validationFailed(shown.map((field) => ({ field, message })))
+  }
 }

@@ -10,313 +10,317 @@ import { answerProblem, rawProblem } from './problem-answer.js'
 import { requestIdOf } from './request-id.js'
 
 /**
- * How long a connection is kept on which no byte moves, in milliseconds: an idle one, and one whose answer is not read.
- * Longer than balancers in front keep theirs idle (60 s), so that they never meet a closing one; longer than any
- * request takes.
+ * The time after which a connection without traffic is closed, in milliseconds: an idle connection, or one whose
+ * response is not read. Longer than the idle timeout of load balancers (60 s), so that they never use a connection that
+ * is being closed; longer than any request takes.
  */
 const QUIET_MS = 65_000
 
-/** What a server is made with whose connections are to be guarded. */
+/** The options of servers whose connections `Connections` guards. */
 export const SERVER_OPTIONS: ServerOptions = {
   keepAliveTimeout: QUIET_MS,
-  // Between two looks for requests that do not arrive, in milliseconds.
+  // The interval between checks for late requests, in milliseconds.
   connectionsCheckingInterval: 1_000,
-  // Node would answer a request without Host by itself, in a form of its own.
+  // Otherwise Node answers a request without Host itself, not as problem+json.
   requireHostHeader: false,
 }
 
-/** Why what came over a connection was not taken for a request, and the connection ended. */
+/** Why input was not accepted as a request, so that the connection ended. */
 export type Unfit = 'not_http' | 'too_large' | 'late' | 'connect' | 'ahead'
 
 /**
- * What became of a connection when there were too many: it was not taken, or closed for another while it waited for its
- * caller.
+ * What happens to a connection if there are too many: a new one is refused, or a waiting one is closed for a new one.
  */
 export type Shed = 'refused' | 'evicted'
 
-/** Is told of what no request log can know. */
+/** Observes events that no request log contains. */
 export interface ConnectionObserver {
   unfit(why: Unfit, address: string | undefined): void
   shed(how: Shed, address: string | undefined): void
 }
 
-/** What of these is answered; with `ahead` there is no place for an answer. */
+/** The reasons that are answered; with `ahead`, an answer would not be in order. */
 type Answered = Exclude<Unfit, 'ahead'>
 
 const DETAILS: Readonly<Record<Answered, string>> = {
-  not_http: 'this is not HTTP',
+  not_http: 'this is not an HTTP request',
   too_large: 'the request line and headers are too large',
   late: 'the request did not arrive in time',
-  connect: 'this is no proxy',
+  connect: 'this server is not a proxy',
 }
 
-/** What Node calls a request that has not arrived by `requestTimeout`, or its head by `headersTimeout`. */
+/** Node's error code for a request that did not arrive within `requestTimeout`, or its head within `headersTimeout`. */
 const LATE = 'ERR_HTTP_REQUEST_TIMEOUT'
 
-/** What Node calls a head that is longer than `maxHeaderSize`. */
+/** Node's error code for a head longer than `maxHeaderSize`. */
 const TOO_LARGE = 'HPE_HEADER_OVERFLOW'
 
 /**
- * How many requests are kept that were sent ahead of the answers to those before them, on all connections together.
- * Node parses a whole packet at once, which may hold more than half of them and takes tens of milliseconds.
+ * The maximum number of pipelined requests that are kept, on all connections together. Node parses a whole packet at
+ * once, which may contain more than half of them and takes tens of milliseconds.
  */
-const MAX_AHEAD = 4_000
-/** This few requests ahead never close a connection: others have reached the limit. */
-const FEW_AHEAD = 16
+const MAX_PIPELINED = 4_000
+/** A connection with at most this many pipelined requests is not closed: others have reached the limit. */
+const FEW_PIPELINED = 16
 
 /**
- * How many requests are begun in one turn of the event loop, where more want to be: few, so that what has been begun
- * goes on between them. Node takes one new connection in a turn; as long as there comes one in each, turns are as short
- * as can be, for whoever waits behind it.
+ * The maximum number of requests started per turn of the event loop: few, so that requests in progress continue between
+ * them. Node accepts one new connection per turn; while connections arrive, one request per turn keeps turns short.
  */
-const BEGUN_IN_A_TURN = 4
-const BEGUN_WHILE_CONNECTING = 1
+const STARTED_IN_A_TURN = 4
+const STARTED_WHILE_CONNECTING = 1
 
-/** So many connections send too much ahead within a turn of the event loop that more of the kind are expected. */
-const BROKEN_IN_A_TURN = 3
+/** If this many connections exceed the pipelining limit within one turn of the event loop, more are expected to. */
+const CLOSED_IN_A_TURN = 3
 
-/** Parties beside the principals, whose ids have no blank: connections without an answer yet, and nobody known. */
+/**
+ * Parties besides the principals, whose ids contain no blank: connections without a response yet, and anonymous
+ * callers.
+ */
 const FIRST = ' first'
 const UNKNOWN = ' unknown'
 
 type Exchange = readonly [IncomingMessage, ServerResponse]
 
-/** A connection and what it asks for. */
-interface Line {
+/** A connection and its requests. */
+interface Connection {
   readonly socket: Socket
   readonly address: string | undefined
-  /** Requests that have arrived and are not answered, in order. The first one is worked. */
-  readonly asked: Exchange[]
-  /** Is the first one of them begun? */
-  begun: boolean
-  /** With whom it takes turns: the id of the principal who used it last, or FIRST or UNKNOWN. */
+  /** The requests that have arrived and are not answered, in order. Only the first one is processed. */
+  readonly exchanges: Exchange[]
+  /** Whether the first request has been started. */
+  started: boolean
+  /** The party that it belongs to: the id of the principal of its last request, or FIRST or UNKNOWN. */
   party: string
-  /** As whose it waits to be read from; undefined where it does not. */
+  /** The party under which it waits in `held`; undefined if it does not. */
   heldAs: string | undefined
-  /** What the connection ends with, behind all of these. */
-  farewell: Answered | undefined
-  /** To be called when the first one is over. */
+  /** The error to send after all responses, before the connection ends. */
+  closingError: Answered | undefined
+  /** Called when the first request has ended. */
   readonly finish: () => void
 }
 
-/** The party of a connection at this moment: a request under way may have told whose it is. */
-function partyOf({ asked, party }: Line): string {
-  return (asked[0]?.[0] as Request | undefined)?.principal?.id ?? party
+/** The current party of a connection: that of the request in progress if its principal is known. */
+function partyOf({ exchanges, party }: Connection): string {
+  return (exchanges[0]?.[0] as Request | undefined)?.principal?.id ?? party
 }
 
-/** Does a connection wait for its caller: for a request, for the rest of one, or for its answer to be read? */
-function awaitsCaller({ asked, begun }: Line): boolean {
-  const [exchange] = asked
+/** Whether a connection waits for its caller: for a request, for the rest of one, or until its response is read. */
+function awaitsCaller({ exchanges, started }: Connection): boolean {
+  const [exchange] = exchanges
   if (exchange === undefined) return true
   const [request, response] = exchange
-  return begun && (!request.complete || response.writableEnded)
+  return started && (!request.complete || response.writableEnded)
 }
 
 /**
- * The connections of callers: how many there are, and what each may ask for at a time. Beside Node's own limits:
+ * Limits the connections of callers and the requests of each, in addition to Node's own limits:
  *
- * - The requests of one connection are worked one after the other. While there is a second one, nothing more is read.
- * - Where more want to be begun than can be at once, principals take turns, and the connections of each among
- *   themselves. Those that nobody known has used count as one principal, so that a flood without a token leaves the
- *   others their part.
- * - Where there are as many connections as may be, one makes room that waits for its caller, of the party that has most
- *   of these. So nobody can lock others out by holding connections, nor have theirs closed by opening ever more. Only
- *   where all are worked on is a new one refused.
+ * - The requests of one connection are processed one after the other. While a second one waits, the service reads
+ *   nothing more from the connection.
+ * - If more requests wait than can be started, principals take turns, and so do the connections of each principal.
+ *   Connections of anonymous callers count as one principal, so that a flood without tokens leaves the others their
+ *   share.
+ * - At the maximum number of connections, a new connection replaces one that waits for its caller, of the party that
+ *   has most of these. So a caller can neither lock others out by holding connections, nor close theirs by opening
+ *   more. A new connection is refused only if all others are being processed.
  */
 @Injectable()
 export class Connections {
-  /** Told of refusals and broken requests. */
+  /** An observer of refused connections and invalid requests. */
   observer: ConnectionObserver | undefined
-  /** Longest without an end of a request first. */
-  private readonly lines = new Map<Socket, Line>()
-  /** Want to have a request begun. */
-  private readonly ready = new FairQueue<Line>()
-  /** Are not read from until it is their turn; one in each turn of the event loop. */
-  private readonly held = new FairQueue<Line>()
-  /** Requests behind the first one of their connection. */
+  /** In order of the end of their last request, the oldest first. */
+  private readonly open = new Map<Socket, Connection>()
+  /** Connections with a request to be started. */
+  private readonly ready = new FairQueue<Connection>()
+  /** Connections that are not read until their turn; one per turn of the event loop. */
+  private readonly held = new FairQueue<Connection>()
+  /** The number of requests behind the first one of their connection. */
   private ahead = 0
-  private begunInTurn = 0
-  private brokenInTurn = 0
+  private startedInTurn = 0
+  private closedInTurn = 0
   private connecting = false
   private turn: NodeJS.Immediate | undefined
   private limit = Infinity
   private work: readonly RequestListener[] = []
 
-  /** Connections with a request that is not answered. */
+  /** The number of connections with an unanswered request. */
   get busy(): number {
     let busy = 0
-    for (const { asked } of this.lines.values()) if (asked.length > 0) busy += 1
+    for (const { exchanges } of this.open.values()) if (exchanges.length > 0) busy += 1
     return busy
   }
 
-  /** All others. */
+  /** The number of other connections. */
   get idle(): number {
-    return this.lines.size - this.busy
+    return this.open.size - this.busy
   }
 
-  /** The answers that are owed to requests that have been begun. */
+  /** The responses of requests that have been started and have not ended. */
   *owed(): Generator<ServerResponse> {
-    for (const { begun, asked } of this.lines.values()) if (begun && asked[0] !== undefined) yield asked[0][1]
+    for (const { started, exchanges } of this.open.values())
+      if (started && exchanges[0] !== undefined) yield exchanges[0][1]
   }
 
   /**
-   * Stands between the server and whoever listens to its requests by now. To be called once, before it listens.
-   * @param server made with SERVER_OPTIONS
+   * Guards a server: takes over from the listeners of its requests. Call this once, before the server listens.
+   * @param server created with SERVER_OPTIONS
    */
   guard(
     server: Server,
     { maxConnections, requestTimeoutSeconds }: Pick<Config, 'maxConnections' | 'requestTimeoutSeconds'>,
   ): void {
     this.limit = maxConnections
-    // Otherwise a connection whose answer nobody reads would stay for ever: it is busy, and busy ones have no timeout.
+    // Otherwise a connection whose response is not read would stay open: `keepAliveTimeout` applies only to idle ones.
     server.timeout = QUIET_MS
     server.requestTimeout = requestTimeoutSeconds * 1000
     server.headersTimeout = requestTimeoutSeconds * 500
-    // Node would drop what comes behind the thousandth, a body's length for example; the size of a head has a limit
+    // Otherwise Node drops headers after the thousandth, for example Content-Length. The size of the head is limited
     // anyway.
     server.maxHeadersCount = 0
     this.work = server.listeners('request') as RequestListener[]
     server.removeAllListeners('request')
-    // A body is asked for where it is read, if it is; and an expectation that is not known may be ignored (RFC 9110,
-    // section 10.1.1), where Node would answer 417 in a form of its own.
+    // The body reader sends `100 Continue`. An unknown expectation may be ignored (RFC 9110, section 10.1.1); otherwise
+    // Node answers it with 417, not as problem+json.
     for (const event of ['request', 'checkContinue', 'checkExpectation'])
       server.on(event, (request: IncomingMessage, response: ServerResponse) => this.take([request, response]))
     server.on('connection', (socket: Socket) => this.enter(socket))
     server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => this.refuse(error, socket))
     server.on('connect', (_request: IncomingMessage, socket: Socket) => {
-      const line = this.lines.get(socket)
-      // Node has let go of the connection.
+      const connection = this.open.get(socket)
+      // Node no longer handles errors of this socket.
       socket.on('error', () => undefined)
       this.observer?.unfit('connect', socket.remoteAddress)
-      if (line === undefined || line.asked.length > 0) socket.destroy()
-      else part(line, 'connect')
+      if (connection === undefined || connection.exchanges.length > 0) socket.destroy()
+      else endWithProblem(connection, 'connect')
     })
   }
 
   private enter(socket: Socket): void {
-    // Node tells it of a broken connection, too, once it was asked for it.
+    // Node caches the address on the first read, so that it is still known after the connection broke.
     const address = socket.remoteAddress
-    if (this.lines.size >= this.limit && !this.makeRoom()) {
+    if (this.open.size >= this.limit && !this.makeRoom()) {
       socket.destroy()
       this.observer?.shed('refused', address)
       return
     }
-    const line: Line = {
+    const connection: Connection = {
       socket,
       address,
-      asked: [],
-      begun: false,
+      exchanges: [],
+      started: false,
       party: FIRST,
       heldAs: undefined,
-      farewell: undefined,
+      closingError: undefined,
       finish: () => {
-        this.finish(line)
+        this.finish(connection)
       },
     }
-    this.lines.set(socket, line)
-    socket.once('close', () => this.leave(line))
-    // Node starts the socket again after each request, and so does whoever reads a body.
+    this.open.set(socket, connection)
+    socket.once('close', () => this.leave(connection))
+    // Node resumes the socket after each request, and so do readers of bodies.
     socket.on('resume', () => {
-      if (line.asked.length > 1 || line.heldAs !== undefined) socket.pause()
+      if (connection.exchanges.length > 1 || connection.heldAs !== undefined) socket.pause()
     })
     this.connecting = true
     this.nextTurn()
   }
 
-  private leave(line: Line): void {
-    this.lines.delete(line.socket)
-    this.forget(line)
-    if (line.heldAs !== undefined) this.held.delete(line.heldAs, line)
-    this.ready.delete(line.party, line)
+  private leave(connection: Connection): void {
+    this.open.delete(connection.socket)
+    this.forget(connection)
+    if (connection.heldAs !== undefined) this.held.delete(connection.heldAs, connection)
+    this.ready.delete(connection.party, connection)
   }
 
-  private forget({ asked }: Line): void {
-    this.ahead -= Math.max(0, asked.length - 1)
-    asked.length = 0
+  private forget({ exchanges }: Connection): void {
+    this.ahead -= Math.max(0, exchanges.length - 1)
+    exchanges.length = 0
   }
 
   /**
-   * Closes connections that wait for their callers, of the party that has most of these: those first whose last request
-   * ended longest ago. One in a hundred of them, so that a flood of new connections does not look through all of the
-   * others each time. Connections of nobody known count twice: they make room earlier than a principal's, and still
-   * have their part, which a new connection needs until its first request is known.
-   * @returns was there one?
+   * Closes connections that wait for their callers, of the party with most of these, starting with those whose last
+   * request ended longest ago. It closes one in a hundred, so that a flood of new connections does not scan all
+   * connections each time. Connections of anonymous callers count twice: they are closed earlier than a principal's,
+   * but keep a share, since a new connection is anonymous until its first request.
+   * @returns whether it closed any
    */
   private makeRoom(): boolean {
-    const waiting = new FairQueue<Line>()
-    for (const line of this.lines.values()) if (awaitsCaller(line)) waiting.push(partyOf(line), line)
+    const waiting = new FairQueue<Connection>()
+    for (const connection of this.open.values())
+      if (awaitsCaller(connection)) waiting.push(partyOf(connection), connection)
     const largest = waiting.largest((party) => (party === FIRST || party === UNKNOWN ? 2 : 1))
-    for (const line of largest.slice(0, Math.ceil(largest.length / 100))) this.evict(line)
+    for (const connection of largest.slice(0, Math.ceil(largest.length / 100))) this.evict(connection)
     return largest.length > 0
   }
 
-  private evict(line: Line): void {
-    const stalled = line.asked.length > 0
-    this.leave(line)
-    // The system would keep what it has taken of an answer and nobody reads, for minutes.
-    if (stalled) line.socket.resetAndDestroy()
-    else line.socket.destroy()
-    this.observer?.shed('evicted', line.address)
+  private evict(connection: Connection): void {
+    const stalled = connection.exchanges.length > 0
+    this.leave(connection)
+    // Otherwise the operating system keeps the unread part of the response for minutes.
+    if (stalled) connection.socket.resetAndDestroy()
+    else connection.socket.destroy()
+    this.observer?.shed('evicted', connection.address)
   }
 
   private take(exchange: Exchange): void {
     const { socket } = exchange[0]
-    const line = this.lines.get(socket)
-    // What follows a last answer is not worked: nobody could be told what became of it.
-    if (line === undefined || !socket.writable) return
-    line.asked.push(exchange)
-    if (line.asked.length > 1) {
+    const connection = this.open.get(socket)
+    // A request after the last response is not processed: its caller could not be told the result.
+    if (connection === undefined || !socket.writable) return
+    connection.exchanges.push(exchange)
+    if (connection.exchanges.length > 1) {
       this.ahead += 1
       socket.pause()
-      if (this.ahead > MAX_AHEAD && line.asked.length > FEW_AHEAD) this.breakAhead(line)
+      if (this.ahead > MAX_PIPELINED && connection.exchanges.length > FEW_PIPELINED) this.closePipelining(connection)
       return
     }
     this.nextTurn()
-    if (this.begunInTurn < this.most && this.ready.size === 0) this.begin(line, exchange)
-    else this.ready.push(line.party, line)
+    if (this.startedInTurn < this.startLimit && this.ready.size === 0) this.start(connection, exchange)
+    else this.ready.push(connection.party, connection)
   }
 
   /**
-   * Closes a connection that sends ahead more than is kept. Where it is one of many that are readable at once, each
-   * with a packet full of requests, the others of its party are read from one at a time.
+   * Closes a connection that exceeds the pipelining limit. If many connections of its party do so within one turn, each
+   * with a packet full of requests, the others of that party are read one at a time.
    */
-  private breakAhead(line: Line): void {
-    const party = partyOf(line)
-    this.leave(line)
-    line.socket.destroy()
-    this.observer?.unfit('ahead', line.address)
-    this.brokenInTurn += 1
+  private closePipelining(connection: Connection): void {
+    const party = partyOf(connection)
+    this.leave(connection)
+    connection.socket.destroy()
+    this.observer?.unfit('ahead', connection.address)
+    this.closedInTurn += 1
     this.nextTurn()
-    if (this.brokenInTurn < BROKEN_IN_A_TURN) return
-    for (const other of this.lines.values()) {
-      if (other.asked.length <= 1 && partyOf(other) === party) this.hold(other)
+    if (this.closedInTurn < CLOSED_IN_A_TURN) return
+    for (const other of this.open.values()) {
+      if (other.exchanges.length <= 1 && partyOf(other) === party) this.hold(other)
     }
   }
 
-  /** Reads no more from a connection until it is its turn. */
-  private hold(line: Line): void {
-    if (line.heldAs !== undefined) return
-    line.heldAs = partyOf(line)
-    line.socket.pause()
-    this.held.push(line.heldAs, line)
+  /** Stops reading from a connection until its turn. */
+  private hold(connection: Connection): void {
+    if (connection.heldAs !== undefined) return
+    connection.heldAs = partyOf(connection)
+    connection.socket.pause()
+    this.held.push(connection.heldAs, connection)
     this.nextTurn()
   }
 
-  private get most(): number {
-    return this.connecting ? BEGUN_WHILE_CONNECTING : BEGUN_IN_A_TURN
+  private get startLimit(): number {
+    return this.connecting ? STARTED_WHILE_CONNECTING : STARTED_IN_A_TURN
   }
 
-  /** Sees to it that there is one. */
+  /** Schedules the next turn, unless one is scheduled. */
   private nextTurn(): void {
     this.turn ??= setImmediate(() => {
-      const { most } = this
+      const { startLimit } = this
       this.turn = undefined
       this.connecting = false
-      this.begunInTurn = 0
-      this.brokenInTurn = 0
-      while (this.begunInTurn < most && this.ready.size > 0) {
-        const line = this.ready.takeOne()
-        if (line?.asked[0] !== undefined) this.begin(line, line.asked[0])
+      this.startedInTurn = 0
+      this.closedInTurn = 0
+      while (this.startedInTurn < startLimit && this.ready.size > 0) {
+        const connection = this.ready.takeOne()
+        if (connection?.exchanges[0] !== undefined) this.start(connection, connection.exchanges[0])
       }
       const next = this.held.takeOne()
       if (next !== undefined) {
@@ -327,81 +331,83 @@ export class Connections {
     })
   }
 
-  private begin(line: Line, [request, response]: Exchange): void {
-    this.begunInTurn += 1
-    line.begun = true
-    // Comes after the last byte was handed over, or when the connection broke.
-    response.once('close', line.finish)
+  private start(connection: Connection, [request, response]: Exchange): void {
+    this.startedInTurn += 1
+    connection.started = true
+    // Emitted after the last byte was handed over, or when the connection broke.
+    response.once('close', connection.finish)
     for (const listener of this.work) listener(request, response)
   }
 
-  private finish(line: Line): void {
-    const { socket, asked } = line
-    line.begun = false
-    // A broken connection leaves by itself.
-    if (socket.destroyed || !this.lines.has(socket)) return
-    const [request] = asked.shift() ?? []
-    line.party = (request as Request | undefined)?.principal?.id ?? UNKNOWN
-    if (asked.length > 0) this.ahead -= 1
+  private finish(connection: Connection): void {
+    const { socket, exchanges } = connection
+    connection.started = false
+    // The `close` listener removes a broken connection.
+    if (socket.destroyed || !this.open.has(socket)) return
+    const [request] = exchanges.shift() ?? []
+    connection.party = (request as Request | undefined)?.principal?.id ?? UNKNOWN
+    if (exchanges.length > 0) this.ahead -= 1
     const readAhead = socket.isPaused()
-    if (socket.writable && asked.length > 0) {
-      // Not at once: all others have their turn first.
-      this.ready.push(line.party, line)
+    if (socket.writable && exchanges.length > 0) {
+      // Not started at once: the others have their turn first.
+      this.ready.push(connection.party, connection)
       this.nextTurn()
-    } else this.rest(line)
-    if (readAhead && asked.length <= 1) this.hold(line)
+    } else this.becomeIdle(connection)
+    if (readAhead && exchanges.length <= 1) this.hold(connection)
   }
 
-  /** Has nothing more to answer. */
-  private rest(line: Line): void {
-    // What was sent behind a last answer is thrown away with whatever follows.
-    this.forget(line)
-    if (line.farewell !== undefined && line.socket.writable) part(line, line.farewell)
-    // Behind all others, by the order of a Map.
-    this.lines.delete(line.socket)
-    this.lines.set(line.socket, line)
+  /** Ends the processing of a connection: no response is due. */
+  private becomeIdle(connection: Connection): void {
+    // Requests after the last response are discarded.
+    this.forget(connection)
+    if (connection.closingError !== undefined && connection.socket.writable)
+      endWithProblem(connection, connection.closingError)
+    // Moves it to the end of the Map.
+    this.open.delete(connection.socket)
+    this.open.set(connection.socket, connection)
   }
 
-  /** What came is no request, or did not come in time. */
+  /** Handles input that is not a request, or did not arrive in time. */
   private refuse({ code }: NodeJS.ErrnoException, socket: Socket): void {
-    const line = this.lines.get(socket)
+    const connection = this.open.get(socket)
     const late = code === LATE
-    // It is not read from, which is not its caller's fault. Node says so once: `QUIET_MS` and eviction bound it then.
-    if (late && line?.heldAs !== undefined) return
-    // Nobody asked anything on a connection that was opened and not used.
-    if (line === undefined || code === 'ECONNRESET' || (late && socket.bytesRead === 0)) {
+    // The service has paused this connection; its caller is not at fault. Node reports this once; from then on,
+    // `QUIET_MS` and eviction limit the connection.
+    if (late && connection?.heldAs !== undefined) return
+    // A connection that was opened and not used needs no answer.
+    if (connection === undefined || code === 'ECONNRESET' || (late && socket.bytesRead === 0)) {
       socket.destroy()
       return
     }
-    // Node says so once; what is read piece by piece has its own time, and must not stand still (`QUIET_MS`).
-    if (late && performance.now() < ((line.asked[0]?.[0] as Request | undefined)?.bodyUntil ?? 0)) return
-    // A connection that is being closed throws away what comes.
-    if (!socket.writable || line.farewell !== undefined) return
+    // A streamed body has its own deadline. Node reports this once; from then on, `QUIET_MS` limits the connection.
+    if (late && performance.now() < ((connection.exchanges[0]?.[0] as Request | undefined)?.bodyUntil ?? 0)) return
+    // A connection that is being closed discards its input.
+    if (!socket.writable || connection.closingError !== undefined) return
     const why = late ? 'late' : code === TOO_LARGE ? 'too_large' : 'not_http'
-    this.observer?.unfit(why, line.address)
-    line.farewell = why
-    const youngest = line.asked.at(-1)
-    if (youngest === undefined) part(line, why)
-    // Else those before have their answers first.
-    else if (!youngest[0].complete) this.breakOff(line, youngest, why)
+    this.observer?.unfit(why, connection.address)
+    connection.closingError = why
+    const youngest = connection.exchanges.at(-1)
+    if (youngest === undefined) endWithProblem(connection, why)
+    // Otherwise the requests before it are answered first.
+    else if (!youngest[0].complete) this.refuseRequest(connection, youngest, why)
   }
 
-  /** Refuses a request whose head was good and whose body is not. */
-  private breakOff(line: Line, exchange: Exchange, why: Answered): void {
+  /** Refuses a request with a valid head and an invalid body. */
+  private refuseRequest(connection: Connection, exchange: Exchange, why: Answered): void {
     const [request, response] = exchange
-    if (exchange !== line.asked[0]) {
-      line.asked.pop()
+    if (exchange !== connection.exchanges[0]) {
+      connection.exchanges.pop()
       this.ahead -= 1
-    } else if (line.begun) answerProblem(refusal(why), request as Request, response as Response)
+    } else if (connection.started) answerProblem(refusal(why), request as Request, response as Response)
     else {
-      this.ready.delete(line.party, line)
-      this.rest(line)
+      this.ready.delete(connection.party, connection)
+      this.becomeIdle(connection)
     }
   }
 }
 
-/** Ends a connection by saying why, where there is no request to answer. */
-function part({ socket }: Line, why: Answered): void {
+/** Ends a connection with a problem, if there is no request to answer. */
+function endWithProblem({ socket }: Connection, why: Answered): void {
   socket.write(rawProblem(refusal(why), requestIdOf(undefined)))
   closeGracefully(socket)
 }

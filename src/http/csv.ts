@@ -4,18 +4,18 @@ import type { Request, Response } from 'express'
 import type { StreamedBody } from './body-stream.js'
 import { replyStream } from './reply.js'
 
-/** The media type of files that come and go. */
+/** The media type of imported and exported files. */
 export const CSV = 'text/csv'
 
-/** A file that comes: 50 MB at most (contract, §11). */
+/** An imported file: at most 50 MB (contract, §11). */
 export const CSV_BODY: StreamedBody = { mediaType: CSV, limit: 50_000_000 }
 
-/** A file that goes out, in the API document. */
-export const CSV_SCHEMA = { description: 'The file, piece by piece.', schema: { type: 'string' } } as const
+/** An exported file, in the API document. */
+export const CSV_SCHEMA = { description: 'The file, streamed.', schema: { type: 'string' } } as const
 
 /**
- * Answers with a file, no faster than it is read. A failure before its first piece is a problem like any other; a later
- * one breaks the connection, so that nobody takes half a file for the whole.
+ * Streams a file to the caller, with backpressure. An error before the first chunk is answered as a problem; a later
+ * one breaks the connection, so that the caller does not take a part for the whole file.
  */
 export async function stream(request: Request, response: Response, pieces: AsyncIterable<string>): Promise<void> {
   const iterator = pieces[Symbol.asyncIterator]()
@@ -32,7 +32,7 @@ export async function stream(request: Request, response: Response, pieces: Async
   try {
     await pipeline(Readable.from(all()), response)
   } catch (error) {
-    // Whoever does not want the rest has gone.
+    // The caller disconnected.
     if ((error as NodeJS.ErrnoException).code !== 'ERR_STREAM_PREMATURE_CLOSE') throw error
   }
 }

@@ -4,8 +4,8 @@ import { validationFailed } from '../error/service-error.js'
 import { checkDto, type Checked, type DtoClass, type FieldsTogether } from './dto.js'
 
 /**
- * The one global pipe: reads every body and query as its DTO class, or refuses it naming everything that is wrong,
- * unless the DTO holds its errors for the handler.
+ * The only global pipe: converts every body and query to its DTO class. Refuses one with mistakes, naming all of them,
+ * unless the DTO declares `errors`; then the handler gets them.
  */
 @Injectable()
 export class DtoPipe implements PipeTransform {
@@ -13,7 +13,7 @@ export class DtoPipe implements PipeTransform {
 
   transform(value: unknown, { type, metatype }: ArgumentMetadata): unknown {
     if (type !== 'body' && type !== 'query') return value
-    // The route table refuses to start where a body or query has no DTO class.
+    // The start fails if a body or query has no DTO class (`RouteTable`).
     const { value: found, errors } = checkDto<FieldsTogether>(metatype as DtoClass, value, {
       from: type,
       now: () => this.clock.now(),
@@ -24,7 +24,7 @@ export class DtoPipe implements PipeTransform {
   }
 }
 
-/** Reads one item of a list as its DTO class; the fields of a broken one are named `items[3].amount`. */
+/** Converts one item of a list to its DTO class. Mistakes name its fields as `items[3].amount`. */
 @Injectable()
 export class ItemChecker {
   constructor(private readonly clock: Clock) {}

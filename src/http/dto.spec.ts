@@ -127,11 +127,11 @@ describe('a body', () => {
     ['QuotaType', 'did you mean quota_type?'],
     ['quota-type', 'did you mean quota_type?'],
     ['ACCOUNTID', 'did you mean account_id?'],
-    ['quotatypes', 'is no field of this request'],
-    ['__proto__', 'is no field of this request'],
-    ['constructor', 'is no field of this request'],
-    ['toString', 'is no field of this request'],
-    ['', 'is no field of this request'],
+    ['quotatypes', 'is not a field of this request'],
+    ['__proto__', 'is not a field of this request'],
+    ['constructor', 'is not a field of this request'],
+    ['toString', 'is not a field of this request'],
+    ['', 'is not a field of this request'],
   ])('may not hold %p', (name, message) => {
     const source: unknown = JSON.parse(`{"account_id":7,${JSON.stringify(name)}:1}`)
     expect(body(source).errors).toEqual([{ field: name, message }])

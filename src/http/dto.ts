@@ -3,40 +3,45 @@ import type { FieldError } from '../error/service-error.js'
 import type { Instant } from '../time/instant.js'
 import { type FieldReader, type FieldTest, readerOf, testOf } from './field.decorator.js'
 
-/** A DTO class: its properties carry field decorators. */
+/** A DTO class: its properties have field decorators. */
 export type DtoClass<T extends object = object> = new () => T
 
-/** What a DTO may say about its fields together, beside each field's own rule. */
+/** Rules of a DTO that concern several fields, in addition to each field's own rule. */
 export interface FieldsTogether {
-  /** What is wrong between the fields. Broken fields hold what was sent. */
+  /** The mistakes between fields. Fields with mistakes contain the value that was sent. */
   violations?(): FieldError[]
   /**
-   * What else is wrong at this time; asked only where something is wrong already, so that everything is told at once.
+   * The mistakes that depend on the current time. Called only if there are other mistakes, so that one answer lists
+   * all.
    */
   violationsAt?(now: Instant): FieldError[]
   /**
-   * Where a DTO declares it, a broken body reaches the handler: with what is wrong with it here, and without its broken
-   * fields. The handler adds what only the record tells, and refuses.
+   * If a DTO declares this member, the handler gets a body with mistakes: the mistakes here, and the fields with
+   * mistakes omitted. The handler adds the mistakes that only the stored record shows, and refuses the request.
    */
   errors?: readonly FieldError[] | undefined
 }
 
-/** Where a value came from: parameters of a query are text, members of a body are not. */
+/** The origin of a value: query parameters are text, members of a body have JSON types. */
 export type Source = 'body' | 'query'
 
-/** A DTO with every field valid, or what is wrong, and the DTO without its broken fields where there is one. */
+/**
+ * A DTO whose fields are all valid; or the mistakes, and the DTO without the fields that have mistakes, if there is
+ * one.
+ */
 export type Checked<T> =
   { readonly value: T; readonly errors?: never } | { readonly value?: T; readonly errors: FieldError[] }
 
-/** Unknown names that one answer lists; more would make the answer larger than the request. */
-const MAX_UNKNOWN = 50
-const MAX_SHOWN_NAME_LENGTH = 64
+/** The maximum number of unknown names in one answer; more would make the answer larger than the request. */
+export const MAX_UNKNOWN = 50
+/** The maximum length of an unknown name in an answer. */
+export const MAX_SHOWN_NAME_LENGTH = 64
 
 interface Form {
   readonly fields: ReadonlyMap<string, FieldReader | undefined>
-  /** Every field's test; undefined where one has none, so that its rule alone can tell. */
+  /** The tests of all fields; undefined if a field has none, so that only class-validator can decide. */
   readonly tests: readonly (readonly [name: string, test: FieldTest])[] | undefined
-  /** Known names by what is left of them without case, underscores and hyphens. */
+  /** Known names by their lower-case letters and digits, without underscores and hyphens. */
   readonly similar: ReadonlyMap<string, string>
 }
 
@@ -50,12 +55,12 @@ function namesOf(dto: DtoClass): Set<string> {
   )
 }
 
-/** The names of a DTO class's fields. */
+/** Returns the names of the fields of a DTO class. */
 export function fieldsOf(dto: DtoClass): string[] {
   return [...namesOf(dto)]
 }
 
-/** Is this a class with field decorators? */
+/** Returns whether this is a class with field decorators. */
 export function hasRules(dto: unknown): dto is DtoClass {
   return typeof dto === 'function' && namesOf(dto as DtoClass).size > 0
 }
@@ -81,10 +86,10 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /**
- * Reads a value as a DTO: known names only, each by its rule, then the fields together. Every mistake is found, not the
- * first alone.
- * @param prefix comes before each field's name: `items[3].`
- * @param now the present, for rules that depend on it
+ * Converts a value to a DTO: known names only, each by its rule, then the rules between fields. Finds all mistakes, not
+ * only the first.
+ * @param prefix precedes each field's name: `items[3].`
+ * @param now the current time, for rules that depend on it
  */
 export function checkDto<T extends object>(
   dto: DtoClass<T>,
@@ -116,7 +121,7 @@ export function checkDto<T extends object>(
     }
     ;(value as Record<string, unknown>)[name] = from === 'query' ? (reader?.fromText?.(sent as string) ?? sent) : sent
   }
-  // Nearly every request is right, and that is known in a fraction of the time that it takes to say what is wrong.
+  // Nearly every request is valid, and these tests take a fraction of the time that class-validator takes.
   const right = form.tests?.every(([name, test]) => test(value[name])) ?? false
   for (const { property, constraints } of right ? [] : validateSync(value, RULES)) {
     const message = Object.values(constraints ?? {})[0]
@@ -144,7 +149,7 @@ const RULES = {
 
 const prefixed = ({ field, message }: FieldError, prefix: string): FieldError => ({ field: prefix + field, message })
 
-/** One mistake is enough to say about a field; the rule of the field itself comes first. */
+/** Keeps one mistake per field: that of the field's own rule if there is one. */
 function firstOfEach(errors: readonly FieldError[]): FieldError[] {
   const seen = new Set<string>()
   return errors.filter(({ field }) => !seen.has(field) && seen.add(field))
@@ -153,6 +158,6 @@ function firstOfEach(errors: readonly FieldError[]): FieldError[] {
 function unknownName(form: Form, name: string, prefix: string, from: Source): FieldError {
   const meant = form.similar.get(bare(name))
   const shown = name.length > MAX_SHOWN_NAME_LENGTH ? `${name.slice(0, MAX_SHOWN_NAME_LENGTH)}…` : name
-  const what = from === 'query' ? 'is no parameter of this route' : 'is no field of this request'
+  const what = from === 'query' ? 'is not a parameter of this route' : 'is not a field of this request'
   return { field: prefix + shown, message: meant === undefined ? what : `did you mean ${meant}?` }
 }

@@ -12,33 +12,33 @@ import type { Express, Request, Response } from 'express'
 import { SERVER_OPTIONS } from './connections.js'
 import { completeHead, reply } from './reply.js'
 
-/** What Nest made of a handler: reads its parameters, calls it, answers. */
+/** A route handler as Nest wraps it: runs guards, interceptors and pipes, calls the handler, answers. */
 export type RouteHandler = (request: Request, response: Response, next: () => void) => Promise<unknown>
 
-/** Takes every request. */
+/** Receives every request of a server. */
 export type Listener = (request: Request, response: Response) => void
 
 /**
- * Nest's adapter for Express, with three things done another way, each for the time that every request takes:
+ * Nest's adapter for Express, with three changes that save time on every request:
  *
- * - Requests and answers are born with Express's prototypes. Express changes the prototype of each instead, which makes
- *   V8 give up what it knows of its shape.
- * - Handlers are kept by route for whoever takes the requests (`RequestPipeline`), which finds a route once: what was
- *   found allowed is then what is served.
- * - Answers are written in one go (`reply`).
+ * - Requests and responses are created with Express's prototypes. Express itself changes the prototype of each, which
+ *   makes V8 discard its optimizations for their shape.
+ * - Handlers are stored by route for `RequestPipeline`, which looks a route up once: so the guarded route is the served
+ *   one.
+ * - A response is written in one call (`reply`).
  */
 export class NativeExpressAdapter extends ExpressAdapter {
   private readonly kept = new Map<string, RouteHandler>()
   private born: ServerOptions | undefined
 
-  /** What Nest made of the routes, by method and declared path: `GET /api/v1/quotas/:id`. */
+  /** The handlers by method and declared path: `GET /api/v1/quotas/:id`. */
   get handlers(): ReadonlyMap<string, RouteHandler> {
     return this.kept
   }
 
   /**
-   * Whom requests are given to.
-   * @param listener takes all of them; nothing is left to Express's own routing
+   * Sets the listener of requests.
+   * @param listener receives all requests; Express's own routing gets none
    */
   listenWith(listener: Listener): void {
     const server = this.getHttpServer()
@@ -64,7 +64,7 @@ export class NativeExpressAdapter extends ExpressAdapter {
     this.httpServer = createServer(this.born, express)
   }
 
-  /** Makes another server, whose requests and answers are born as those of the application's own. */
+  /** Creates another server whose requests and responses have the same prototypes as the application's. */
   serverFor(listener: Listener): Server {
     return createServer(this.born ?? {}, listener as unknown as RequestListener)
   }
@@ -85,7 +85,7 @@ export class NativeExpressAdapter extends ExpressAdapter {
     return this.keep('DELETE', route)
   }
 
-  /** @throws Error what would be ignored stops the start */
+  /** @throws Error since middleware would be ignored */
   override use(): never {
     throw new Error(
       'app.use() and consumer.apply() have no effect here: write a guard, an interceptor, or a gate (src/http/request-pipeline.ts)',
@@ -96,7 +96,7 @@ export class NativeExpressAdapter extends ExpressAdapter {
     return this.use()
   }
 
-  // RequestPipeline answers where there is no route, and where a filter fails.
+  // RequestPipeline answers if there is no route, and if a filter fails.
   override setNotFoundHandler(): void {}
 
   override setErrorHandler(): void {}

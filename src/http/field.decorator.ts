@@ -9,73 +9,73 @@ import { parseInstant } from '../time/instant.js'
 import { EXAMPLE_UUID } from './example.js'
 import { isOperationId, isDecimalInteger, MAX_ID } from './ids.js'
 
-/** Rows on a page where the request names no `page_size`. */
+/** The default `page_size`, in rows. */
 export const DEFAULT_PAGE_SIZE = 20
 
-/** The longest idempotency key, in characters. */
+/** The maximum length of an idempotency key, in characters. */
 export const MAX_KEY_LENGTH = 255
-/** The form of an idempotency key, as the API document says it. */
+/** The pattern of an idempotency key, for the API document. */
 export const KEY_PATTERN = '^[!-~]([ -~]*[!-~])?$'
 
-/** What every field decorator takes. */
+/** The options of all field decorators. */
 export interface FieldOptions {
-  /** The field may be absent. Null is refused all the same, unless `nullable` says otherwise. */
+  /** The field may be absent. Null is still refused, unless `nullable` is set. */
   optional?: true
-  /** Null is let through. */
+  /** Null is accepted. */
   nullable?: true
-  /** For the API document; without it, the property's docstring describes the field. */
+  /** For the API document. Default: the property's docstring. */
   description?: string
   /** For the API document. */
   example?: unknown
-  /** For the API document alone: what an absent field stands for. The handler fills it in. */
+  /** For the API document only: the value of an absent field. The handler applies it. */
   default?: unknown
 }
 
-/** How the text of a query parameter, or the value of a body field, becomes the value that is validated. */
+/** Converts the text of a query parameter or the value of a body field. */
 export interface FieldReader {
-  /** A parameter's text as a value; what cannot be read stays text, which the rule then refuses. */
+  /** Parses a parameter's text before validation; returns text that cannot be parsed, which the rule then refuses. */
   fromText?: (text: string) => unknown
-  /** Brings a valid value to its one form. */
+  /** Converts a valid value to its canonical form. */
   normalize?: (value: unknown) => unknown
 }
 
 const FIELD_READER = Symbol('field reader')
 
-/** The reader that a field decorator left on `property` of a DTO class, or of one it extends. */
+/** Returns the reader of a property, as its field decorator set it on the DTO class or a base class. */
 export function readerOf(dto: { prototype: object }, property: string): FieldReader | undefined {
   return Reflect.getMetadata(FIELD_READER, dto.prototype, property) as FieldReader | undefined
 }
 
-/** Does a value keep a field's rule? Undefined where the field is absent. */
+/** Returns whether a value satisfies a field's rule. The value is undefined if the field is absent. */
 export type FieldTest = (value: unknown) => boolean
 
 const FIELD_TEST = Symbol('field test')
 
 /**
- * The test that a field decorator left on `property` of a DTO class, or of one it extends: what it lets through,
- * `class-validator` finds nothing wrong with.
+ * Returns the test of a property, as its field decorator set it on the DTO class or a base class. `class-validator`
+ * finds no mistake in a value that passes the test.
  */
 export function testOf(dto: { prototype: object }, property: string): FieldTest | undefined {
   return Reflect.getMetadata(FIELD_TEST, dto.prototype, property) as FieldTest | undefined
 }
 
 interface Rule {
-  /** Names the rule among a property's rules. */
+  /** Identifies the rule among the rules of a property. */
   name: string
-  /** Is this a value of the kind? Never called with undefined or null. */
+  /** Returns whether the rule accepts a value; never called with undefined or null. */
   accepts: (value: unknown) => boolean
-  /** What would be right, to follow "must be". */
+  /** Describes accepted values; follows "must be". */
   expected: string
   schema: ApiPropertyOptions
   reader?: FieldReader
 }
 
-/** Comes first in the document, as a docstring does. */
+/** Precedes the other members in the document, like a docstring. */
 function described({ description }: { description?: string }): { description?: string } {
   return description === undefined ? {} : { description }
 }
 
-/** Leaves out what is undefined, which `exactOptionalPropertyTypes` distinguishes from absent. */
+/** Omits undefined members, which `exactOptionalPropertyTypes` distinguishes from absent ones. */
 function documented(options: FieldOptions): ApiPropertyOptions {
   return {
     required: options.optional !== true,
@@ -85,9 +85,7 @@ function documented(options: FieldOptions): ApiPropertyOptions {
   }
 }
 
-/**
- * One rule with one sentence per field: the caller sees what would be right, not the first of five checks that failed.
- */
+/** Creates a field with one rule and one message, which describes accepted values instead of the failed check. */
 function field(rule: Rule, options: FieldOptions): PropertyDecorator {
   const { optional, nullable } = options
   const isAbsent = (value: unknown): boolean =>
@@ -113,7 +111,6 @@ function field(rule: Rule, options: FieldOptions): PropertyDecorator {
   )
 }
 
-/** A field of text. */
 function textField(
   rule: Pick<Rule, 'name' | 'expected' | 'reader'> & {
     accepts: (text: string) => boolean
@@ -126,17 +123,14 @@ function textField(
   return field({ ...rule, accepts: isText, schema: { type: 'string', ...schema } }, options)
 }
 
-/**
- * Digits become their number. A number's sign, point, exponent and leading zeros are left to be refused (contract, §2
- * and §7).
- */
+/** Parses decimal digits. The rule refuses signs, points, exponents and leading zeros (contract, §2 and §7). */
 const DIGITS: FieldReader = {
   fromText: (text) => (isDecimalInteger(text) ? Number(text) : text),
-  // JSON can write -0, which is 0.
+  // JSON can contain -0.
   normalize: (value) => (value === 0 ? 0 : value),
 }
 
-/** An integer from `min` to `max`, both included; `7.0` and `1e2` in JSON are the integers they are. */
+/** An integer from `min` to `max`, inclusive. `7.0` and `1e2` in JSON are integers. */
 export function IntegerField(options: FieldOptions & { min: number; max: number }): PropertyDecorator {
   const { min, max } = options
   return field(
@@ -161,12 +155,12 @@ export function TotalField(options: FieldOptions = {}): PropertyDecorator {
   return IntegerField({ example: 1000, ...options, min: 0, max: MAX_AMOUNT })
 }
 
-/** The units of one use, 1 … 10^12. */
+/** The units of one operation, 1 … 10^12. */
 export function AmountField(options: FieldOptions = {}): PropertyDecorator {
   return IntegerField({ example: 5, ...options, min: 1, max: MAX_AMOUNT })
 }
 
-/** An instant as RFC 3339 text with an offset; the DTO keeps the text, `parseInstant` reads it. */
+/** An instant as RFC 3339 text with an offset. The DTO contains the text; parse it with `parseInstant`. */
 export function InstantField(options: FieldOptions = {}): PropertyDecorator {
   const expected = 'an RFC 3339 time with an offset, like 2026-12-01T00:00:00Z'
   const accepts = (text: string): boolean => parseInstant(text) !== undefined
@@ -176,7 +170,7 @@ export function InstantField(options: FieldOptions = {}): PropertyDecorator {
   )
 }
 
-/** One of the given values; in a query, numbers are read from their digits. */
+/** One of the given values. In a query, numeric values are parsed from decimal digits. */
 export function ChoiceField(values: readonly (string | number)[], options: FieldOptions = {}): PropertyDecorator {
   const numeric = values.every((value) => typeof value === 'number')
   return field(
@@ -191,7 +185,10 @@ export function ChoiceField(values: readonly (string | number)[], options: Field
   )
 }
 
-/** Thresholds in per cent of a total: at most 10 different integers from 1 to 100; handed on ascending. */
+/**
+ * Thresholds in percent of a total: at most 10 different integers from 1 to 100. The DTO contains them in ascending
+ * order.
+ */
 export function ThresholdsField(options: FieldOptions = {}): PropertyDecorator {
   return field(
     {
@@ -216,14 +213,14 @@ export function TimeZoneField(options: FieldOptions = {}): PropertyDecorator {
   return textField({ name: 'timeZone', accepts: isTimeZone, expected }, { example: 'Europe/Berlin', ...options })
 }
 
-/** An idempotency key in a body: 1 … 255 printable ASCII characters, the space among them. */
+/** An idempotency key in a body: 1 … 255 printable ASCII characters, including spaces. */
 export function KeyField(options: FieldOptions = {}): PropertyDecorator {
   const expected = `1 to ${MAX_KEY_LENGTH} printable ASCII characters, none of them a blank at either end`
   const schema = { minLength: 1, maxLength: MAX_KEY_LENGTH, pattern: KEY_PATTERN }
   return textField({ name: 'key', accepts: isKey, expected, schema }, { example: 'msg-8841', ...options })
 }
 
-/** An operation's id: a UUIDv7 in any case, handed on in lower case. */
+/** An operation id: a UUIDv7 in any case. The DTO contains it in lower case. */
 export function OperationIdField(options: FieldOptions = {}): PropertyDecorator {
   const reader: FieldReader = { normalize: (value) => (typeof value === 'string' ? value.toLowerCase() : value) }
   return textField(
@@ -238,10 +235,7 @@ export function OperationIdField(options: FieldOptions = {}): PropertyDecorator 
   )
 }
 
-/**
- * An array of `min` … `max` items. What the items are is not looked at here: the handler checks each by itself, since a
- * broken item has an answer of its own.
- */
+/** An array of `min` … `max` items. The handler checks each item, since an item with mistakes gets its own answer. */
 export function ItemsField(
   item: () => new () => object,
   options: FieldOptions & { min: number; max: number },
@@ -252,32 +246,30 @@ export function ItemsField(
   return field({ name: 'items', accepts, expected: `an array of ${min} to ${max} items`, schema }, options)
 }
 
-/**
- * What people call a quota, or with `beginning` the beginning of it: 1 … 120 code points without control characters.
- */
+/** The label of a quota, or with `beginning` a prefix of it: 1 … 120 code points without control characters. */
 export function LabelField(options: FieldOptions & { beginning?: true } = {}): PropertyDecorator {
   const expected = `1 to ${MAX_LABEL_LENGTH} Unicode characters without control characters and lone surrogates`
-  // Category Cc by its code points: `\p{Cc}` is unknown to Python, and to ECMA without flags. Lone surrogates are
-  // refused too, but cannot be told there from halves of a pair.
+  // Category Cc as code points: Python does not support `\p{Cc}`, and ECMAScript requires a flag. The rule also refuses
+  // lone surrogates; the pattern cannot distinguish them from halves of a pair.
   const schema = { minLength: 1, maxLength: MAX_LABEL_LENGTH, pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]+$' }
   const example = options.beginning === true ? 'Spring' : 'Spring campaign'
   return textField({ name: 'label', accepts: isLabel, expected, schema }, { example, ...options })
 }
 
-/** Text that is compared by bytes and may be anything but empty: what could never be there is not found. */
+/** Non-empty text that is compared by bytes. A value that cannot exist finds nothing. */
 export function ExactTextField(options: FieldOptions = {}): PropertyDecorator {
   const accepts = (text: string): boolean => text !== ''
   return textField({ name: 'text', accepts, expected: 'a text that is not empty', schema: { minLength: 1 } }, options)
 }
 
-/** Items on a page, 1 … 100. */
+/** The number of items on a page, 1 … 100. */
 export function PageSizeField(): PropertyDecorator {
   return IntegerField({ optional: true, min: 1, max: 100, default: DEFAULT_PAGE_SIZE, example: DEFAULT_PAGE_SIZE })
 }
 
 /**
- * Where a page begins, as an answer said.
- * @param isCursor knows those that could have been answered
+ * The cursor at which a page begins, from an earlier answer.
+ * @param isCursor returns whether an answer could have contained the text
  */
 export function CursorField(isCursor: (text: string) => boolean, options: FieldOptions = {}): PropertyDecorator {
   const expected = 'the cursor that an earlier page ended with'
@@ -285,8 +277,8 @@ export function CursorField(isCursor: (text: string) => boolean, options: FieldO
 }
 
 /**
- * An object whose members are a DTO class's. They are not looked at here: the DTO that has the field checks them with
- * what it says of its fields together (`checkDto` with the field's name as prefix).
+ * An object with the fields of a DTO class. The DTO that has this field checks them in `violations` (`checkDto` with
+ * the field's name as prefix).
  */
 export function MembersField(members: () => new () => object, options: FieldOptions = {}): PropertyDecorator {
   const accepts = (value: unknown): boolean => typeof value === 'object' && !Array.isArray(value)
@@ -302,7 +294,7 @@ export function TrueField(options: FieldOptions = {}): PropertyDecorator {
 
 const INTEGER_FROM = (minimum: number, maximum: number): object => ({ type: 'integer', minimum, maximum })
 
-/** A total, or how it follows from the one that a quota has: so many units more, or so many per cent. */
+/** A total, or a change of the current one by units or by percent. */
 export function TotalChangeField(options: FieldOptions = {}): PropertyDecorator {
   const within = (value: unknown, min: number, max: number): boolean =>
     typeof value === 'number' && Number.isSafeInteger(value) && value >= min && value <= max
@@ -336,8 +328,8 @@ export function TotalChangeField(options: FieldOptions = {}): PropertyDecorator 
 }
 
 /**
- * A DTO class with the fields of another but some, and nothing of what that says of its fields together.
- * @param without their names
+ * Returns a DTO class with the fields of another one, except some, and without its rules between fields.
+ * @param without the names of the omitted fields
  */
 export function FieldsWithout<T extends object, K extends keyof T & string>(
   dto: abstract new () => T,
@@ -355,7 +347,7 @@ export function FieldsWithout<T extends object, K extends keyof T & string>(
   return Fields
 }
 
-/** A field that is accepted with any value and ignored, so that a front end may send back the record it read. */
+/** A field that accepts any value and is ignored, so that a front end may send back the record that it read. */
 export function IgnoredField(options: Pick<FieldOptions, 'description'> = {}): PropertyDecorator {
   const test: FieldTest = () => true
   return applyDecorators(
@@ -372,8 +364,8 @@ export function IgnoredField(options: Pick<FieldOptions, 'description'> = {}): P
 }
 
 /**
- * Is this an idempotency key: 1 … 255 printable ASCII characters, no blank at either end? HTTP takes such blanks off a
- * header (RFC 9110, section 5.5), so a key that had them could be sent in one place and not in the other.
+ * Returns whether this is an idempotency key: 1 … 255 printable ASCII characters, no blank at either end. HTTP strips
+ * such blanks from a header (RFC 9110, section 5.5), so a key with them could be sent in a body but not in a header.
  */
 export function isKey(value: unknown): value is string {
   return typeof value === 'string' && value.length <= MAX_KEY_LENGTH && KEY.test(value)
@@ -381,7 +373,7 @@ export function isKey(value: unknown): value is string {
 
 const KEY = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/
 
-/** What the decorators of answered properties take. */
+/** The options of the decorators of response properties. */
 export interface ResponseFieldOptions {
   nullable?: true
   /** The property may be missing from an answer. */
@@ -394,7 +386,7 @@ function shown(schema: object, options: ResponseFieldOptions): PropertyDecorator
   return ApiProperty({ ...described(options), ...schema, ...documented(options) })
 }
 
-/** An integer in an answer. */
+/** An integer in a response. */
 export function ResponseInteger(
   options: ResponseFieldOptions & { min?: number; max?: number } = {},
 ): PropertyDecorator {
@@ -402,23 +394,23 @@ export function ResponseInteger(
   return shown({ type: 'integer', minimum: min, maximum: max }, options)
 }
 
-/** An identifier in an answer. */
+/** An identifier in a response. */
 export function ResponseId(options: ResponseFieldOptions = {}): PropertyDecorator {
   return ResponseInteger({ example: 7, ...options, min: 1, max: MAX_ID })
 }
 
-/** Identifiers in an answer. */
+/** Identifiers in a response. */
 export function ResponseIds(options: ResponseFieldOptions = {}): PropertyDecorator {
   const items = { type: 'integer', minimum: 1, maximum: MAX_ID }
   return shown({ type: 'array', items }, { example: [9, 10], ...options })
 }
 
-/** An instant in an answer: UTC with milliseconds. */
+/** An instant in a response: UTC with milliseconds. */
 export function ResponseInstant(options: ResponseFieldOptions = {}): PropertyDecorator {
   return shown({ type: 'string', format: 'date-time' }, { example: '2026-12-01T00:00:00.000Z', ...options })
 }
 
-/** One of the given values, in an answer. */
+/** One of the given values, in a response. */
 export function ResponseChoice(
   values: readonly (string | number)[],
   options: ResponseFieldOptions = {},
@@ -427,45 +419,45 @@ export function ResponseChoice(
   return shown({ type, enum: [...values] }, { example: values[0], ...options })
 }
 
-/** Thresholds in an answer, ascending. */
+/** Thresholds in a response, ascending. */
 export function ResponseThresholds(options: ResponseFieldOptions = {}): PropertyDecorator {
   const items = { type: 'integer', minimum: 1, maximum: 100 }
   return shown({ type: 'array', items, maxItems: MAX_THRESHOLDS }, { example: [50, 80], ...options })
 }
 
-/** Text in an answer. */
+/** Text in a response. */
 export function ResponseText(options: ResponseFieldOptions & { format?: string } = {}): PropertyDecorator {
   return shown({ type: 'string', ...(options.format === undefined ? {} : { format: options.format }) }, options)
 }
 
-/** True or false in an answer. */
+/** A boolean in a response. */
 export function ResponseFlag(options: ResponseFieldOptions = {}): PropertyDecorator {
   return shown({ type: 'boolean' }, { example: true, ...options })
 }
 
-/** What a schema of its own describes, in an answer. */
+/** A value in a response with its own schema. */
 export function ResponseSchema(schema: object, options: ResponseFieldOptions = {}): PropertyDecorator {
   return shown(schema, options)
 }
 
-/** An array in an answer, each of whose items has one of these forms. */
+/** An array in a response; each item has one of these classes. */
 export function ResponseForms(
   forms: readonly (new () => object)[],
   options: ResponseFieldOptions = {},
 ): PropertyDecorator {
   const items = { oneOf: forms.map((form) => ({ $ref: getSchemaPath(form) })) }
   return (target, property) => {
-    // The document looks for them at the class.
+    // The generator of the document reads these models from the class.
     ApiExtraModels(...forms)(target.constructor)
     shown({ type: 'array', items }, options)(target, property)
   }
 }
 
-/** Another answered object, or an array of them. */
+/** An object in a response, or an array of objects. */
 export function ResponseObject(
   type: () => new () => object,
   options: ResponseFieldOptions & { isArray?: true } = {},
 ): PropertyDecorator {
-  // The document calls a function named `type` for the class, and takes any other for the class itself.
+  // The generator calls a function named `type` to get the class; it takes any other function for the class itself.
   return shown(options.isArray === true ? { type: () => [type()] } : { type: () => type() }, options)
 }

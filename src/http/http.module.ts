@@ -6,7 +6,7 @@ import { Connections } from './connections.js'
 import { ItemChecker } from './dto.pipe.js'
 import { RouteTable } from './route-table.js'
 
-/** What every route shares. */
+/** The providers that all routes share. */
 @Global()
 @Module({
   imports: [DiscoveryModule],

@@ -10,7 +10,6 @@ function pathParameter(name: string, context: ExecutionContext): string {
   return typeof value === 'string' ? value : ''
 }
 
-/** Documents a path parameter on the method that takes it. */
 function described(name: string, schema: object, example: unknown): ParameterDecorator {
   return (target, method) => {
     if (method === undefined) return
@@ -20,42 +19,35 @@ function described(name: string, schema: object, example: unknown): ParameterDec
   }
 }
 
-// These throw while the argument is taken from the request, before any pipe has run: a broken identifier is told before
-// a broken body.
-const id = (name: string) =>
-  createParamDecorator(
-    (_data: unknown, context: ExecutionContext): number => {
-      const found = parseId(pathParameter(name, context))
-      if (found === undefined) {
-        throw validationFailed([{ field: name, message: `must be an integer from 1 to ${MAX_ID} in decimal digits` }])
-      }
-      return found
-    },
-    [described(name, { type: 'integer', minimum: 1, maximum: MAX_ID }, 12)],
-  )
-
-const operationId = (name: string) =>
-  createParamDecorator(
-    (_data: unknown, context: ExecutionContext): string => {
-      const text = pathParameter(name, context)
-      if (!isOperationId(text)) throw validationFailed([{ field: name, message: 'must be an operation id (UUIDv7)' }])
-      return text.toLowerCase()
-    },
-    [described(name, { type: 'string', format: 'uuid' }, EXAMPLE_UUID)],
-  )
+// These decorators throw while Nest extracts the argument, before any pipe runs: an invalid identifier precedes an
+// invalid body.
 
 /**
  * An identifier in the path: decimal digits without a leading zero, 1 … 2^53-1.
  * @param name the path parameter
  */
 export function IdParam(name: string): ParameterDecorator {
-  return id(name)()
+  return createParamDecorator(
+    (_data: unknown, context: ExecutionContext): number => {
+      const found = parseId(pathParameter(name, context))
+      if (found !== undefined) return found
+      throw validationFailed([{ field: name, message: `must be an integer from 1 to ${MAX_ID} in decimal digits` }])
+    },
+    [described(name, { type: 'integer', minimum: 1, maximum: MAX_ID }, 12)],
+  )()
 }
 
 /**
- * An operation's id in the path: a UUIDv7 in any case, handed on in lower case.
+ * An operation id in the path: a UUIDv7 in any case; the argument is in lower case.
  * @param name the path parameter
  */
 export function OperationIdParam(name: string): ParameterDecorator {
-  return operationId(name)()
+  return createParamDecorator(
+    (_data: unknown, context: ExecutionContext): string => {
+      const text = pathParameter(name, context)
+      if (isOperationId(text)) return text.toLowerCase()
+      throw validationFailed([{ field: name, message: 'must be an operation id (UUIDv7)' }])
+    },
+    [described(name, { type: 'string', format: 'uuid' }, EXAMPLE_UUID)],
+  )()
 }

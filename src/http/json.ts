@@ -1,12 +1,12 @@
 import { ServiceError, validationFailed } from '../error/service-error.js'
 
-/** Bytes up to which a body is parsed as it is: however it is made, that takes a few milliseconds. */
+/** The size in bytes up to which a body is parsed unchanged: whatever it contains, that takes a few milliseconds. */
 const HARMLESS = 100_000
 
-/** Deeper than anything that is looked at in a body. */
+/** Deeper than any rule reads. */
 const MAX_DEPTH = 16
 
-/** Names of members, at most: several times those of the largest good body. */
+/** The maximum number of member names: several times that of the largest valid body. */
 const MAX_NAMES = 20_000
 
 const [QUOTE, BACKSLASH, COLON, BLANK, ZERO] = [0x22, 0x5c, 0x3a, 0x20, 0x30]
@@ -15,8 +15,8 @@ const [BRACE, BRACE_END, BRACKET, BRACKET_END] = [0x7b, 0x7d, 0x5b, 0x5d]
 const UTF8 = new TextDecoder()
 
 /**
- * Parses a body. A scalar at the top is JSON all the same; the DTO then says what is wrong with it.
- * @throws ServiceError malformed_json; validation_failed for one that would take too long
+ * Parses a body. A scalar is valid JSON too; the DTO refuses it.
+ * @throws ServiceError malformed_json; validation_failed if parsing would take too long
  */
 export function parseJson(bytes: Buffer): unknown {
   if (bytes.length === 0) return {}
@@ -29,8 +29,8 @@ export function parseJson(bytes: Buffer): unknown {
 }
 
 /**
- * Takes out of a large body what would hold the process for a tenth of a second and is of no use: whatever is nested so
- * deep that no rule looks at it gives way to a zero and blanks.
+ * Overwrites the deeply nested parts of a large body, which no rule reads and which would block the event loop for a
+ * tenth of a second: each is replaced by a zero and blanks.
  */
 function lighten(bytes: Buffer): void {
   let depth = 0
@@ -56,6 +56,8 @@ function lighten(bytes: Buffer): void {
     if (!outside) bytes[at] = BLANK
   }
   if (names > MAX_NAMES) {
-    throw validationFailed([{ field: 'body', message: `may have ${MAX_NAMES} names of members, in all its objects` }])
+    throw validationFailed([
+      { field: 'body', message: `may contain at most ${MAX_NAMES} member names, in all its objects` },
+    ])
   }
 }

@@ -9,7 +9,7 @@ import { bringsBody } from './request-body.js'
 
 declare module 'express-serve-static-core' {
   interface Request {
-    /** What the request was refused with; for the log and the metrics. */
+    /** The error of the response; for the log and the metrics. */
     refusal?: ServiceError
   }
 }
@@ -25,10 +25,11 @@ export function answerProblem(error: ServiceError, request: Request, response: R
   sendProblem(problemOf(error, request.requestId), request, response)
 }
 
-/** Answers a request with a problem, and leaves a body unread that has not been read by then. */
+/** Answers a request with a problem. Does not read the rest of its body. */
 export function sendProblem(problem: Problem | HttpProblem, request: Request, response: Response): void {
   if (response.headersSent) {
-    // Half an answer cannot be turned into a problem; a broken connection tells the caller not to trust it.
+    // A response that has begun cannot become a problem; breaking the connection tells the caller that it is
+    // incomplete.
     response.destroy()
     return
   }
@@ -37,8 +38,8 @@ export function sendProblem(problem: Problem | HttpProblem, request: Request, re
 }
 
 /**
- * The same as bytes, for what is no request: there is no response to answer it with.
- * @param requestId made for it
+ * Returns the problem as a raw HTTP response, for input that is not a request and so has no response object.
+ * @param requestId generated for the answer
  */
 export function rawProblem(error: ServiceError, requestId: string): string {
   const problem = problemOf(error, requestId)

@@ -1,22 +1,22 @@
 import { CAP_MODES, type CapMode, MAX_AMOUNT, QUOTA_TYPES, type QuotaType } from '../quota/quota.js'
 import { ResponseChoice, ResponseInstant, ResponseId, ResponseInteger, ResponseText } from './field.decorator.js'
 
-/** One broken field of a request. */
+/** A field with a mistake. */
 export class FieldErrorDto {
-  /** The field's name on the wire, `items[3].amount` inside a batch, `body` for the body as a whole. */
+  /** Name of the field in the request: `items[3].amount` within a batch, `body` for the body as a whole. */
   @ResponseText({ example: 'cycle_unit' })
   field!: string
 
-  /** What is wrong with it, or what would be right. */
+  /** The mistake, or what the field accepts. */
   @ResponseText({ example: 'must be one of hour, day, week, month, year' })
   message!: string
 }
 
 const amount = { max: MAX_AMOUNT } as const
 
-/** What one quota had left when a request was refused. */
+/** The state of a quota when the request was refused. */
 export class RefusingQuotaDto {
-  /** The quota. */
+  /** Id of the quota. */
   @ResponseId({ example: 12 })
   id!: number
 
@@ -28,30 +28,30 @@ export class RefusingQuotaDto {
   @ResponseInteger({ ...amount, example: 997 })
   used!: number
 
-  /** Units held. */
+  /** Units reserved by open holds. */
   @ResponseInteger({ ...amount, example: 0 })
   reserved!: number
 
-  /** What is left of it. */
+  /** Units that remain. */
   @ResponseInteger({ ...amount, example: 3 })
   remaining!: number
 
-  /** Its next reset before its end; null where there is none. */
+  /** The next reset before `expire_at`; null if there is none. */
   @ResponseInstant({ nullable: true })
   refills_at!: string | null
 }
 
-/** A cap: what it lets pass at this moment. */
+/** The current state of a cap. */
 export class CapDto {
-  /** The cap. */
+  /** Id of the cap. */
   @ResponseId({ example: 9 })
   id!: number
 
-  /** Does it refuse what does not fit, or tell of it alone? */
+  /** `enforce`: refuses requests that exceed it. `observe`: only reports them. */
   @ResponseChoice(CAP_MODES)
   cap!: CapMode
 
-  /** 1: total units until its end. 2: total units per cycle. 3: total units in any window. */
+  /** 1: `total` units until `expire_at`. 2: `total` units per cycle. 3: `total` units in any window. */
   @ResponseChoice(QUOTA_TYPES, { example: 3 })
   quota_type!: QuotaType
 
@@ -59,19 +59,19 @@ export class CapDto {
   @ResponseInteger({ ...amount, example: 100 })
   total!: number
 
-  /** Units spent, as far as they count now; of an observe cap they may pass `total`. */
+  /** Units spent that count now. Can exceed `total` in an observe cap. */
   @ResponseInteger({ example: 97 })
   used!: number
 
-  /** Units held, as far as they count now. */
+  /** Units reserved by open holds that count now. */
   @ResponseInteger({ example: 0 })
   reserved!: number
 
-  /** What it lets pass. */
+  /** Units that the cap still admits. */
   @ResponseInteger({ ...amount, example: 3 })
   remaining!: number
 
-  /** When it lets more pass: its next reset, or of a rolling cap the next boundary at which something returns, before its end; null where there is none. */
+  /** When the cap next admits more units, before `expire_at`: its next reset or, for a rolling cap, the next boundary at which units leave the window. Null if there is none. */
   @ResponseInstant({ nullable: true })
   refills_at!: string | null
 }

@@ -5,8 +5,8 @@ import { ServiceError } from '../error/service-error.js'
 import { answerProblem, sendProblem } from './problem-answer.js'
 
 /**
- * The global filter: every error leaves as problem+json. An `HttpException` keeps its status and its message; what is
- * neither that nor a `ServiceError` tells nothing of the inside.
+ * The global filter: answers every error as problem+json. An `HttpException` keeps its status and message. Any other
+ * error except `ServiceError` is answered without internal details.
  */
 @Catch()
 @Injectable()
@@ -18,7 +18,7 @@ export class ProblemFilter implements ExceptionFilter {
     this.tell(exception, http.getRequest<Request>(), http.getResponse<Response>())
   }
 
-  /** Answers a request with what was thrown while it was worked. */
+  /** Answers a request with the error that was thrown while it was processed. */
   tell(exception: unknown, request: Request, response: Response): void {
     if (exception instanceof ServiceError) this.answer(exception, request, response)
     else if (exception instanceof HttpException) this.answerHttp(exception, request, response)
@@ -28,7 +28,7 @@ export class ProblemFilter implements ExceptionFilter {
   private answerHttp(exception: HttpException, request: Request, response: Response): void {
     const status = exception.getStatus()
     const detail = exception.message
-    // What a guard means that returns false.
+    // Nest throws it if a guard returns false.
     if (status === 403) return this.answer(new ServiceError('forbidden', detail), request, response)
     const title = STATUS_CODES[status] ?? 'Error'
     sendProblem({ type: 'about:blank', title, status, detail, request_id: request.requestId }, request, response)
@@ -50,7 +50,7 @@ export class ProblemFilter implements ExceptionFilter {
 function failure(exception: unknown): ServiceError {
   return new ServiceError(
     'internal_error',
-    'the service met an unexpected error; its log has the details under the request_id',
+    'unexpected error; the log of the service has details under the request_id',
     {
       cause: exception,
     },

@@ -17,70 +17,66 @@ const integer = (description: string, minimum: number, maximum: number = Number.
   description,
 })
 
-/** Members that the problems of a code have and no others (contract, §8). */
-function membersOf(code: ErrorCode): Record<string, Schema> {
-  switch (code) {
-    case 'validation_failed':
-      return {
-        errors: {
-          type: 'array',
-          items: { $ref: getSchemaPath(FieldErrorDto) },
-          description: 'Every broken field.',
-        },
-      }
-    case 'quota_exceeded':
-      return {
-        requested: integer('Units asked for.', 1, MAX_AMOUNT),
-        remaining: integer('What one consume could take: `payable`, bounded by what remains of each enforce cap.', 0),
-        payable: integer('What the quotas that pay could pay together.', 0),
-        refills_at: {
-          type: ['string', 'null'],
-          format: 'date-time',
-          description:
-            'The earliest instant from which payers and caps would let the request pass if nobody else took anything; null if none.',
-        },
-        caps: {
-          type: 'array',
-          items: { $ref: getSchemaPath(CapDto) },
-          maxItems: MAX_LIVE_CAPS,
-          description: 'The enforce caps that cannot take it, by id; none where only the payers are short.',
-        },
-        quotas: {
-          type: 'array',
-          items: { $ref: getSchemaPath(RefusingQuotaDto) },
-          maxItems: Math.min(MAX_QUOTAS_SHOWN, MAX_LIVE_QUOTAS),
-          description: 'The first quotas in the order in which they would pay.',
-        },
-      }
-    case 'version_mismatch':
-      return { version: integer('The current version.', 1) }
-    case 'operation_already_settled':
-      return {
-        state: {
-          type: 'string',
-          enum: ['consumed', 'committed', 'released', 'expired'],
-          description: 'What the operation has become.',
-        },
-      }
-    case 'commit_exceeds_hold':
-      return { held: integer('What the hold holds.', 1, MAX_AMOUNT) }
-    case 'refund_exceeds_charge':
-      return { refundable: integer('What is left to refund.', 0, MAX_AMOUNT) }
-    case 'method_not_allowed':
-      return { allow: { type: 'array', items: { type: 'string' }, description: 'The methods that the path takes.' } }
-    default:
-      return {}
-  }
+/** The additional members of the problems of a code (contract, §8). */
+const MEMBERS: Partial<Record<ErrorCode, Record<string, Schema>>> = {
+  validation_failed: {
+    errors: {
+      type: 'array',
+      items: { $ref: getSchemaPath(FieldErrorDto) },
+      description: 'All fields with mistakes.',
+    },
+  },
+  quota_exceeded: {
+    requested: integer('Requested units.', 1, MAX_AMOUNT),
+    remaining: integer(
+      'The largest amount that one consume could take: `payable`, limited by the remaining units of each enforce cap.',
+      0,
+    ),
+    payable: integer('The units that the quotas could pay together, without caps.', 0),
+    refills_at: {
+      type: ['string', 'null'],
+      format: 'date-time',
+      description:
+        'The earliest time at which quotas and caps admit the request if no other request takes units until then; null if there is none.',
+    },
+    caps: {
+      type: 'array',
+      items: { $ref: getSchemaPath(CapDto) },
+      maxItems: MAX_LIVE_CAPS,
+      description:
+        'The enforce caps that refuse the request, by id; empty if only the units of the quotas are insufficient.',
+    },
+    quotas: {
+      type: 'array',
+      items: { $ref: getSchemaPath(RefusingQuotaDto) },
+      maxItems: Math.min(MAX_QUOTAS_SHOWN, MAX_LIVE_QUOTAS),
+      description: 'The first quotas, in draw-down order.',
+    },
+  },
+  version_mismatch: { version: integer('The current version.', 1) },
+  operation_already_settled: {
+    state: {
+      type: 'string',
+      enum: ['consumed', 'committed', 'released', 'expired'],
+      description: 'The state of the operation.',
+    },
+  },
+  commit_exceeds_hold: { held: integer('The reserved units.', 1, MAX_AMOUNT) },
+  refund_exceeds_charge: { refundable: integer('The units that can still be refunded.', 0, MAX_AMOUNT) },
+  method_not_allowed: {
+    allow: { type: 'array', items: { type: 'string' }, description: 'The methods that the path takes.' },
+  },
 }
 
-/** The name of the schema of a code's problems. */
+/** Returns the name of the schema of a code's problems. */
 export function problemSchemaName(code: ErrorCode): string {
   const words = code.split('_').map((word) => word.charAt(0).toUpperCase() + word.slice(1))
   return `${words.join('')}Problem`
 }
 
 /**
- * The schema of problems of these codes: told apart by `code`, so that a generated client knows each one's own members.
+ * Returns the schema of problems with one of these codes. `code` distinguishes them, so that generated clients know the
+ * members of each.
  */
 export function problemSchema(codes: readonly ErrorCode[]): Schema {
   const refs = codes.map((code) => ({ $ref: `#/components/schemas/${problemSchemaName(code)}` }))
@@ -88,21 +84,24 @@ export function problemSchema(codes: readonly ErrorCode[]): Schema {
   return only !== undefined && others.length === 0 ? only : { oneOf: refs }
 }
 
-/** What all problems of a code are like (RFC 9457). */
+/** Returns the schema of the problems of a code (RFC 9457). */
 export function describeProblem(code: ErrorCode): Schema {
   const properties: Record<string, Schema> = {
     type: {
       type: 'string',
       format: 'uri',
       const: typeOf(code),
-      description: 'What kind of problem this is; `about:blank` where `code` says it all.',
+      description: 'The problem type. `about:blank`: `code` identifies it.',
     },
-    title: { type: 'string', description: 'The kind in words; the same for every problem of that code.' },
+    title: { type: 'string', description: 'The title of the code; the same for every problem of the code.' },
     status: { type: 'integer', const: statusOf(code), description: 'The HTTP status.' },
-    detail: { type: 'string', description: 'What went wrong this time.' },
-    code: { type: 'string', const: code, description: 'The kind, for machines; stable.' },
-    request_id: { type: 'string', description: "The request's id, as in X-Request-Id; in a batch that of the whole." },
-    ...membersOf(code),
+    detail: { type: 'string', description: 'Describes this occurrence of the problem.' },
+    code: { type: 'string', const: code, description: 'Identifies the problem; stable.' },
+    request_id: {
+      type: 'string',
+      description: "The request's id, as in X-Request-Id; in an item of a batch, that of the batch.",
+    },
+    ...MEMBERS[code],
   }
   return { type: 'object', description: `${titleOf(code)}.`, properties, required: Object.keys(properties) }
 }

@@ -1,29 +1,32 @@
 import type { ErrorCode, FieldError, ServiceError } from '../error/service-error.js'
 
-/** Media type of every answer that is an error (RFC 9457). */
+/** Media type of every error response (RFC 9457). */
 export const PROBLEM_MEDIA_TYPE = 'application/problem+json'
 
-/** The registered type of a request that a quota refuses; every other problem says what it is by its `code`. */
+/**
+ * The registered problem type of a request that exceeds a quota. The other problems have `about:blank` and are
+ * identified by `code`.
+ */
 export const QUOTA_EXCEEDED_TYPE = 'https://iana.org/assignments/http-problem-types#quota-exceeded'
 
-/** An error as it is answered. Some codes add members of their own. */
+/** An error response. Some codes add members. */
 export interface Problem {
   type: string
   title: string
   status: number
   detail: string
   code: ErrorCode
-  /** The request's X-Request-Id; for an item of a batch that of the whole. */
+  /** The request's X-Request-Id; in an item of a batch, that of the batch. */
   request_id?: string
   errors?: readonly FieldError[]
   allow?: readonly string[]
   [extra: string]: unknown
 }
 
-/** An error of Nest's own kind, an `HttpException`, as it is answered: its status says all there is to say. */
+/** The response of an `HttpException` of Nest; its status identifies the problem. */
 export type HttpProblem = Readonly<Record<'type' | 'title' | 'detail' | 'request_id', string>> & { status: number }
 
-/** The HTTP status of each code (contract, §2), and human words for it. A code without them does not compile. */
+/** The HTTP status and the title of each code (contract, §2). A code without them does not compile. */
 const KINDS: Readonly<Record<ErrorCode, readonly [status: number, title: string]>> = {
   validation_failed: [400, 'The request is not valid'],
   malformed_json: [400, 'The body is not JSON'],
@@ -58,25 +61,22 @@ const KINDS: Readonly<Record<ErrorCode, readonly [status: number, title: string]
 /** Every code, in the contract's order. */
 export const ERROR_CODES = Object.keys(KINDS) as readonly ErrorCode[]
 
-/** The HTTP status of a code. */
+/** Returns the HTTP status of a code. */
 export function statusOf(code: ErrorCode): number {
   return KINDS[code][0]
 }
 
-/** Human words for a code; the same for every problem of that code. */
+/** Returns the title of a code; all its problems have the same. */
 export function titleOf(code: ErrorCode): string {
   return KINDS[code][1]
 }
 
-/** The `type` of a problem with this code. */
+/** Returns the `type` of a code's problems. */
 export function typeOf(code: ErrorCode): string {
   return code === 'quota_exceeded' ? QUOTA_EXCEEDED_TYPE : 'about:blank'
 }
 
-/**
- * Writes an error as a problem document.
- * @param requestId of the request
- */
+/** Converts an error to a problem document. */
 export function problemOf(error: ServiceError, requestId?: string): Problem {
   const { code, detail, fields, allow, extra } = error
   return {

@@ -2,12 +2,12 @@ import { parse, type ParsedUrlQuery } from 'node:querystring'
 import { decodeParameter, NO_TEXT } from './parameter.js'
 
 /**
- * Names and values that encode no text are looked at so often in one query. Each costs an exception, and the first has
- * decided about the request.
+ * The maximum number of undecodable names and values that are examined in one query. Each costs an exception, and the
+ * first one already decides that the request is refused.
  */
 const MAX_VIOLATIONS = 50
 
-/** Reads a query's parameters, however many there are: Node's own limit would let the thousandth through unseen. */
+/** Parses the parameters of a query, without Node's limit, which would ignore those after the thousandth. */
 export function parseQuery(text: string | null | undefined): ParsedUrlQuery {
   let violations = 0
   return parse(text ?? '', '&', '=', {

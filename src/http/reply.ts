@@ -3,36 +3,35 @@ import helmet from 'helmet'
 
 declare module 'node:http' {
   interface ServerResponse {
-    /** Names and values, in turn, that are to go out beside those of every answer. */
+    /** Names and values, alternating, of headers that are sent in addition to those of every response. */
     ownHeaders?: string[]
-    /** When its head was written, by `performance.now()`. */
+    /** The time at which its head was written, by `performance.now()`. */
     repliedAt?: number
   }
 }
 
-/** Media type of every answer that is no error. */
+/** Media type of every successful JSON response. */
 export const JSON_MEDIA_TYPE = 'application/json; charset=utf-8'
 
 /**
- * Headers that every answer has, names and values in turn: nothing is kept in a cache, and a browser does with it
- * nothing that it is not for. Helmet says which these are, once: they are the same for every answer. The policy leaves
- * room for the pages of Swagger UI alone.
+ * The headers of every response, names and values alternating: no caching, and helmet's security headers, which are the
+ * same for every response. The Content-Security-Policy admits only the pages of Swagger UI.
  */
 const EVERY_ANSWER: readonly string[] = ['Cache-Control', 'no-store', ...securityHeaders()]
 
-/** The same without caching and policy, of which files have their own. */
+/** The same without Cache-Control and Content-Security-Policy, which each file sets. */
 const EVERY_FILE = withoutHeaders(EVERY_ANSWER, ['cache-control', 'content-security-policy'])
 
-/** Adds a header to the answer of a request, to go out with it. */
+/** Adds a header to a response. */
 export function addHeader(response: ServerResponse, name: string, value: string): void {
   if (response.ownHeaders === undefined) response.ownHeaders = [name, value]
   else response.ownHeaders.push(name, value)
 }
 
 /**
- * Answers a request. All headers go out in one list, which Node writes as it is; each `setHeader` would cost as much as
- * the list. What a handler has set by Express's means stays as it set it.
- * @param body undefined where there is none
+ * Sends a response. All headers are passed in one list, which Node writes unchanged; each `setHeader` would cost as
+ * much as the list. Headers that a handler set on the response take precedence.
+ * @param body undefined: no body
  * @param mediaType of the body
  */
 export function reply(
@@ -50,15 +49,14 @@ export function reply(
   response.end(body)
 }
 
-/** Begins an answer whose body follows piece by piece. */
+/** Begins a response whose body is streamed. */
 export function replyStream(response: ServerResponse, mediaType: string): void {
   response.writeHead(200, [...headOf(response, EVERY_ANSWER), 'Content-Type', mediaType])
 }
 
 /**
- * Answers a request with a file, whose caching and policy are its own; both, its media type and whatever else it needs
- * are to be added first.
- * @param body undefined where the caller has it already
+ * Sends a file. Add its Cache-Control, Content-Security-Policy, Content-Type and other headers with `addHeader` first.
+ * @param body undefined if the caller has the current version
  */
 export function replyFile(response: ServerResponse, status: 200 | 304, body: Buffer | undefined): void {
   const headers = headOf(response, EVERY_FILE)
@@ -67,14 +65,16 @@ export function replyFile(response: ServerResponse, status: 200 | 304, body: Buf
   response.end(body)
 }
 
-/** Gives an answer that somebody else writes, as Express's `response.json()`, the headers that every answer has. */
+/**
+ * Adds the headers of every response to one that is not sent by `reply`, for example by Express's `response.json()`.
+ */
 export function completeHead(response: ServerResponse): void {
   if (response.repliedAt !== undefined) return
   const headers = headOf(response, EVERY_ANSWER)
   for (let at = 0; at < headers.length; at += 2) response.appendHeader(headers[at] ?? '', headers[at + 1] ?? '')
 }
 
-/** The headers that an answer has beside those that a handler has set, names and values in turn. */
+/** Returns the headers that a handler has not set on the response, names and values alternating. */
 function headOf(response: ServerResponse, every: readonly string[]): string[] {
   response.repliedAt = performance.now()
   const set = response.getHeaderNames()
@@ -83,7 +83,7 @@ function headOf(response: ServerResponse, every: readonly string[]): string[] {
   return headers
 }
 
-/** A list of headers without those of these names, which are in lower case. */
+/** Returns the list without the headers of these names, which are in lower case. */
 function withoutHeaders(headers: readonly string[], names: readonly string[]): string[] {
   return headers.filter((_, at) => !names.includes((headers[at - (at % 2)] ?? '').toLowerCase()))
 }
@@ -106,7 +106,7 @@ function securityHeaders(): string[] {
         styleSrc: ["'self'", "'unsafe-inline'"],
       },
     },
-    // Whether there is TLS is known to whoever ends it, in front of this service.
+    // The server that terminates TLS, in front of this service, decides on HSTS.
     strictTransportSecurity: false,
   })
   const response = {

@@ -5,52 +5,50 @@ import rawBody from 'raw-body'
 import { ServiceError } from '../error/service-error.js'
 import { parseJson } from './json.js'
 
+/** The media type of all bodies except streamed ones. */
+export const JSON_BODY = 'application/json'
+
 export const DECODERS = { gzip: createGunzip, deflate: createInflate, br: createBrotliDecompress } as const
 
-/** How a body may be compressed. */
+/** The supported compressions of a body. */
 export type Coding = keyof typeof DECODERS
 
-/** Does the request bring a body, be it an empty one sent in chunks? */
+/** Returns whether the request has a body. An empty chunked body counts. */
 export function bringsBody({ headers }: Request): boolean {
   const length = headers['content-length']
   return headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0')
 }
 
 /**
- * Looks at how a body is written, without reading it.
- * @returns its coding; undefined where it is as it is
+ * Checks the headers of a body.
+ * @param mediaType that the body must have, in UTF-8
+ * @returns its compression; undefined if it has none
  * @throws ServiceError unsupported_media_type
  */
-export function codingOf(request: Request): Coding | undefined {
-  if (!isJson(request.headers['content-type'])) {
-    throw new ServiceError('unsupported_media_type', 'send Content-Type: application/json, in UTF-8')
+export function codingOf({ headers }: Request, mediaType: string): Coding | undefined {
+  if (!isOf(mediaType, headers['content-type'])) {
+    throw new ServiceError('unsupported_media_type', `send Content-Type: ${mediaType}, in UTF-8`)
   }
-  return contentCoding(request)
-}
-
-/**
- * How a body is compressed, whatever it is.
- * @returns undefined where it is as it is
- * @throws ServiceError unsupported_media_type
- */
-export function contentCoding({ headers }: Request): Coding | undefined {
   const coding = headers['content-encoding']?.trim().toLowerCase() ?? ''
   if (coding === '' || coding === 'identity') return undefined
   if (Object.hasOwn(DECODERS, coding)) return coding as Coding
   throw new ServiceError('unsupported_media_type', 'Content-Encoding may be gzip, deflate, br or identity')
 }
 
+/** Sends `100 Continue` to a caller that waits for it (RFC 9110, section 10.1.1). Call it after all other checks. */
+export function continueIfExpected({ headers }: Request, response: Response): void {
+  if (headers.expect?.toLowerCase() === '100-continue') response.writeContinue()
+}
+
 /**
  * Reads the request's body as JSON into `request.body`.
- * @param limit bytes after decompression, at most; what is longer is refused at once, and its rest is not waited for
+ * @param limit maximum size in bytes, after decompression; a larger body is refused without reading its rest
  * @throws ServiceError unsupported_media_type, payload_too_large or malformed_json
  */
 export async function readBody(request: Request, response: Response, limit: number): Promise<void> {
-  const coding = codingOf(request)
+  const coding = codingOf(request, JSON_BODY)
   const { headers } = request
-  // Whoever asks before sending (RFC 9110, section 10.1.1) is told to go on here, where nothing more stands against the
-  // body.
-  if (headers.expect?.toLowerCase() === '100-continue') response.writeContinue()
+  continueIfExpected(request, response)
   let bytes: Buffer
   try {
     bytes =
@@ -65,12 +63,12 @@ export async function readBody(request: Request, response: Response, limit: numb
 
 async function decoded(request: Request, coding: Coding, limit: number): Promise<Buffer> {
   const decoder = DECODERS[coding]()
-  // A body that breaks off would leave its reader waiting for ever.
+  // Otherwise the reader would wait forever if the request breaks off.
   const breakOff = () => decoder.destroy(Object.assign(new Error('the request broke off'), { type: 'request.aborted' }))
   request.once('aborted', breakOff).pipe(decoder)
   try {
     const bytes = await rawBody(decoder, { limit })
-    if (!request.complete) throw new Error('more follows what was compressed')
+    if (!request.complete) throw new Error('data follows the compressed body')
     request.resume()
     return bytes
   } catch (error) {
@@ -82,21 +80,20 @@ async function decoded(request: Request, coding: Coding, limit: number): Promise
   }
 }
 
-/** JSON is UTF-8 (RFC 8259, section 8.1); saying so is allowed, saying otherwise is not. */
-function isJson(contentType: string | undefined): boolean {
-  if (contentType === undefined) return false
-  if (contentType === 'application/json') return true
+/** JSON and CSV are UTF-8 (for JSON: RFC 8259, section 8.1); another charset is refused. */
+function isOf(mediaType: string, contentType: string | undefined): boolean {
+  if (contentType === undefined || contentType === mediaType) return contentType !== undefined
   const { type, parameters } = parseContentType(contentType)
-  return type === 'application/json' && (parameters['charset'] ?? 'utf-8').toLowerCase() === 'utf-8'
+  return type === mediaType && (parameters['charset'] ?? 'utf-8').toLowerCase() === 'utf-8'
 }
 
 function explain(error: unknown, limit: number): unknown {
   switch ((error as { type?: string }).type) {
     case 'entity.too.large':
-      return new ServiceError('payload_too_large', `the body may have ${limit} bytes after decompression`)
+      return new ServiceError('payload_too_large', `the body may have at most ${limit} bytes after decompression`)
     case 'request.aborted':
     case 'request.size.invalid':
-      return new ServiceError('malformed_json', 'the body ended before its time')
+      return new ServiceError('malformed_json', 'the body ended early')
     default:
       return error
   }

@@ -41,7 +41,7 @@ it('wants one Host that is one', () => {
     '[a]x',
     'a,b/',
   ]) {
-    expect(mistakes(['Host', host])).toEqual(['Host must be a host, and a port where there is one'])
+    expect(mistakes(['Host', host])).toEqual(['Host must be a host with an optional port'])
   }
 })
 

@@ -1,12 +1,13 @@
 import type { Request } from 'express'
+import { timesSent } from '../auth/raw-headers.js'
 import { validationFailed } from '../error/service-error.js'
 
 /** uri-host [ ":" port ] of RFC 3986, section 3.2.2: a name, an IPv4 address, or an IPv6 address in brackets. */
 const HOST = /^(?:[\w.~!$&'()*+,;=%-]+|\[[\da-f:.]+\])(?::\d{0,5})?$/i
 
 /**
- * Refuses a request of which two servers might think differently (RFC 9112, sections 3.2 and 6.1): without exactly one
- * Host that is one, or with a body in a coding that is not known here.
+ * Refuses a request that two servers could interpret differently (RFC 9112, sections 3.2 and 6.1): one without exactly
+ * one valid Host, or with an unknown transfer coding.
  */
 export function checkRequestHead(request: Request): void {
   const { headers, httpVersion } = request
@@ -20,12 +21,6 @@ export function checkRequestHead(request: Request): void {
 
 function hostMistake({ headers: { host }, httpVersion, rawHeaders }: Request): string | undefined {
   if (host === undefined) return httpVersion === '1.1' ? 'is required in HTTP/1.1' : undefined
-  if (!HOST.test(host)) return 'must be a host, and a port where there is one'
-  // Node keeps the first of several.
-  let found = 0
-  for (let at = 0; at < rawHeaders.length; at += 2) {
-    const name = rawHeaders[at]
-    if (name?.length === 4 && name.toLowerCase() === 'host') found += 1
-  }
-  return found > 1 ? 'may be sent only once' : undefined
+  if (!HOST.test(host)) return 'must be a host with an optional port'
+  return timesSent(rawHeaders, 'host') > 1 ? 'may be sent only once' : undefined
 }

@@ -243,7 +243,7 @@ describe('access', () => {
     const both = await get(`/api/doors/any?access_token=${TOKENS.admin}`)
     expect([both.status, both.body.errors]).toEqual([
       400,
-      [{ field: 'access_token', message: 'is no parameter of this route' }],
+      [{ field: 'access_token', message: 'is not a parameter of this route' }],
     ])
   })
 
@@ -463,7 +463,7 @@ describe('validation', () => {
     const answer = await post('/api/things/spend').send({ Amount: 5, account_id: '7', other: 1 })
     expect(answer.body.errors).toEqual([
       { field: 'Amount', message: 'did you mean amount?' },
-      { field: 'other', message: 'is no field of this request' },
+      { field: 'other', message: 'is not a field of this request' },
       { field: 'account_id', message: 'must be an integer from 1 to 9007199254740991' },
       { field: 'amount', message: 'is required: must be an integer from 1 to 1000000000000' },
     ])
@@ -514,7 +514,7 @@ describe('validation', () => {
   })
 
   it('sees the last of a thousand parameters', async () => {
-    expect((await get(`/api/things?${'page=1&'.repeat(1200)}x=1`)).body.detail).toContain('x: is no parameter')
+    expect((await get(`/api/things?${'page=1&'.repeat(1200)}x=1`)).body.detail).toContain('x: is not a parameter')
   })
 
   it('comes before the key, and the path before the body, in whatever order a handler declares them', async () => {

@@ -9,22 +9,21 @@ import { type Route, RouteTable } from './route-table.js'
 
 declare module 'express-serve-static-core' {
   interface Request {
-    /** Does its path hold a percent sign that encodes nothing? */
+    /** Whether its path contains a percent sign that encodes nothing. */
     undecodable?: boolean
   }
 }
 
 /**
  * Runs before routing.
- * @returns true where it has answered the request
+ * @returns true if it has answered the request
  * @throws ServiceError a refusal
  */
 export type Gate = (request: Request, response: Response) => unknown
 
 /**
- * What every request passes on its way to its route: the gates, then the one look-up in the route table. Everything
- * from there on is Nest's: guards (the last of which reads the body), interceptors, pipes, handler, filters. What the
- * guards see as `request.route` is what is served.
+ * Runs the gates and looks the route up, once per request. The rest is Nest's: guards (the last of which reads the
+ * body), interceptors, pipes, handler, filters. The guards see the served route as `request.route`.
  */
 @Injectable()
 export class RequestPipeline implements OnModuleInit {
@@ -39,8 +38,8 @@ export class RequestPipeline implements OnModuleInit {
   ) {}
 
   /**
-   * By now Nest has made its handlers.
-   * @throws Error where one has no route, so that nobody could reach it, or a route has none
+   * Assigns Nest's handlers to the routes; Nest has created them before.
+   * @throws Error if a handler has no route, so that it would be unreachable, or a route has no handler
    */
   onModuleInit(): void {
     const { handlers } = this.host.httpAdapter
@@ -48,13 +47,13 @@ export class RequestPipeline implements OnModuleInit {
       const name = `${route.method} ${route.path}`
       this.handlers.set(route, handlers.get(name) ?? missing(route.method, route.path))
     }
-    if (handlers.size !== this.handlers.size) throw new Error('there are handlers without a route')
+    if (handlers.size !== this.handlers.size) throw new Error('some handlers have no route')
   }
 
   /**
-   * Takes the requests of a socket.
-   * @param gates in order, before anything else is looked at
-   * @param routes that are served there; any other is as if it were none
+   * Returns the listener of a server's requests.
+   * @param gates run in this order, before routing
+   * @param routes the served routes; others are not found
    */
   listener(gates: readonly Gate[], routes: RouteTable): Listener {
     return (request, response) => {
@@ -63,24 +62,27 @@ export class RequestPipeline implements OnModuleInit {
   }
 
   private async serve(gates: readonly Gate[], routes: RouteTable, request: Request, response: Response): Promise<void> {
-    // Where Express's own methods look for it: `response.json()`, `request.fresh`.
+    // Express's methods read it, such as `request.fresh`.
     request.res = response
     try {
       for (const gate of gates) if (gate(request, response) === true) return
       const path = pathOf(request)
       const found = routes.find(request.method, path)
       if (found === undefined) {
-        // Nobody learns which routes there are before they are known.
+        // Anonymous callers must not learn which routes exist.
         request.principal = await this.authenticator.authenticate(request.headers, request.rawHeaders)
         throw routes.refusal(path)
       }
       const { route, values } = found
       request.route = route
       request.bodies = this.bodies
-      request.params = parametersOf(route, values) ?? undecodable(request)
+      const parameters = parametersOf(route, values)
+      // The guard that reads the body refuses an undecodable path, since all other guards run first.
+      request.undecodable = parameters === undefined
+      request.params = parameters ?? {}
       const handler = this.handlers.get(route) ?? missing(route.method, route.path)
-      // Nest asks the filters about what is thrown within; what comes out of it is the failure of a filter.
-      await handler(request, response, nothingElse)
+      // Nest passes errors within the handler to the filters; an error here is the failure of a filter.
+      await handler(request, response, noNext)
     } catch (error) {
       this.problems.tell(error, request, response)
     }
@@ -91,11 +93,10 @@ function missing(method: string, path: string): never {
   throw new Error(`${method} ${path} has no handler`)
 }
 
-function nothingElse(): void {
-  // A handler answers, or throws.
-}
+/** No handler calls `next`. */
+const noNext = (): undefined => undefined
 
-/** The path as it was sent. A whole URL, as proxies are sent one, is left to Express. */
+/** Returns the path as sent. Express parses an absolute URL, as proxies receive it. */
 export function pathOf(request: Request): string {
   const { url } = request
   if (!url.startsWith('/') || url.includes('#')) return request.path
@@ -103,7 +104,7 @@ export function pathOf(request: Request): string {
   return query === -1 ? url : url.slice(0, query)
 }
 
-/** The parameters of a path, decoded; undefined where a percent sign encodes nothing. */
+/** Returns the decoded parameters of a path; undefined if a percent sign encodes nothing. */
 function parametersOf(route: Route, values: readonly string[]): Record<string, string> | undefined {
   const parameters: Record<string, string> = {}
   try {
@@ -112,10 +113,4 @@ function parametersOf(route: Route, values: readonly string[]): Record<string, s
     return undefined
   }
   return parameters
-}
-
-/** Leaves the refusal to the guard that reads the body: all others come first. */
-function undecodable(request: Request): Record<string, string> {
-  request.undecodable = true
-  return {}
 }

@@ -11,38 +11,33 @@ import type { StreamedBody } from './body-stream.js'
 import { hasRules } from './dto.js'
 import { PROBLEM_CODES } from './problem.decorator.js'
 
-/** A route as its controller declares it. */
 export interface Route extends Guarded {
   /** `GET`, `POST` …; a GET route also serves HEAD. */
   readonly method: string
-  /** As Express writes it: `/api/v1/quotas/:id`. */
+  /** In Express's notation: `/api/v1/quotas/:id`. */
   readonly path: string
-  /** Problems of its own, as declared. */
+  /** The declared problems. */
   readonly problems: readonly ErrorCode[]
   readonly takesBody: boolean
   readonly takesQuery: boolean
-  /** Bytes of body after decompression, at most. */
+  /** Maximum size of the body in bytes, after decompression. */
   readonly bodyLimit: number
-  /** The body that its handler reads by itself; undefined where it takes one as a DTO, or none. */
+  /** The body that its handler reads as a stream; undefined if it takes a DTO, or no body. */
   readonly streams: StreamedBody | undefined
-  /** Names of the path's parameters, in order. */
+  /** The names of the path's parameters, in order. */
   readonly parameters: readonly string[]
-  /** Can a word that is part of another route stand where this one has a parameter? */
-  readonly contested: boolean
 }
 
-/** A place in a path: what may stand next. */
+/** A node in the tree of paths, with the segments that may follow. */
 interface Place {
   readonly words: Map<string, Place>
   parameter: Place | undefined
   readonly routes: Map<string, Route>
 }
 
-type Mutable<T> = { -readonly [K in keyof T]: T[K] }
-
 const newPlace = (): Place => ({ words: new Map(), parameter: undefined, routes: new Map() })
 
-/** Without one trailing slash, as Express matches. */
+/** Returns the segments of a path, without one trailing slash, as Express matches. */
 function segmentsOf(path: string): string[] {
   const trimmed = path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path
   return trimmed.slice(1).split('/')
@@ -59,8 +54,8 @@ const listed = (value: unknown): string[] =>
   Array.isArray(value) ? (value as string[]) : [typeof value === 'string' ? value : '']
 
 /**
- * Every route of the service, read from the controllers. Knows which methods a path takes, where a fixed word wins over
- * a parameter in the same place (contract, §7), and what a handler takes from a request.
+ * All routes of the service, read from the controllers: which methods a path takes, where a fixed word takes precedence
+ * over a parameter (contract, §7), and what a handler takes from a request.
  */
 export class RouteTable {
   readonly routes: readonly Route[]
@@ -68,54 +63,48 @@ export class RouteTable {
 
   /**
    * @param controllers classes, in any order
-   * @throws Error for what would be unsafe to serve: two handlers of one route, a body or query without validation, a
-   *   path that is more than words and parameters
+   * @throws Error if serving would be unsafe: two handlers of one route, a body or query without validation, or a path
+   *   that contains more than words and parameters
    */
   constructor(controllers: readonly Type[], routes: readonly Route[] = controllers.flatMap(routesOf)) {
     this.routes = routes
     for (const route of this.routes) this.enter(route)
-    for (const route of this.routes as Mutable<Route>[]) {
-      // One that is another table's as well is finished.
-      if (Object.isFrozen(route)) continue
-      route.contested = this.isContested(route)
-      Object.freeze(route)
-    }
   }
 
-  /** A table of those routes alone that are wanted: the others are as if they were none. */
+  /** Returns a table of the wanted routes only; it does not find the others. */
   only(wanted: (route: Route) => boolean): RouteTable {
     return new RouteTable([], this.routes.filter(wanted))
   }
 
-  /**
-   * The route that a path and a method lead to, if any, and what stands in the places of its parameters; read from the
-   * path as it was sent, percent-encoding and all.
-   */
+  /** Finds the route of a method and a path, and the values of its parameters, undecoded. */
   find(method: string, path: string): { readonly route: Route; readonly values: readonly string[] } | undefined {
     const values: string[] = []
     const route = this.placeOf(path, values)?.routes.get(method === 'HEAD' ? 'GET' : method)
     return route === undefined ? undefined : { route, values }
   }
 
-  /** Methods that a path takes, in alphabetical order; none where it is no route. */
+  /** Returns the methods of a path in alphabetical order; none if there is no such route. */
   allowed(path: string): readonly string[] {
     const methods = [...(this.placeOf(path)?.routes.keys() ?? [])]
     return (methods.includes('GET') ? [...methods, 'HEAD'] : methods).sort()
   }
 
-  /** Why a request for the path was not served: `method_not_allowed`, or `route_not_found` where no method would be. */
+  /**
+   * Returns the error for a request without a route: `method_not_allowed`, or `route_not_found` if the path takes no
+   * method.
+   */
   refusal(path: string): ServiceError {
     const allow = this.allowed(path)
     if (allow.length === 0) return new ServiceError('route_not_found', 'there is no such route')
     return new ServiceError('method_not_allowed', `this path takes ${allow.join(', ')}`, { allow })
   }
 
-  // A word is never given up for a parameter once it matched: `usage` is no identifier, wherever the path leads from
-  // there.
+  // A matching word is never reinterpreted as a parameter: `usage` is not an identifier, even if the rest of the path
+  // does not match.
   private placeOf(path: string, values: string[] = []): Place | undefined {
     let place = this.root
     for (const segment of segmentsOf(path)) {
-      // Words are compared in lower case, as Express does.
+      // Case-insensitive, like Express.
       const word = place.words.get(segment) ?? place.words.get(segment.toLowerCase())
       if (word !== undefined) {
         place = word
@@ -132,8 +121,9 @@ export class RouteTable {
     let place = this.root
     for (const segment of segmentsOf(route.path)) {
       if (!isParameter(segment) && segment !== segment.toLowerCase())
-        throw new Error(`${route.path}: words are written in lower case`)
-      if (!/^(?::\w+|[\w.-]*)$/.test(segment)) throw new Error(`${route.path}: a path is made of words and :parameters`)
+        throw new Error(`${route.path}: words must be in lower case`)
+      if (!/^(?::\w+|[\w.-]*)$/.test(segment))
+        throw new Error(`${route.path}: a path may contain only words and :parameters`)
       let next = segment.startsWith(':') ? place.parameter : place.words.get(segment)
       if (next === undefined) {
         next = newPlace()
@@ -151,7 +141,8 @@ export class RouteTable {
     place.routes.set(route.method, route)
   }
 
-  private isContested(route: Route): boolean {
+  /** Returns whether another route has a fixed word where this one has a parameter. */
+  isContested(route: Route): boolean {
     let places = [this.root]
     for (const segment of segmentsOf(route.path)) {
       const parameter = segment.startsWith(':')
@@ -172,10 +163,8 @@ function routesOf(controller: Type): Route[] {
     const own = <T>(key: string): T | undefined =>
       (Reflect.getMetadata(key, target) ?? Reflect.getMetadata(key, controller)) as T | undefined
     if (Reflect.hasMetadata(ACCESS_RULE, target) && Reflect.hasMetadata(ACCESS_RULE, controller))
-      // Both guards would run, and one rule alone be documented.
-      throw new Error(
-        `${controller.name}.${handler}: an access rule stands on the class or on its methods, not on both`,
-      )
+      // Both guards would run, but only one rule would be documented.
+      throw new Error(`${controller.name}.${handler}: put the access rule on the class or on its methods, not on both`)
     const { takesBody, takesQuery } = argumentsOf(controller, handler)
     return prefixes.flatMap((prefix) =>
       listed(paths).map((path) => ({
@@ -195,13 +184,14 @@ function routesOf(controller: Type): Route[] {
         parameters: segmentsOf(joined(prefix, path))
           .filter(isParameter)
           .map((segment) => segment.slice(1)),
-        contested: false,
       })),
     )
   })
 }
 
-/** What a handler takes, from its parameters' decorators: nobody has to say it twice, and nobody can forget to. */
+/**
+ * Determines what a handler takes from the decorators of its parameters, so that no further declaration can be missing.
+ */
 function argumentsOf(controller: Type, handler: string): { takesBody: boolean; takesQuery: boolean } {
   const parameters = (Reflect.getMetadata(ROUTE_ARGS_METADATA, controller, handler) ?? {}) as Record<
     string,
@@ -214,7 +204,7 @@ function argumentsOf(controller: Type, handler: string): { takesBody: boolean; t
     const isBody = kind === String(RouteParamtypes.BODY)
     const isQuery = kind === String(RouteParamtypes.QUERY)
     if (!isBody && !isQuery) continue
-    // An interface or a type variable leaves no class behind, and Nest then validates nothing.
+    // An interface or a type variable has no class at run time, so Nest would validate nothing.
     if (data !== undefined || !hasRules(types[index])) {
       throw new Error(
         `${controller.name}.${handler}: @${isBody ? 'Body' : 'Query'}() must be one whole DTO class with field decorators`,

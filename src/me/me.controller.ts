@@ -6,18 +6,18 @@ import { Config } from '../config/config.js'
 import { formatInstant } from '../time/instant.js'
 import { MeDto } from './me.dto.js'
 
-/** Who calls. */
+/** The route that shows callers who they are. */
 @ApiTags('Access')
 @Controller('api/v1/me')
 @AnyPrincipal()
 export class MeController {
   constructor(private readonly config: Config) {}
 
-  /** Whose token this is */
+  /** Read the principal of the token */
   @Get()
   @ApiOkResponse({ type: MeDto })
   show(@Caller() { name, role, scopes, source, expiresAt }: Caller): MeDto {
-    // Without an identity provider there is one source, and the answer stays what it was.
+    // Without an identity provider there is only one source, and the answer has its previous form.
     if (this.config.oidc === undefined) return { name, role, ...(scopes === undefined ? {} : { scopes }) }
     return {
       name,

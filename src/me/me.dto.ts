@@ -3,31 +3,28 @@ import { ResponseChoice, ResponseInstant, ResponseSchema, ResponseText } from '.
 import { type Role, ROLES } from '../role/role.js'
 import { type Scope, SCOPES } from '../role/scope.js'
 
-/** Whose token it is. */
+/** The principal of the token. */
 export class MeDto {
-  /** What a change calls its actor: the token's name, or `oidc:` and the name that the identity provider tells. */
+  /** The name of the principal, as changes show it: the token's name, or `oidc:` and a name from the identity provider. */
   @ResponseText({ example: 'boss' })
   name!: string
 
-  /** What it may do. */
+  /** The role of the principal. */
   @ResponseChoice(ROLES, { example: 'admin' })
   role!: Role
 
-  /**
-   * What narrows the role: to a channel, to operations that this name made, or to both. Where nothing does it is empty if an identity provider is
-   * configured, else absent.
-   */
+  /** The scopes that narrow the role: to a channel, to the principal's own operations, or to both. Without scopes, empty if an identity provider is configured, otherwise absent. */
   @ResponseSchema(
     { type: 'array', items: { type: 'string', enum: [...SCOPES] } },
     { optional: true, example: ['mail', 'own'] },
   )
   scopes?: readonly Scope[]
 
-  /** When the token ends; null where it has no end. There where an identity provider is configured, as is `source`. */
+  /** Expiry of the token; null if it does not expire. Present only if an identity provider is configured, as is `source`. */
   @ResponseInstant({ nullable: true, optional: true, example: null })
   expires_at?: string | null
 
-  /** Where the token comes from: the service's own list, or the identity provider. */
+  /** The origin of the token: the service's own list, or the identity provider. */
   @ResponseChoice(PRINCIPAL_SOURCES, { optional: true, example: 'token' })
   source?: PrincipalSource
 }

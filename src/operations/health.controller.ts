@@ -24,14 +24,14 @@ export class HealthController {
     private readonly shutdown: Shutdown,
   ) {}
 
-  /** Does the process live? */
+  /** Check whether the process is running */
   @Get('live')
   @ApiOkResponse({ type: LiveDto })
   live(): LiveDto {
     return { status: 'ok' }
   }
 
-  /** Can this instance take requests? */
+  /** Check whether this instance can accept requests */
   @Get('ready')
   @ApiOkResponse({ type: ReadyDto })
   @Problems('unavailable')

@@ -1,15 +1,15 @@
 import { ResponseChoice } from '../http/field.decorator.js'
 
-/** The process lives. */
+/** The process is running. */
 export class LiveDto {
   /** Always `ok`. */
   @ResponseChoice(['ok'])
   status!: 'ok'
 }
 
-/** The service can take requests. */
+/** The service can accept requests. */
 export class ReadyDto {
-  /** Always `ready`; a service that is not answers 503. */
+  /** Always `ready`; otherwise the answer is 503. */
   @ResponseChoice(['ready'])
   status!: 'ready'
 }

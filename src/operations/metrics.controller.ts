@@ -22,7 +22,7 @@ export class MetricsController {
 
   constructor(@Inject(METRICS_REGISTRY) private readonly registry: Registry) {}
 
-  /** Measurements, for Prometheus */
+  /** Read the metrics, for Prometheus */
   @Get()
   @ApiOkResponse({
     description: 'The text format of Prometheus.',

@@ -1,8 +1,8 @@
 import { IdField } from '../http/field.decorator.js'
 
-/** Whose SMS quotas to add up. */
+/** Selects the owner of a summary. */
 export class SmsSummaryQuery {
-  /** The user. */
+  /** Id of the user. */
   @IdField()
   user_id!: number
 }

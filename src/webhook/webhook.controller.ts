@@ -8,7 +8,7 @@ import { WebhookService } from './webhook.service.js'
 
 const NAME = {
   name: 'name',
-  description: 'As WEBHOOKS_FILE names it.',
+  description: 'Its name in WEBHOOKS_FILE.',
   schema: { type: 'string' },
   example: 'ops',
 } as const
@@ -27,7 +27,7 @@ export class WebhookController {
     return { items: await this.webhooks.list(asking) }
   }
 
-  /** Send a test message, once and now */
+  /** Send a test message at once */
   @Post(':name/test')
   @HttpCode(200)
   @ApiParam(NAME)
@@ -37,7 +37,7 @@ export class WebhookController {
     return this.webhooks.test(name)
   }
 
-  /** End a disablement */
+  /** Enable a disabled endpoint */
   @Post(':name/enable')
   @HttpCode(200)
   @ApiParam(NAME)

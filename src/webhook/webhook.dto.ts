@@ -17,58 +17,58 @@ const STATUS = { min: 100, max: 599, nullable: true, example: 204 } as const
 
 /** The last attempt to deliver an event to an endpoint. */
 export class WebhookAttemptDto {
-  /** When it ended. */
+  /** Time at which the attempt ended. */
   @ResponseInstant()
   at!: string
 
-  /** What was answered; null where nothing was. */
+  /** HTTP status of the response; null without a response. */
   @ResponseInteger(STATUS)
   status!: number | null
 
-  /** Why it was not received; null where it was. */
+  /** The reason of the failure; null after a success. */
   @ResponseText({ nullable: true, example: 'answered 500' })
   error!: string | null
 }
 
-/** An endpoint that events are sent to. */
+/** An endpoint that receives events. */
 export class WebhookDto {
-  /** As the operator's file names it. */
+  /** Its name in the operator's file. */
   @ResponseText({ example: 'ops' })
   name!: string
 
-  /** Without query and user; null where the instance that answers does not know it. */
+  /** Its URL without query and user; null if this instance does not know it. */
   @ResponseText({ nullable: true, example: 'https://ops.example.com/hooks/quota' })
   url!: string | null
 
-  /** What it is told of. */
+  /** The types of events that it receives. */
   @ResponseSchema({ type: 'array', items: { type: 'string', enum: [...EVENT_TYPES] } }, { example: [EVENT_TYPES[0]] })
   types!: EventType[]
 
-  /** The channels that it is told of. */
+  /** The channels whose events it receives. */
   @ResponseSchema({ type: 'array', items: { type: 'string', enum: [...CHANNEL_SCOPES] } }, { example: ['mail'] })
   channels!: ChannelScope[]
 
-  /** disabled: it has answered 410. removed: in the file of no live instance. */
+  /** `disabled`: it answered 410. `removed`: the file of no live instance contains it. */
   @ResponseChoice(WEBHOOK_STATES)
   state!: WebhookState
 
-  /** Events that it has received. */
+  /** Number of events delivered. */
   @ResponseInteger({ example: 1812 })
   delivered!: number
 
-  /** Events that were given up. */
+  /** Number of events whose delivery was given up. */
   @ResponseInteger({ example: 0 })
   failed!: number
 
-  /** Events that wait for it. */
+  /** Number of events waiting for delivery. */
   @ResponseInteger({ example: 3 })
   waiting!: number
 
-  /** When the oldest of them happened. */
+  /** Time of the oldest waiting event; null if none waits. */
   @ResponseInstant({ nullable: true })
   oldest_waiting_at!: string | null
 
-  /** Null before the first one. */
+  /** The last attempt; null before the first one. */
   @ResponseObject(() => WebhookAttemptDto, { nullable: true })
   last_attempt!: WebhookAttemptDto | null
 }
@@ -80,43 +80,43 @@ export class WebhooksDto {
   items!: WebhookDto[]
 }
 
-/** How a test message was taken. */
+/** The result of a test message. */
 export class TestedDto {
-  /** What was answered; null where nothing was. */
+  /** HTTP status of the response; null without a response. */
   @ResponseInteger(STATUS)
   status!: number | null
 
-  /** Why it was not received; null where it was. */
+  /** The reason of the failure; null after a success. */
   @ResponseText({ nullable: true, example: 'answered 500' })
   error!: string | null
 
-  /** How long it took, in milliseconds. */
+  /** Duration in milliseconds. */
   @ResponseInteger({ example: 12 })
   ms!: number
 }
 
-/** Which events to send again: those of `[from, to)`. */
+/** Selects events to send again: those in `[from, to)`. */
 export class ReplayDto {
-  /** From this instant on. */
+  /** Sends events at or after this time. */
   @InstantField({ example: '2026-11-01T00:00:00.000Z' })
   from!: string
 
-  /** Before this instant; absent: all later ones. */
+  /** Sends events before this time. Default: all later ones. */
   @InstantField({ optional: true })
   to?: string
 
-  /** Asked by the pipe. */
+  /** Checks the order of `from` and `to`. */
   violations(): FieldError[] {
     const [from, to] = [parseInstant(this.from), this.to === undefined ? undefined : parseInstant(this.to)]
     return from !== undefined && to !== undefined && from > to
-      ? [{ field: 'from', message: 'may not lie after to' }]
+      ? [{ field: 'from', message: 'must not be later than to' }]
       : []
   }
 }
 
-/** How many events are sent again. */
+/** The result of a replay. */
 export class ReplayedDto {
-  /** How many. */
+  /** Number of events to send again. */
   @ResponseInteger({ example: 41 })
   events!: number
 }

@@ -34,7 +34,7 @@ export class Retention<Q extends QuotaRow> {
     this.totals = new TotalsStore(store)
   }
 
-  /** Older rows may be removed: the beginning of a UTC day, at least `days` back. */
+  /** Returns the time before which rows may be removed: the beginning of a UTC day, at least `days` ago. */
   cutoff(days: number): Instant {
     return cutoffAt(this.clock.now(), days)
   }
@@ -127,7 +127,7 @@ export class Retention<Q extends QuotaRow> {
       if (rows.length === 0) return 0
       const positions = rows.map((row) => Number(row['position'])).sort((a, b) => a - b)
       const last = positions.at(-1) ?? 0
-      // The feed's row first, in the same order as the numbering.
+      // Locks the feed's row first, as the numbering does.
       await transaction.later(
         `UPDATE ${eventFeed.table} SET ${removedTo} = ? WHERE ${eventFeed.column('id')} = 1 AND ${removedTo} < ?`,
         [last, last],
@@ -168,7 +168,7 @@ export class Retention<Q extends QuotaRow> {
     return cutoffAt(await this.clock.confirmed(async () => presentOf(transaction)), days)
   }
 
-  /** The operations without later acts, and that cannot change by themselves; with all acts. */
+  /** Returns the operations without later acts that cannot change by themselves, and all their acts. */
   private async removable(
     transaction: Transaction,
     roots: readonly ActRow[],

@@ -15,7 +15,7 @@ const EVERY_MS = 2_000
 /** The maximum number of quotas per step, so that a step holds locks only briefly. */
 const STEP = 500
 
-/** On SQLite a step blocks the event loop: requests run between two steps. */
+/** Lets requests run between two steps: on SQLite, a step blocks the event loop. */
 async function turn(): Promise<void> {
   await new Promise(setImmediate)
 }
@@ -61,7 +61,7 @@ export class Sweeper<Q extends QuotaRow> implements OnApplicationBootstrap, OnMo
     await this.running
   }
 
-  /** One round: everything that is due now, step by step; steps that depend on the time run only while it is steady. */
+  /** Runs everything that is due, step by step. Steps that depend on the time run only while the clock is steady. */
   async sweep(): Promise<void> {
     if (this.clock.steady) await this.expire()
     await this.nameOwners()
@@ -155,7 +155,7 @@ export class Sweeper<Q extends QuotaRow> implements OnApplicationBootstrap, OnMo
     )
   }
 
-  /** @returns the due holds, the earliest first; at most the number of one step */
+  /** Expires due holds. @returns their operation ids, the earliest first; at most those of one step */
   private async sweepHolds(): Promise<string[]> {
     const { hold } = this.ledger.store
     const expiresAt = hold.column('expiresAt')

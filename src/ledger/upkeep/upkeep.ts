@@ -79,7 +79,7 @@ export class Upkeep<Q extends QuotaRow> implements OnApplicationBootstrap, OnMod
 
   /**
    * The age of the first act that is not in the totals, in milliseconds; 0 if all are; undefined until it is known. If
-   * the totals claim to reach into the future, by how much.
+   * the watermark is in the future, the difference from the present.
    */
   get foldLagMs(): number | undefined {
     if (this.known === undefined) return undefined
@@ -96,7 +96,7 @@ export class Upkeep<Q extends QuotaRow> implements OnApplicationBootstrap, OnMod
   }
 
   async onApplicationBootstrap(): Promise<void> {
-    // Before the first request, ids are set to be greater than the totals' id.
+    // Before the first request, so that new ids are greater than the watermark.
     await this.look().catch((error: unknown) => this.tell(error))
     this.timer = setInterval(() => {
       // Another part has logged the outage and watches it.
@@ -115,14 +115,14 @@ export class Upkeep<Q extends QuotaRow> implements OnApplicationBootstrap, OnMod
     clearInterval(this.timer)
     await this.running
     if (this.known?.holder === this.id && this.work.reach === 'all') {
-      // The next instance need not wait for the lease to expire.
+      // Otherwise the next instance waits until the lease expires.
       await this.hold(this.id, null).catch((error: unknown) => this.tell(error))
     }
   }
 
   /**
-   * Reads the progress of upkeep, and keeps this instance's ids above it: an instance of a previous version may have
-   * added up acts that are not closed.
+   * Reads the progress of upkeep, and makes this instance assign ids greater than the watermark: an instance of a
+   * previous version may have added up acts that are not closed.
    */
   async look(): Promise<LedgerStateRow> {
     const state = await this.totals.state()
@@ -133,15 +133,15 @@ export class Upkeep<Q extends QuotaRow> implements OnApplicationBootstrap, OnMod
     const ahead = reached - this.clock.now()
     if (ahead > 0 && !this.aheadTold) {
       this.logger.error(
-        `totals claim to reach ${Math.round(ahead / 1000)} s beyond the present, as a clock that was wrong has left them: nothing is added up until then. ` +
-          'npm run verify names it',
+        `the watermark of the totals is ${Math.round(ahead / 1000)} s in the future, set by a wrong clock: no acts are added up until then. ` +
+          'npm run verify reports it',
       )
     }
     this.aheadTold = ahead > 0
     return state
   }
 
-  /** Everything that is due now, step by step, unless another instance has the lease. */
+  /** Runs everything that is due, step by step, unless another instance has the lease. */
   async round(): Promise<void> {
     const found = await this.look()
     if (!this.clock.steady || !(await this.lease(found))) return
@@ -168,7 +168,7 @@ export class Upkeep<Q extends QuotaRow> implements OnApplicationBootstrap, OnMod
     }
     if (days === undefined) return
     const cutoff = this.retention.cutoff(days)
-    // Once a day, and never before it is added up.
+    // Once a day, after the day has been added up.
     if (removedTo !== null && removedTo >= cutoff) return
     if (this.behindSince !== undefined && this.behindSince < cutoff) return
     if (instantOfId(foldedTo) > this.clock.now()) return
@@ -189,7 +189,7 @@ export class Upkeep<Q extends QuotaRow> implements OnApplicationBootstrap, OnMod
 
   /**
    * Runs steps with pauses until none is left, this instance stops, another one has the lease, or the time is in doubt.
-   * @returns is nothing left?
+   * @returns whether nothing is left
    */
   private async paced(step: () => Promise<boolean>): Promise<boolean> {
     let renewed = performance.now()
@@ -218,7 +218,7 @@ export class Upkeep<Q extends QuotaRow> implements OnApplicationBootstrap, OnMod
     return state === 'held' || (state === 'free' && (await this.hold(found.holder, this.id)))
   }
 
-  /** @returns did the expected holder have it, and does this one have it now? */
+  /** @returns whether the expected holder had the lease and this one has it now */
   private async hold(expected: string | null, holder: string | null): Promise<boolean> {
     const { state } = this.ledger.store
     const heldUntil = holder === null ? null : state.bind('heldUntil', this.clock.now() + LEASE_MS)

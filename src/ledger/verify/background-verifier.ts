@@ -4,16 +4,16 @@ import type { UnitOfWork } from '../../database/unit-of-work.js'
 import type { Instant } from '../../time/instant.js'
 import { findingLine, type Page, type Verification } from './verifier.js'
 
-/** Between two pages at least. */
+/** The minimum interval between pages, in milliseconds. */
 const EVERY_MS = 1_000
-/** A page is followed by a pause of so many times as long: the share of the database that this takes is bounded. */
+/** The pause after a page, as a multiple of the page's duration; limits the load on the database. */
 const PAUSES = 100
-/** Contradictions of one pass that are told one by one. */
+/** The maximum number of findings of one pass that are logged individually. */
 const MAX_TOLD = 20
 
 /**
- * Looks at all rows in the background, over and over, a page at a time: whether counters and ledger still agree is then
- * known without anybody asking. Only reads. Each instance does so by itself.
+ * Verifies all rows in the background, page by page, again and again, so that contradictions between counters and
+ * ledger become known. Only reads. Each instance runs its own.
  */
 export class BackgroundVerifier implements OnApplicationBootstrap, OnModuleDestroy {
   private readonly logger: Logger
@@ -23,10 +23,10 @@ export class BackgroundVerifier implements OnApplicationBootstrap, OnModuleDestr
   private pages: AsyncGenerator<Page> | undefined
   private foundSoFar = 0
   private foundBefore = 0
-  /** When the last whole pass ended; undefined before the first has. */
+  /** The end of the last complete pass; undefined before the first one. */
   checkedAt: Instant | undefined
 
-  /** @param enabled else only `pass` looks */
+  /** @param enabled false: only `pass` verifies */
   constructor(
     private readonly verification: Pick<Verification, 'channel' | 'pages'>,
     private readonly work: UnitOfWork,
@@ -36,12 +36,11 @@ export class BackgroundVerifier implements OnApplicationBootstrap, OnModuleDestr
     this.logger = new Logger(`${verification.channel} drift`)
   }
 
-  /** The channel's name. */
   get channel(): string {
     return this.verification.channel
   }
 
-  /** Contradictions that the last whole pass found, or this one already has, whichever are more. */
+  /** The number of findings of the last complete pass or of the current one, whichever is higher. */
   get found(): number {
     return Math.max(this.foundBefore, this.foundSoFar)
   }
@@ -56,12 +55,12 @@ export class BackgroundVerifier implements OnApplicationBootstrap, OnModuleDestr
     await this.running
   }
 
-  /** Goes through the rest of the rows, without a pause. */
+  /** Verifies the remaining rows of the pass, without pauses. */
   async pass(): Promise<void> {
     while (!(await this.step()));
   }
 
-  /** Looks at the next page. @returns was it the last? */
+  /** Verifies the next page. @returns whether the pass is complete */
   private async step(): Promise<boolean> {
     this.pages ??= this.verification.pages(this.stopping.signal)
     const next = (await this.pages.next()) as IteratorResult<Page, undefined>
@@ -76,7 +75,7 @@ export class BackgroundVerifier implements OnApplicationBootstrap, OnModuleDestr
       this.foundSoFar += 1
       if (this.foundSoFar <= MAX_TOLD) this.logger.error(findingLine(this.channel, finding))
       else if (this.foundSoFar === MAX_TOLD + 1)
-        this.logger.error('there are more contradictions: npm run verify lists all of them')
+        this.logger.error('further contradictions are not logged: npm run verify lists all of them')
     }
     return false
   }
@@ -98,13 +97,13 @@ export class BackgroundVerifier implements OnApplicationBootstrap, OnModuleDestr
   }
 
   private async attempt(): Promise<void> {
-    // Known, told once and watched by others.
+    // Another part has logged the outage and watches it.
     if (this.work.reach === 'none') return
     try {
       await this.step()
     } catch (error) {
       if (this.stopping.signal.aborted) return
-      // The pass that failed counts for nothing: what it found is told, and the next one finds it again.
+      // The findings of a failed pass are logged but not counted; the next pass finds them again.
       this.logger.warn(`the background verification failed, starting again: ${String(error)}`)
       this.begin()
     }

@@ -13,49 +13,49 @@ import type { QuotaRow } from '../rows/quota.entity.js'
 import type { LedgerStore } from '../store/ledger-store.js'
 import { TotalsStore } from '../totals/totals-store.js'
 
-/** A quota that is asked for. */
+/** A quota whose sums are computed. */
 export interface Running {
-  /** The count that runs. */
+  /** The current count. */
   readonly cycleSeq: number
-  /** Of a rolling cap; null of any other quota. */
+  /** The window of a rolling cap; null for other quotas. */
   readonly windowSeconds: number | null
 }
 
-/** What the ledger says of a quota's running count. */
+/** The sums of the ledger for a quota's current count. */
 export interface LedgerSum {
-  /** What the rows that are there add up to; what was removed is not in it. */
+  /** The sum of the remaining rows, without removed ones. */
   used: number
   reserved: number
-  /** When the first of its open holds ends that still count; null where there is none. */
+  /** The first expiry of its open holds that still count; null if there is none. */
   firstHoldAt: Instant | null
-  /** Of a rolling cap, what of that counts in its window at the time asked for; null of any other quota. */
+  /** The current window of a rolling cap; null for other quotas. */
   window: RollingWindow | null
-  /** What the totals and the acts after them say was used; undefined where they are too far behind to tell. */
+  /** The usage according to the totals and the acts after them; undefined if the totals are too far behind. */
   totalled: number | undefined
 }
 
-/** A stretch of owners: those after the first, up to the last. */
-interface Stretch {
+/** A range of owners: those after the first, up to the last. */
+interface OwnerRange {
   readonly after: number
   readonly last: number
 }
 
-/** Where a page ended; within an owner's rows there is an id. */
-interface Place {
+/** The end of a page; it may be within the rows of an owner. */
+interface PageEnd {
   readonly ownerId: number
   readonly id: string
 }
 
-/** Totals that are further behind are being made for the first time. */
+/** Totals that are further behind are being built for the first time. */
 const MAX_BEHIND_MS = 900_000
-/** Acts that one statement adds up; SQLite has the event loop to itself meanwhile. */
+/** The number of acts that one statement adds up. On SQLite, a statement blocks the event loop. */
 const ACTS: Readonly<Record<Dialect, number>> = { mysql: 20_000, sqlite: 2_000 }
-/** Operations that one statement reads with their allocations. */
+/** The number of operations that one statement reads with their allocations. */
 const OPERATIONS: Readonly<Record<Dialect, number>> = { mysql: 5_000, sqlite: 500 }
 
 /**
- * Adds up the ledger: what quotas' counters must be. In pages, so that neither a statement nor memory grows with an
- * owner's history.
+ * Adds up the ledger to find the right values of quotas' counters. It works in pages, so that statements and memory do
+ * not grow with an owner's history.
  */
 export class LedgerSums<Q extends QuotaRow> {
   private readonly totals: TotalsStore<Q>
@@ -65,11 +65,11 @@ export class LedgerSums<Q extends QuotaRow> {
   }
 
   /**
-   * The sums of quotas, each for its running cycle.
-   * @param transaction sees one moment
-   * @param ownerIds whose they are, in order
-   * @param running each quota that is asked for
-   * @param now what counts in windows later than this is told
+   * Returns the sums of quotas, each for its current count.
+   * @param transaction a snapshot
+   * @param ownerIds the owners of the quotas, ascending
+   * @param running the quotas
+   * @param now windows contain what still counts after this time
    */
   async of(
     transaction: Transaction,
@@ -87,14 +87,14 @@ export class LedgerSums<Q extends QuotaRow> {
     const [first] = ownerIds
     const last = ownerIds.at(-1)
     if (first === undefined || last === undefined) return sums
-    const stretch = { after: first - 1, last }
+    const owners = { after: first - 1, last }
     const sumOf = (quotaId: number, cycleSeq: number): LedgerSum | undefined =>
       running.get(quotaId)?.cycleSeq === cycleSeq ? sums.get(quotaId) : undefined
-    const book = new Book(sumOf, running, now)
-    // Of what is older no window counts anything any more.
+    const builder = new SumBuilder(sumOf, running, now)
+    // No window counts anything older.
     const since = longest === 0 ? MAX_INSTANT : now - 2 * longest * 1000
-    await this.addPlainConsumes(transaction, stretch, book, since)
-    await this.addOperations(transaction, stretch, book)
+    await this.addPlainConsumes(transaction, owners, builder, since)
+    await this.addOperations(transaction, owners, builder)
     await this.addTotals(transaction, ownerIds, sums, sumOf)
     return sums
   }
@@ -113,7 +113,7 @@ export class LedgerSums<Q extends QuotaRow> {
       if (beginsAt === null && behind > MAX_BEHIND_MS) return
       const totals = await this.totals.used(transaction, ownerIds)
       const rest = await this.totals.rest(transaction, foldedTo, ownerIds)
-      // Under a lock, and not at one moment, they may have moved on in the middle.
+      // Under a lock instead of a snapshot, the totals may have advanced meanwhile.
       if ((await this.totals.state(transaction)).foldedTo !== foldedTo) continue
       for (const sum of sums.values()) sum.totalled = 0
       for (const { quotaId, cycleSeq, amount } of [
@@ -127,21 +127,21 @@ export class LedgerSums<Q extends QuotaRow> {
     }
   }
 
-  /** Plain consumes; those that have rows of their own by now are taken away again with them. */
+  /** Adds plain consumes. `addOperations` subtracts those that have an operation row. */
   private async addPlainConsumes(
     transaction: Transaction,
-    stretch: Stretch,
-    book: Book,
+    owners: OwnerRange,
+    builder: SumBuilder,
     since: Instant,
   ): Promise<void> {
     const { act } = this.store
     const [id, ownerId] = [act.column('id'), act.column('plainOwnerId')]
     const [caps, at] = [act.column('caps'), act.column('at')]
-    // Windows count each from when it was made; the others may come in one sum.
+    // Windows need the time of each; the others can be summed.
     const when = `CASE WHEN ${caps} IS NULL OR ${at} < ? THEN NULL ELSE ${at} END`
     const from = act.readBy(transaction.dialect, ['plainOwnerId', 'id'])
     const size = ACTS[transaction.dialect]
-    await everyPage(stretch, size, async (range, values) => {
+    await everyPage(owners, size, async (range, values) => {
       const rows = await transaction.rows(
         `SELECT p.owner_id, p.quota_id, p.cycle_seq, p.caps, p.at, SUM(p.amount) AS amount, COUNT(*) AS n, MAX(p.id) AS id FROM (SELECT ${id} AS id, ${ownerId} AS owner_id, ${act.column('plainQuotaId')} AS quota_id, ` +
           `${act.column('cycleSeq')} AS cycle_seq, ${caps} AS caps, ${when} AS at, ${act.column('amount')} AS amount FROM ${from} ` +
@@ -152,21 +152,21 @@ export class LedgerSums<Q extends QuotaRow> {
       let read = 0
       for (const row of rows) {
         read += Number(row['n'])
-        book.plain(row, Number(row['amount']), instantOrNull(row['at']))
+        builder.plain(row, Number(row['amount']), instantOrNull(row['at']))
       }
       return { read, end: lastOf(rows) }
     })
   }
 
-  /** Operations with rows of their own: what they keep is a prefix of their allocations. */
-  private async addOperations(transaction: Transaction, stretch: Stretch, book: Book): Promise<void> {
+  /** Adds operations with rows: their kept units are a prefix of their allocations. */
+  private async addOperations(transaction: Transaction, owners: OwnerRange, builder: SumBuilder): Promise<void> {
     const { operation, allocation, act } = this.store
     const { dialect } = transaction
     const [id, ownerId] = [operation.column('id'), operation.column('ownerId')]
     const from = operation.readBy(dialect, ['ownerId', 'id'])
     const slice = new TimeSlice()
     const size = OPERATIONS[dialect]
-    await everyPage(stretch, size, async (range, values) => {
+    await everyPage(owners, size, async (range, values) => {
       const rows = await transaction.rows(
         `SELECT o.id, o.owner_id, o.state, o.kept, o.expires_at, a.${allocation.column('position')} AS position, ` +
           `a.${allocation.column('quotaId')} AS quota_id, a.${allocation.column('cycleSeq')} AS cycle_seq, a.${allocation.column('amount')} AS amount, a.${allocation.column('countedAt')} AS counted_at, ` +
@@ -182,7 +182,7 @@ export class LedgerSums<Q extends QuotaRow> {
       const byId = groupBy(rows, (row) => row['id'])
       for (const parts of byId.values()) {
         if (slice.spent) await slice.next()
-        book.operation(parts)
+        builder.operation(parts)
       }
       return { read: byId.size, end: lastOf(rows) }
     })
@@ -191,8 +191,8 @@ export class LedgerSums<Q extends QuotaRow> {
 
 type SumOf = (quotaId: number, cycleSeq: number) => LedgerSum | undefined
 
-/** What is added up, row by row. */
-class Book {
+/** Accumulates the sums, row by row. */
+class SumBuilder {
   constructor(
     private readonly sumOf: SumOf,
     private readonly running: ReadonlyMap<number, Running>,
@@ -200,15 +200,15 @@ class Book {
   ) {}
 
   /**
-   * Adds plain consumes, or takes them away again.
-   * @param at when they were made; null: too long ago for any window
+   * Adds plain consumes, or subtracts them.
+   * @param at the time of the consumes; null: too long ago for any window
    */
   plain(row: RawRow, units: number, at: Instant | null): void {
     this.use({ quotaId: Number(row['quota_id']), cycleSeq: Number(row['cycle_seq'] ?? NaN) }, units)
     for (const count of capsOf(row['caps'] as string | null)) this.use(count, units, at)
   }
 
-  /** Adds an operation that has rows of its own, in place of the plain consume that it was. */
+  /** Adds an operation that has rows, and subtracts the plain consume that it was. */
   operation(parts: readonly RawRow[]): void {
     const [first] = parts
     if (first === undefined) return
@@ -248,7 +248,7 @@ class Book {
     sum.firstHoldAt = Math.min(sum.firstHoldAt ?? expiresAt, expiresAt)
   }
 
-  /** Counts in a window, where it is one. @returns does the quota still count it? */
+  /** Adds to the window of a rolling cap. @returns whether the quota still counts the units */
   private count(sum: LedgerSum, { quotaId }: CapCount, at: Instant | null, move: Move): boolean {
     const seconds = this.running.get(quotaId)?.windowSeconds ?? null
     if (sum.window === null || seconds === null) return true
@@ -268,9 +268,9 @@ function instantOrNull(value: unknown): Instant | null {
   return value == null ? null : instantFromStore(value as string)
 }
 
-/** Where the rows of a page end, in order of owner and id. */
-function lastOf(rows: readonly RawRow[]): Place | undefined {
-  let last: Place | undefined
+/** Returns the last row of a page, in order of owner and id. */
+function lastOf(rows: readonly RawRow[]): PageEnd | undefined {
+  let last: PageEnd | undefined
   for (const row of rows) {
     const place = { ownerId: Number(row['owner_id']), id: row['id'] as string }
     if (last === undefined || place.ownerId > last.ownerId || (place.ownerId === last.ownerId && place.id > last.id))
@@ -280,20 +280,21 @@ function lastOf(rows: readonly RawRow[]): Place | undefined {
 }
 
 /**
- * Walks the rows of a stretch of owners by an index over owner and id. A full page may end within an owner's rows: the
- * rest of that owner comes by itself, and then the owners after, so that each statement is one range of the index.
- * @param read reads the page of a range; says how many rows it had, and where it ended
+ * Pages through the rows of a range of owners by an index over owner and id. A full page may end within an owner's
+ * rows: the next page reads the rest of that owner, then paging continues with the following owners, so that each
+ * statement is one range of the index.
+ * @param read reads the page of a range; returns the number of rows and the end of the page
  */
 async function everyPage(
-  { after, last }: Stretch,
+  { after, last }: OwnerRange,
   size: number,
   read: (
     range: (ownerId: string, id: string) => string,
     values: readonly Scalar[],
-  ) => Promise<{ read: number; end: Place | undefined }>,
+  ) => Promise<{ read: number; end: PageEnd | undefined }>,
 ): Promise<void> {
   let done = after
-  let within: Place | undefined
+  let within: PageEnd | undefined
   while (done < last) {
     const { read: count, end } =
       within === undefined

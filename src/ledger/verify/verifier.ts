@@ -13,42 +13,41 @@ import { OperationCheck } from './verify-operations.js'
 import { QuotaCheck, VERIFY } from './verify-quotas.js'
 import { WatermarkCheck } from './verify-watermark.js'
 
-/** What a page showed. */
+/** The result of one page. */
 export interface Page {
-  /** What was looked at, as the check calls it: `operations`. */
+  /** The name of the subjects: `operations`. */
   readonly what: string
-  /** How many of them. */
+  /** The number of subjects. */
   readonly count: number
   readonly findings: readonly Finding[]
 }
 
 /**
- * What became of a finding: mended; gone before anything was done; or left, since nothing says what would be right or
- * its owner stays locked.
+ * The outcome of a repair: mended; gone before the repair; or left, since the right value is unknown or the owner stays
+ * locked.
  */
 export type Repaired = 'mended' | 'gone' | 'left'
 
-/** Looks at all rows of a channel, and repairs. */
+/** Verifies and repairs all rows of a channel. */
 export interface Verification {
   readonly channel: string
   /**
-   * Everything there is, page by page; each sees one moment and locks nothing. Whoever asks for the next one sets the
-   * pace.
-   * @param signal ends it before its next statement, with an error
+   * Verifies all rows, page by page. Each page reads one snapshot and locks nothing. The consumer sets the pace.
+   * @param signal aborts before the next statement, with an error
    */
   pages(signal?: AbortSignal): AsyncGenerator<Page>
-  /** The same in parts that may be read at the same time, where nothing is repaired. */
+  /** The same in parts that may run concurrently, if nothing is repaired. */
   parts(signal?: AbortSignal): readonly AsyncGenerator<Page>[]
-  /** About how many rows there are, by what a page calls them. */
+  /** Returns the approximate numbers of rows, by the name of the subjects. */
   sizes(): Promise<Record<string, number>>
-  /** Mends the findings of a page where that can be derived. @returns what became of each */
+  /** Repairs the findings of a page whose right values can be derived. @returns the outcome of each */
   repair(findings: readonly Finding[], requestId: string): Promise<Map<Finding, Repaired>>
 }
 
-/** What adding up an owner's ledger says. */
+/** Rules about the sums of an owner's ledger. */
 const OF_SUMS: readonly Rule[] = ['counters', 'totals']
 
-/** What leaves nothing to count by, where it cannot be mended: no counter is lowered then. */
+/** Rules about the ledger itself. If such a finding remains, the owner's counters are not lowered. */
 const OF_THE_LEDGER: readonly Rule[] = [
   'operation_act',
   'operation_missing',
@@ -60,24 +59,24 @@ const OF_THE_LEDGER: readonly Rule[] = [
   'key',
 ]
 
-/** An owner has no row to be locked. */
+/** The owner has no row to lock. */
 class LockRowMissing extends Error {}
 
 /**
- * Holds the rows of a channel against the invariants of the ledger (src/ledger/README.md), on a store that is in use.
- * Whatever it sees it sees within one snapshot, so what others write meanwhile is never taken for a contradiction.
+ * Compares the rows of a channel with the ledger's invariants (src/ledger/README.md), on a store in use. Each page
+ * reads one snapshot, so concurrent writes cause no findings.
  *
- * A repair takes the owner's lock first, as every write does, and looks again under it. Operations come before quotas:
- * counters are mended by a ledger that is mended already, and not at all by one that could not be.
+ * A repair takes the owner's lock, as every write does, and examines the rows again under it. Operations are repaired
+ * before quotas: counters are derived from the repaired ledger, and not lowered if the ledger could not be repaired.
  */
 export class Verifier<Q extends QuotaRow> implements Verification {
   readonly channel: string
   private readonly store: LedgerStore<Q>
-  /** Marks come first: they say which acts the totals must hold. */
+  /** Checked first: the marks determine which acts the totals contain. */
   private readonly marks: WatermarkCheck<Q>
   private readonly checks: readonly Check[]
-  /** Owners whose ledger a repair had to leave wrong. */
-  private readonly doubtful = new Set<number>()
+  /** Owners whose ledger could not be repaired. */
+  private readonly unrepaired = new Set<number>()
 
   constructor(
     channel: Channel<Q>,
@@ -101,7 +100,7 @@ export class Verifier<Q extends QuotaRow> implements Verification {
   }
 
   parts(signal?: AbortSignal): readonly AsyncGenerator<Page>[] {
-    // Operations come before owners: see above. About half of the work is in each part.
+    // Operations precede owners (see the class). Each part has about half of the work.
     const { checks } = this
     return [
       this.pagesOf(checks.slice(0, -1), signal, async () => this.ofTables(signal)),
@@ -145,11 +144,11 @@ export class Verifier<Q extends QuotaRow> implements Verification {
       for (let after: Subject | undefined; ;) {
         const from = after
         const { count, last, findings } = await this.look(signal, async (transaction) => {
-          const stretch = await check.next(transaction, from)
+          const page = await check.next(transaction, from)
           const found: Finding[] = []
-          for (let start = 0; start < stretch.suspects.length; start += check.size)
-            found.push(...(await check.examine(transaction, stretch.suspects.slice(start, start + check.size))))
-          return { ...stretch, findings: found }
+          for (let start = 0; start < page.suspects.length; start += check.size)
+            found.push(...(await check.examine(transaction, page.suspects.slice(start, start + check.size))))
+          return { ...page, findings: found }
         })
         if (count > 0) yield { what: check.what, count, findings }
         if (last === undefined) break
@@ -158,7 +157,7 @@ export class Verifier<Q extends QuotaRow> implements Verification {
     }
   }
 
-  /** A page may take many statements; none of them is long. */
+  /** Runs a page in a snapshot. A page may take many statements, so an abort takes effect before each. */
   private async look<T>(signal: AbortSignal | undefined, unit: (transaction: Transaction) => Promise<T>): Promise<T> {
     return this.work.snapshot(async (transaction) => {
       if (signal === undefined) return unit(transaction)
@@ -179,12 +178,12 @@ export class Verifier<Q extends QuotaRow> implements Verification {
       for (const finding of own) repaired.set(finding, after.get(nameOf(finding)) ?? 'gone')
     }
     for (const [{ rule, ownerId }, outcome] of repaired) {
-      if (outcome === 'left' && ownerId !== null && OF_THE_LEDGER.includes(rule)) this.doubtful.add(ownerId)
+      if (outcome === 'left' && ownerId !== null && OF_THE_LEDGER.includes(rule)) this.unrepaired.add(ownerId)
     }
     return repaired
   }
 
-  /** @returns what became of what was found under the lock, by its name */
+  /** @returns the outcome of each finding under the lock, by its name */
   private async repairSubject(
     subject: Subject,
     findings: readonly Finding[],
@@ -204,7 +203,7 @@ export class Verifier<Q extends QuotaRow> implements Verification {
           await this.work.write(async (transaction) => this.store.ensureOwners(transaction, [ownerId]))
           for (const finding of findings) if (finding.rule === 'owner_row') made.set(nameOf(finding), 'mended')
         } else if (error instanceof StoreUnavailable && error.fault === 'conflict') {
-          // Somebody keeps the owner's row locked.
+          // Another transaction keeps the owner's row locked.
           return new Map(findings.map((finding) => [nameOf(finding), 'left']))
         } else throw error
       }
@@ -214,7 +213,7 @@ export class Verifier<Q extends QuotaRow> implements Verification {
   private checkOf(findings: readonly Finding[]): Check {
     const [first] = findings
     const check = [this.marks, ...this.checks].find((one) => one.rules.some((rule) => rule === first?.rule))
-    if (check === undefined) throw new Error(`nobody looks for ${String(first?.rule)}`)
+    if (check === undefined) throw new Error(`no check for rule ${String(first?.rule)}`)
     return check
   }
 
@@ -232,7 +231,7 @@ export class Verifier<Q extends QuotaRow> implements Verification {
     const done = new Map<string, Repaired>()
     const mended: Mended[] = []
     for (const finding of await check.examine(transaction, [subject])) {
-      const sure = finding.mend !== undefined && !(OF_SUMS.includes(finding.rule) && this.doubtful.has(ownerId ?? 0))
+      const sure = finding.mend !== undefined && !(OF_SUMS.includes(finding.rule) && this.unrepaired.has(ownerId ?? 0))
       const mend = sure ? finding.mend : finding.raise
       if (mend !== undefined) mended.push(...(await mend(transaction)))
       done.set(nameOf(finding), sure ? 'mended' : 'left')
@@ -252,18 +251,18 @@ export class Verifier<Q extends QuotaRow> implements Verification {
         after: storedJson(after),
       })),
     )
-    // So that a batch on another node of a cluster collides with this.
+    // A concurrent batch on another node of a cluster then fails.
     if (ownerId !== null && done.size > 0) await this.store.touchOwners(transaction, [ownerId])
     return done
   }
 }
 
-/** A finding as a person reads it, in one line. */
+/** Formats a finding as one line. */
 export function findingLine(channel: string, { rule, where, expected, found, note }: Finding): string {
   return `${note === true ? 'note: ' : ''}${channel} ${rule}: ${where}: expected ${expected}; found ${found}`
 }
 
-/** The same wrong in the same place, whatever the numbers have become. */
+/** Identifies a finding independently of its current numbers. */
 function nameOf({ rule, where, expected }: Finding): string {
   return rule === 'counters' ? `${rule} ${where}` : `${rule} ${where} ${expected}`
 }

@@ -13,7 +13,7 @@ import {
   type KnownQuota,
   quotasById,
   rowsBy,
-  type Stretch,
+  type CheckPage,
   type Subject,
 } from './verify-check.js'
 
@@ -36,19 +36,19 @@ const PARTS = [
 ] as const
 type KnownAct = Pick<ActRow, (typeof PARTS)[number]>
 
-/** Acts that a server looks at in one statement. */
+/** The number of acts that one statement checks on a server. */
 const PAGE = 20_000
 
-/** What acts refer to. */
-interface Around {
+/** The rows that acts refer to. */
+interface ReferencedRows {
   readonly quotas: ReadonlyMap<number, KnownQuota>
-  /** Owners of operations that have a row. */
+  /** The owners of existing operations. */
   readonly operations: ReadonlyMap<string, number>
-  /** Acts that have a key which another act should have. */
+  /** Acts by deduplication key, for keys that other acts should have. */
   readonly holders: ReadonlyMap<string, string>
 }
 
-/** Is each act whole, about something that is there, and under the key that it stands for? */
+/** Checks that each act is complete, refers to existing rows, and has the right deduplication key. */
 export class ActCheck<Q extends QuotaRow> implements Check {
   readonly what = 'acts'
   readonly rules = ['act', 'plain_consume', 'key'] as const
@@ -56,8 +56,8 @@ export class ActCheck<Q extends QuotaRow> implements Check {
 
   constructor(private readonly store: LedgerStore<Q>) {}
 
-  /** A server looks at acts by itself, and names those that are not plainly right. SQLite knows no SHA-256. */
-  async next(transaction: Transaction, after: Subject | undefined): Promise<Stretch> {
+  /** A server selects suspects itself. SQLite has no SHA-256, so all acts are examined. */
+  async next(transaction: Transaction, after: Subject | undefined): Promise<CheckPage> {
     const { act } = this.store
     const from = act.readByKey(transaction.dialect)
     const id = act.column('id')
@@ -85,7 +85,7 @@ export class ActCheck<Q extends QuotaRow> implements Check {
     return { count: Number(counted?.['n']), last, suspects: [...ids].sort() }
   }
 
-  /** Acts that name caps which cannot have counted them. An owner's acts have few different texts. */
+  /** Returns acts with caps that cannot have counted them. An owner's acts have few different texts. */
   private async withBrokenCaps(
     transaction: Transaction,
     range: (column: string) => string,
@@ -109,7 +109,7 @@ export class ActCheck<Q extends QuotaRow> implements Check {
     return found
   }
 
-  /** What `examine` would find nothing wrong with, in the words of a server: the others, and those it cannot tell. */
+  /** Returns a query for the acts that a server cannot prove to be right. */
   private suspects(range: (column: string) => string): string {
     const { act, quota, operation } = this.store
     const a = (property: (typeof PARTS)[number]): string => `a.${act.column(property)}`
@@ -150,27 +150,31 @@ export class ActCheck<Q extends QuotaRow> implements Check {
     const operationIds = defined(acts.map(({ operationId }) => operationId))
     const quotas = await quotasById(transaction, quota, quotaIds)
     const operations = await rowsBy(transaction, operation, ['id', 'ownerId'], 'id', operationIds)
-    // Hardly ever any.
+    // Empty if the rows are right.
     const wanted = defined(acts.map((one) => (keyOf(one) === one.deduplicationKey ? null : keyOf(one))))
     const holders = await rowsBy(transaction, act, ['id', 'deduplicationKey'], 'deduplicationKey', wanted)
-    const around = {
+    const referenced = {
       quotas,
       operations: new Map(operations.map(({ id, ownerId }) => [id, ownerId])),
       holders: new Map(holders.map(({ id, deduplicationKey }) => [deduplicationKey ?? '', id])),
     }
-    return acts.flatMap((one) => [...subjectOf(one, around), ...plainOf(one, around), ...this.keyOf(one, around)])
+    return acts.flatMap((one) => [
+      ...subjectOf(one, referenced),
+      ...plainOf(one, referenced),
+      ...this.keyOf(one, referenced),
+    ])
   }
 
-  private keyOf(act: KnownAct, { holders }: Around): Finding[] {
+  private keyOf(act: KnownAct, { holders }: ReferencedRows): Finding[] {
     const key = keyOf(act)
     if (key === act.deduplicationKey || mayBeOfChangeSet(act)) return []
     const holder = key === null ? undefined : holders.get(key)
     const { act: codec } = this.store
     if (holder !== undefined) {
-      return [told(act, 'key', 'the one act of its key', `act ${holder} has the same`)]
+      return [findingOf(act, 'key', 'a key of its own', `the key of act ${holder}`)]
     }
-    const finding = told(act, 'key', key ?? 'no key', act.deduplicationKey ?? 'no key')
-    // Where it has another one, nobody knows which of the columns is wrong.
+    const finding = findingOf(act, 'key', key ?? 'no key', act.deduplicationKey ?? 'no key')
+    // If it has a different key, any of the columns may be wrong.
     if (act.deduplicationKey !== null) return [finding]
     const mend: Finding['mend'] = async (transaction) => {
       await transaction.execute(
@@ -183,10 +187,7 @@ export class ActCheck<Q extends QuotaRow> implements Check {
   }
 }
 
-/**
- * Does the store itself see to it that no two acts have one key? It is what "once" rests on, whatever the rows say
- * today.
- */
+/** Checks that the unique index on the deduplication key exists, which guarantees that each key takes effect once. */
 export async function missingKeyIndex<Q extends QuotaRow>(
   transaction: Transaction,
   { act }: LedgerStore<Q>,
@@ -207,7 +208,7 @@ export async function missingKeyIndex<Q extends QuotaRow>(
       ownerId: null,
       where: `table ${table}`,
       expected: `a unique index over ${column}`,
-      found: `none, and ${count === 1 ? 'one key' : `${count} keys`} that several acts have`,
+      found: `none, and ${count === 1 ? 'one key occurs' : `${count} keys occur`} in several acts`,
     },
   ]
 }
@@ -221,73 +222,78 @@ const UNIQUE_INDEX: Readonly<Record<Dialect, string>> = {
     'GROUP BY l.name HAVING COUNT(*) = 1 AND MAX(i.name) = ?',
 }
 
-/** What the act stands for, once only; null where it may be done as often as one likes. */
+/** Returns the deduplication key; null if the act may be repeated. */
 function keyOf({ kind, operationId, caller, callerId, idempotencyKey }: KnownAct): string | null {
   if (kind === 'commit' || kind === 'release') return deduplicationKeyForSettling(operationId ?? '')
   return idempotencyKey === null ? null : deduplicationKeyFor(callerId ?? caller, idempotencyKey)
 }
 
 /**
- * Does it change a quota without a caller's key? Then a key of its own says which row of a change set it is
- * (`deduplicationKeyForRow`); the act does not hold which one.
+ * Returns whether the act changes a quota under a key that is not a caller's: that of a row of a change set
+ * (`deduplicationKeyForRow`), which the act does not name.
  */
 function mayBeOfChangeSet({ kind, idempotencyKey, deduplicationKey }: KnownAct): boolean {
   const onQuota = !(OPERATION_ACTS as readonly string[]).includes(kind)
   return onQuota && idempotencyKey === null && deduplicationKey !== null
 }
 
-/** Is it about an operation or a quota, as its kind says, that is there and its owner's? */
-function subjectOf(act: KnownAct, { quotas, operations }: Around): Finding[] {
+/** Checks that the act refers to an existing operation or quota of its owner, as its kind requires. */
+function subjectOf(act: KnownAct, { quotas, operations }: ReferencedRows): Finding[] {
   const { kind, ownerId, quotaId, operationId, plainOwnerId, amount } = act
-  if (!ACT_KINDS.includes(kind)) return [told(act, 'act', `one of ${ACT_KINDS.join(', ')}`, kind)]
+  if (!ACT_KINDS.includes(kind)) return [findingOf(act, 'act', `one of ${ACT_KINDS.join(', ')}`, kind)]
   const onOperation = (OPERATION_ACTS as readonly string[]).includes(kind)
   if (onOperation) {
     const findings: Finding[] = []
     if ((operationId === null) !== (plainOwnerId !== null) || quotaId !== null)
       findings.push(
-        told(act, 'act', 'an operation alone', `operation ${String(operationId)}, quota ${String(quotaId)}`),
+        findingOf(act, 'act', 'only an operation', `operation ${String(operationId)}, quota ${String(quotaId)}`),
       )
-    if (amount === null || amount < 1) findings.push(told(act, 'act', 'units that it moved', String(amount)))
+    if (amount === null || amount < 1) findings.push(findingOf(act, 'act', 'at least 1 unit', String(amount)))
     const owner = operationId === null ? undefined : operations.get(operationId)
-    // That there is no such operation is told of the operation.
+    // `OperationCheck` reports missing operations.
     if (owner !== undefined && owner !== ownerId)
-      findings.push(told(act, 'act', `an operation of owner ${ownerId}`, `one of owner ${owner}`))
+      findings.push(findingOf(act, 'act', `an operation of owner ${ownerId}`, `one of owner ${owner}`))
     return findings
   }
   if (quotaId === null || operationId !== null || plainOwnerId !== null)
-    return [told(act, 'act', 'a quota alone', `operation ${String(operationId)}, quota ${String(quotaId)}`)]
+    return [findingOf(act, 'act', 'only a quota', `operation ${String(operationId)}, quota ${String(quotaId)}`)]
   const quota = quotas.get(quotaId)
   if (quota?.ownerId === ownerId) return []
-  const found = quota === undefined ? `quota ${quotaId}, which is not there` : `one of owner ${quota.ownerId}`
-  return [told(act, 'act', `a quota of owner ${ownerId}`, found)]
+  const found = quota === undefined ? `quota ${quotaId}, which does not exist` : `one of owner ${quota.ownerId}`
+  return [findingOf(act, 'act', `a quota of owner ${ownerId}`, found)]
 }
 
-/** Does the one row of a plain consume say all that it must? */
-function plainOf(act: KnownAct, { quotas }: Around): Finding[] {
+/** Checks the columns of a plain consume. */
+function plainOf(act: KnownAct, { quotas }: ReferencedRows): Finding[] {
   const { kind, ownerId, plainOwnerId, plainQuotaId, cycleSeq, ownerRemaining, caps } = act
   const parts = [plainOwnerId, plainQuotaId, cycleSeq, ownerRemaining]
   const there = parts.filter((part) => part !== null).length
-  if (there === 0) return caps === null ? [] : [told(act, 'plain_consume', 'no caps', capsShown(caps))]
+  if (there === 0) return caps === null ? [] : [findingOf(act, 'plain_consume', 'no caps', capsShown(caps))]
   if (there < parts.length || kind !== 'consume' || plainOwnerId !== ownerId) {
     const found = `${kind}, owner ${String(plainOwnerId)}, quota ${String(plainQuotaId)}, cycle ${String(cycleSeq)}, left ${String(ownerRemaining)}`
-    return [told(act, 'plain_consume', `all four columns of a consume by owner ${ownerId}, or none`, found)]
+    return [findingOf(act, 'plain_consume', `all four columns of a consume by owner ${ownerId}, or none`, found)]
   }
   const quota = quotas.get(plainQuotaId ?? 0)
   const findings: Finding[] = []
   if (caps !== null && !capsFit(caps, ownerId, quotas))
     findings.push(
-      told(act, 'plain_consume', `caps of owner ${ownerId}, in counts that they have had, in order`, capsShown(caps)),
+      findingOf(
+        act,
+        'plain_consume',
+        `caps of owner ${ownerId}, each in one of its counts, ascending`,
+        capsShown(caps),
+      ),
     )
   if (quota?.ownerId === ownerId && !quota.isCap && (cycleSeq ?? 0) <= quota.cycleSeq) return findings
   const found =
     quota === undefined
-      ? `quota ${String(plainQuotaId)}, which is not there`
+      ? `quota ${String(plainQuotaId)}, which does not exist`
       : `${quota.isCap ? 'cap' : 'quota'} ${String(plainQuotaId)} of owner ${quota.ownerId}, cycle ${String(cycleSeq)} of ${quota.cycleSeq}`
-  findings.push(told(act, 'plain_consume', `a quota of owner ${ownerId} that pays, in a cycle that it has had`, found))
+  findings.push(findingOf(act, 'plain_consume', `a quota of owner ${ownerId} that pays, in one of its cycles`, found))
   return findings
 }
 
-/** Does the text name caps of the owner alone, in counts that they have had, as it is written? */
+/** Returns whether the text is well-formed and names only caps of the owner, in counts that they have had. */
 function capsFit(text: string, ownerId: number, quotas: ReadonlyMap<number, KnownQuota>): boolean {
   const counts = capsOf(text)
   const inOrder = counts.every(({ quotaId }, n) => n === 0 || quotaId > (counts[n - 1]?.quotaId ?? 0))
@@ -302,7 +308,7 @@ function capsShown(text: string): string {
   return `caps "${text}"`
 }
 
-function told(act: KnownAct, rule: Finding['rule'], expected: string, found: string): Finding {
+function findingOf(act: KnownAct, rule: Finding['rule'], expected: string, found: string): Finding {
   const { id, kind, ownerId } = act
   return { rule, subject: id, ownerId, where: `${kind} ${id} of owner ${ownerId}`, expected, found }
 }

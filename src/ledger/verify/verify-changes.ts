@@ -2,9 +2,9 @@ import type { Transaction } from '../../database/unit-of-work.js'
 import { CHANGE_ACTIONS } from '../rows/change.entity.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import type { LedgerStore } from '../store/ledger-store.js'
-import { type Check, examined, type Finding, idsAfter, rowsBy, type Stretch, type Subject } from './verify-check.js'
+import { type Check, examined, type Finding, idsAfter, rowsBy, type CheckPage, type Subject } from './verify-check.js'
 
-/** Is each change one of a quota that is there, and does it say whose? */
+/** Checks that each change refers to an existing quota and names its owner. */
 export class ChangeCheck<Q extends QuotaRow> implements Check {
   readonly what = 'changes'
   readonly rules = ['change'] as const
@@ -12,7 +12,7 @@ export class ChangeCheck<Q extends QuotaRow> implements Check {
 
   constructor(private readonly store: LedgerStore<Q>) {}
 
-  async next(transaction: Transaction, after: Subject | undefined): Promise<Stretch> {
+  async next(transaction: Transaction, after: Subject | undefined): Promise<CheckPage> {
     const { change } = this.store
     const rows = await transaction.rows(idsAfter(change, change.readByKey(transaction.dialect), 'id', this.size), [
       after ?? 0,
@@ -32,7 +32,7 @@ export class ChangeCheck<Q extends QuotaRow> implements Check {
     const findings: Finding[] = []
     for (const { id, quotaId, ownerId, action } of changes) {
       const owner = owners.get(quotaId)
-      const told = (expected: string, found: string): Finding => ({
+      const findingOf = (expected: string, found: string): Finding => ({
         rule: 'change',
         subject: id,
         ownerId: owner ?? null,
@@ -40,10 +40,10 @@ export class ChangeCheck<Q extends QuotaRow> implements Check {
         expected,
         found,
       })
-      if (!CHANGE_ACTIONS.includes(action)) findings.push(told(`one of ${CHANGE_ACTIONS.join(', ')}`, action))
-      if (owner === undefined) findings.push(told('its quota', 'none'))
-      // Without an owner it is one of release 0.1.0, to be named by the sweeper.
-      else if (ownerId !== null && ownerId !== owner) findings.push(told(`owner ${owner}`, `owner ${ownerId}`))
+      if (!CHANGE_ACTIONS.includes(action)) findings.push(findingOf(`one of ${CHANGE_ACTIONS.join(', ')}`, action))
+      if (owner === undefined) findings.push(findingOf('its quota', 'none'))
+      // Release 0.1.0 writes changes without an owner; the sweeper sets it.
+      else if (ownerId !== null && ownerId !== owner) findings.push(findingOf(`owner ${owner}`, `owner ${ownerId}`))
     }
     return findings
   }

@@ -2,7 +2,7 @@ import { placeholders, type RowCodec, type Scalar } from '../../database/row-cod
 import type { Transaction } from '../../database/unit-of-work.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 
-/** What may be wrong with rows, as docs/operations.md tells it. */
+/** The rules that rows can violate; docs/operations.md explains them. */
 export const RULES = [
   'watermark',
   'counters',
@@ -27,10 +27,10 @@ export const RULES = [
 ] as const
 export type Rule = (typeof RULES)[number]
 
-/** What a check looks at: the id of an operation or an act, of an owner, of a change. */
+/** The id of an examined operation, act, owner or change. */
 export type Subject = string | number
 
-/** What was mended of a quota, for its changes: members and values as a change shows them. */
+/** A repair of a quota, for its change record: members and values before and after. */
 export interface Mended {
   readonly quotaId: number
   readonly ownerId: number
@@ -38,56 +38,56 @@ export interface Mended {
   readonly after: Readonly<Record<string, string | number | null>>
 }
 
-/** Writes what can be derived. Runs under the owner's lock, on what was read under it. */
+/** Writes the derived values. Runs under the owner's lock, on rows that were read under it. */
 export type Mend = (transaction: Transaction) => Promise<readonly Mended[]>
 
-/** Something in the rows that an invariant forbids; or a note, of what is legal and worth knowing. */
+/** A violation of an invariant by rows; or a note about a legal but notable state. */
 export interface Finding {
   readonly rule: Rule
   readonly subject: Subject
-  /** Whose lock guards these rows; null where they say nobody's. */
+  /** The owner whose lock guards these rows; null if the rows do not determine it. */
   readonly ownerId: number | null
-  /** Which rows, in words: `quota 17 of owner 5`. */
+  /** The rows, in words: `quota 17 of owner 5`. */
   readonly where: string
   readonly expected: string
   readonly found: string
   readonly note?: true
-  /** Writes what other rows leave no doubt about; absent where they do. */
+  /** Repairs the rows; absent if other rows do not determine the right values. */
   readonly mend?: Mend
   /**
-   * What is written instead where there is no `mend`, or the owner's ledger has contradictions of its own: counters
-   * that are lower than what the rows add up to are raised to it. The finding stays.
+   * Runs instead of `mend` if that is absent, or if the owner's ledger itself has contradictions: raises counters that
+   * are lower than the sum of the rows to that sum. The finding remains.
    */
   readonly raise?: Mend | undefined
 }
 
 /** A page of rows. */
-export interface Stretch {
-  /** How many subjects it has. */
+export interface CheckPage {
+  /** The number of subjects on the page. */
   readonly count: number
-  /** Where the next page begins; undefined: there is none. */
+  /** The last subject, after which the next page begins; undefined on the last page. */
   readonly last: Subject | undefined
-  /** Those of them that must be examined. The store has seen itself that the others are right. */
+  /** The subjects that must be examined. The store's own query has found no mistake in the others. */
   readonly suspects: readonly Subject[]
 }
 
 /**
- * One way to look at all rows of a channel, from page to page. It sees one moment and locks nothing, or looks once more
- * at what an owner's lock guards.
+ * A check of all rows of a channel, page by page. It reads one snapshot and locks nothing, or reads the rows of one
+ * owner again under that owner's lock.
  */
 export interface Check {
-  /** What it looks at, for the closing line: `operations`. */
+  /** The name of its subjects, for the summary: `operations`. */
   readonly what: string
-  /** What it may find. */
+  /** The rules that it checks. */
   readonly rules: readonly Rule[]
-  /** Subjects that are examined at a time, at most. */
+  /** The maximum number of subjects examined at a time. */
   readonly size: number
-  /** The next page, in the order of subjects. */
-  next(transaction: Transaction, after: Subject | undefined): Promise<Stretch>
+  /** Returns the next page, in the order of subjects. */
+  next(transaction: Transaction, after: Subject | undefined): Promise<CheckPage>
   examine(transaction: Transaction, subjects: readonly Subject[]): Promise<Finding[]>
 }
 
-/** Rows of some columns, by the values of one. */
+/** Reads some columns of the rows whose column `by` has one of the values. */
 export async function rowsBy<T extends object, K extends keyof T & string>(
   transaction: Transaction,
   codec: RowCodec<T>,
@@ -104,7 +104,7 @@ export async function rowsBy<T extends object, K extends keyof T & string>(
   return rows.map((row) => part.decode(row))
 }
 
-/** The next ids of a table, or of an index over ids. */
+/** Returns a query for the next ids of a table or an index. */
 export function idsAfter<T extends object>(
   codec: RowCodec<T>,
   from: string,
@@ -115,8 +115,8 @@ export function idsAfter<T extends object>(
   return `SELECT DISTINCT ${id} AS id FROM ${from} WHERE ${id} > ? ORDER BY ${id} LIMIT ${limit}`
 }
 
-/** A page of which everything is examined. */
-export function examined(subjects: readonly Subject[], size: number): Stretch {
+/** Returns a page whose subjects are all examined. */
+export function examined(subjects: readonly Subject[], size: number): CheckPage {
   return { count: subjects.length, last: subjects.length < size ? undefined : subjects.at(-1), suspects: subjects }
 }
 
@@ -129,14 +129,14 @@ export async function insert<T extends object>(
   for (const { sql, values } of codec.inserts(rows)) await transaction.execute(sql, values)
 }
 
-/** A quota as far as others refer to it. */
+/** The members of a quota that other rows refer to. */
 export interface KnownQuota {
   readonly ownerId: number
   readonly cycleSeq: number
   readonly isCap: boolean
 }
 
-/** Quotas as others refer to them. */
+/** Reads the members of quotas that other rows refer to. */
 export async function quotasById<Q extends QuotaRow>(
   transaction: Transaction,
   codec: RowCodec<Q>,
@@ -147,7 +147,7 @@ export async function quotasById<Q extends QuotaRow>(
     codec as unknown as RowCodec<QuotaRow>,
     ['id', 'ownerId', 'cycleSeq', 'cap'],
     'id',
-    // Damaged rows may name anything.
+    // Damaged rows may contain any value.
     ids.filter(Number.isSafeInteger),
   )
   return new Map(rows.map(({ id, ownerId, cycleSeq, cap }) => [id, { ownerId, cycleSeq, isCap: cap !== null }]))

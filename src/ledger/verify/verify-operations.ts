@@ -20,33 +20,33 @@ import {
   type Mended,
   quotasById,
   rowsBy,
-  type Stretch,
+  type CheckPage,
   type Subject,
 } from './verify-check.js'
 
 const ACT_PARTS = [...PLAIN_PARTS, 'kind', 'ownerId', 'operationId'] as const
 type KnownAct = Pick<ActRow, (typeof ACT_PARTS)[number]>
 
-/** Operations that the store looks at in one statement; SQLite has the event loop to itself meanwhile. */
+/** The number of operations that one statement checks. On SQLite, a statement blocks the event loop. */
 const PAGE: Readonly<Record<Dialect, number>> = { mysql: 10_000, sqlite: 500 }
 
-/** Everything that is stored of one operation. */
-interface Known {
+/** All rows of one operation. */
+interface StoredOperation {
   readonly id: string
   readonly row: OperationRow | undefined
   /** In draw-down order. */
   readonly allocations: readonly AllocationRow[]
   readonly hold: HoldRow | undefined
-  /** The acts that made it: one, where all is well. */
+  /** The acts that created it; exactly one if the rows are right. */
   readonly founders: readonly KnownAct[]
   readonly later: readonly KnownAct[]
-  /** What its act alone says, where that is a plain consume. */
+  /** The operation as its act describes it, if that is a plain consume. */
   readonly plain: OperationEntry | undefined
-  /** Of its allocations; those that are missing are not in it. */
+  /** The existing quotas of its allocations. */
   readonly quotas: ReadonlyMap<number, KnownQuota>
 }
 
-/** Is each operation what its acts made of it, with its allocations and its hold? */
+/** Checks each operation, its allocations and its hold against its acts. */
 export class OperationCheck<Q extends QuotaRow> implements Check {
   readonly what = 'operations'
   readonly rules = [
@@ -62,8 +62,8 @@ export class OperationCheck<Q extends QuotaRow> implements Check {
 
   constructor(private readonly store: LedgerStore<Q>) {}
 
-  /** Every id that any table takes for an operation's; plain consumes that have no other row are left to `ActCheck`. */
-  async next(transaction: Transaction, after: Subject | undefined): Promise<Stretch> {
+  /** Pages over the operation ids in all tables. `ActCheck` checks plain consumes without other rows. */
+  async next(transaction: Transaction, after: Subject | undefined): Promise<CheckPage> {
     const { operation, allocation, hold, act } = this.store
     const { dialect } = transaction
     const size = PAGE[dialect]
@@ -90,8 +90,8 @@ export class OperationCheck<Q extends QuotaRow> implements Check {
   }
 
   /**
-   * What `examine` would find something wrong with, in the store's own words; it may name more. Each statement takes
-   * the two ends of a range of ids for every two placeholders.
+   * Returns queries that select what `examine` finds, and possibly more. In each statement, every two placeholders take
+   * the two ends of a range of ids.
    */
   private suspects(dialect: Dialect): string[] {
     const { operation, allocation, hold, act, quota } = this.store
@@ -108,7 +108,7 @@ export class OperationCheck<Q extends QuotaRow> implements Check {
       `${number(`${kind} = 'commit'`, units)} AS charged, ${number(`${kind} = 'refund'`, units)} AS refunded ` +
       `FROM ${act.readBy(dialect, ['operationId'])} WHERE ${ofAct} > ? AND ${ofAct} <= ? GROUP BY ${ofAct}`
     const position = `a.${allocation.column('position')}`
-    // A cap's row has the time at which it counted, and the whole amount.
+    // The row of a cap has the time of the operation and its whole amount.
     const [countedAt, capUnits] = [`a.${allocation.column('countedAt')}`, `a.${allocation.column('amount')}`]
     const ofCap = (value: string): string => `CASE WHEN ${countedAt} IS NOT NULL THEN ${value} END`
     const paid =
@@ -155,7 +155,7 @@ export class OperationCheck<Q extends QuotaRow> implements Check {
     return known.flatMap((one) => (one.row === undefined ? this.withoutRow(one) : this.withRow(one, one.row)))
   }
 
-  private async known(transaction: Transaction, ids: readonly Subject[]): Promise<Known[]> {
+  private async known(transaction: Transaction, ids: readonly Subject[]): Promise<StoredOperation[]> {
     const { operation, allocation, hold, act, quota } = this.store
     const rows = await rowsBy(transaction, operation, operation.inserted, 'id', ids)
     const allocations = await rowsBy(transaction, allocation, allocation.inserted, 'operationId', ids)
@@ -185,7 +185,7 @@ export class OperationCheck<Q extends QuotaRow> implements Check {
     })
   }
 
-  private withoutRow(known: Known): Finding[] {
+  private withoutRow(known: StoredOperation): Finding[] {
     const { founders, later, plain, allocations, hold } = known
     if (plain === undefined ? founders.length + later.length > 0 : later.length > 0) {
       const refundsAlone = later.every(({ kind }) => kind === 'refund')
@@ -197,7 +197,7 @@ export class OperationCheck<Q extends QuotaRow> implements Check {
         (allocations.length === 0 || paidBy(allocations) === paidBy(allocationRows(plain)))
       return [
         finding(known, 'operation_missing', {
-          expected: 'its row',
+          expected: 'an operation row',
           found: `none, and ${acts(founders.length + later.length)} on it`,
           mend: sure ? this.rebuild(known, plain) : undefined,
         }),
@@ -215,12 +215,14 @@ export class OperationCheck<Q extends QuotaRow> implements Check {
     return findings
   }
 
-  private withRow(known: Known, row: OperationRow): Finding[] {
+  private withRow(known: StoredOperation, row: OperationRow): Finding[] {
     const { founders, later } = known
     const findings: Finding[] = []
     const [founder, ...more] = founders
     if (founder === undefined || more.length > 0) {
-      findings.push(finding(known, 'operation_act', { expected: 'one act that made it', found: acts(founders.length) }))
+      findings.push(
+        finding(known, 'operation_act', { expected: 'exactly one act that created it', found: acts(founders.length) }),
+      )
     } else if (founder.kind !== row.kind || founder.amount !== row.amount || founder.ownerId !== row.ownerId) {
       const told = (kind: string, amount: number | null, ownerId: number): string =>
         `${kind} of ${String(amount)} by owner ${ownerId}`
@@ -250,8 +252,8 @@ export class OperationCheck<Q extends QuotaRow> implements Check {
     return findings
   }
 
-  /** @param ofItsAct is it what its act made, whatever became of it? */
-  private stateOf(known: Known, row: OperationRow, should: Made | undefined, ofItsAct: boolean): Finding[] {
+  /** @param ofItsAct whether the operation matches the act that created it, regardless of later acts */
+  private stateOf(known: StoredOperation, row: OperationRow, should: Made | undefined, ofItsAct: boolean): Finding[] {
     const findings: Finding[] = []
     const is = { state: row.state, charged: row.charged, refunded: row.refunded }
     if (should !== undefined && madeText(should) !== madeText(is)) {
@@ -268,7 +270,7 @@ export class OperationCheck<Q extends QuotaRow> implements Check {
     if ((row.kind === 'reserve') !== (row.expiresAt !== null)) {
       findings.push(
         finding(known, 'operation_state', {
-          expected: row.kind === 'reserve' ? 'an end' : 'no end',
+          expected: row.kind === 'reserve' ? 'an expiry' : 'no expiry',
           found: row.expiresAt === null ? 'none' : formatInstant(row.expiresAt),
         }),
       )
@@ -276,7 +278,7 @@ export class OperationCheck<Q extends QuotaRow> implements Check {
     return findings
   }
 
-  private allocationsOf(known: Known, row: OperationRow): Finding[] {
+  private allocationsOf(known: StoredOperation, row: OperationRow): Finding[] {
     const { allocations, plain, quotas } = known
     const findings: Finding[] = []
     const paid = allocations.filter(({ countedAt }) => countedAt === null)
@@ -288,14 +290,14 @@ export class OperationCheck<Q extends QuotaRow> implements Check {
         finding(known, 'allocations', {
           expected: `${act}, as its act says`,
           found: paidBy(allocations),
-          // Where there are others, act or allocation is wrong, and neither ever changes.
+          // If there are other allocations, either the act or they are wrong; neither ever changes.
           mend: allocations.length === 0 ? this.allocateAnew(known, plain) : undefined,
         }),
       )
     } else if (sum !== row.amount || !inOrder) {
       findings.push(
         finding(known, 'allocations', {
-          expected: `${row.amount} in positions from 0, each more than nothing`,
+          expected: `${row.amount} in positions from 0, each greater than 0`,
           found: `${sum}: ${paidBy(allocations)}`,
         }),
       )
@@ -306,10 +308,10 @@ export class OperationCheck<Q extends QuotaRow> implements Check {
       if (quota?.ownerId === row.ownerId && quota.isCap === counted && cycleSeq <= quota.cycleSeq) continue
       findings.push(
         finding(known, 'allocations', {
-          expected: `a ${counted ? 'cap' : 'quota that pays'} of owner ${row.ownerId}, in a count that it has had`,
+          expected: `a ${counted ? 'cap' : 'quota that pays'} of owner ${row.ownerId}, in one of its counts`,
           found:
             quota === undefined
-              ? `quota ${quotaId}, which is not there`
+              ? `quota ${quotaId}, which does not exist`
               : `${quota.isCap ? 'cap' : 'quota'} ${quotaId} of owner ${quota.ownerId}, cycle ${cycleSeq} of ${quota.cycleSeq}`,
         }),
       )
@@ -318,7 +320,7 @@ export class OperationCheck<Q extends QuotaRow> implements Check {
     if (counted.some(({ amount, countedAt }) => amount !== row.amount || countedAt !== row.createdAt)) {
       findings.push(
         finding(known, 'allocations', {
-          expected: `each cap after what paid, with all ${row.amount}, from ${formatInstant(row.createdAt)} on`,
+          expected: `each cap after the quotas that paid, with all ${row.amount} units, counted at ${formatInstant(row.createdAt)}`,
           found: paidBy(allocations),
         }),
       )
@@ -326,19 +328,19 @@ export class OperationCheck<Q extends QuotaRow> implements Check {
     return findings
   }
 
-  /** @param settled does an act say that it is not open? That it expired its row alone says. */
-  private holdOf(known: Known, row: OperationRow, state: OperationState, settled: boolean): Finding[] {
+  /** @param settled whether an act proves that the operation is not open; for expiry there is only the row */
+  private holdOf(known: StoredOperation, row: OperationRow, state: OperationState, settled: boolean): Finding[] {
     const { hold } = known
     const { expiresAt } = row
     if (state !== 'reserved') {
       if (hold === undefined) return []
       const mend = settled ? this.removeHold(known, holdText(hold)) : undefined
-      return [finding(known, 'hold', { expected: `none, being ${state}`, found: holdText(hold), mend })]
+      return [finding(known, 'hold', { expected: `none, since it is ${state}`, found: holdText(hold), mend })]
     }
     if (expiresAt === null) return []
     const should = { operationId: row.id, ownerId: row.ownerId, expiresAt }
     if (hold !== undefined && holdText(hold) === holdText(should)) return []
-    // Where they differ, either of them may be wrong.
+    // If they differ, either may be wrong.
     const mend: Mend | undefined =
       hold !== undefined
         ? undefined
@@ -355,7 +357,7 @@ export class OperationCheck<Q extends QuotaRow> implements Check {
     ]
   }
 
-  private setState(known: Known, should: Made & { readonly state: OperationState }, was: string): Mend {
+  private setState(known: StoredOperation, should: Made & { readonly state: OperationState }, was: string): Mend {
     const { operation } = this.store
     return async (transaction) => {
       await transaction.execute(
@@ -367,7 +369,7 @@ export class OperationCheck<Q extends QuotaRow> implements Check {
     }
   }
 
-  private removeHold(known: Known, was: string): Mend {
+  private removeHold(known: StoredOperation, was: string): Mend {
     const { hold } = this.store
     return async (transaction) => {
       await transaction.execute(`DELETE FROM ${hold.table} WHERE ${hold.column('operationId')} = ?`, [known.id])
@@ -375,7 +377,7 @@ export class OperationCheck<Q extends QuotaRow> implements Check {
     }
   }
 
-  private allocateAnew(known: Known, plain: OperationEntry): Mend {
+  private allocateAnew(known: StoredOperation, plain: OperationEntry): Mend {
     return async (transaction) => {
       const rows = allocationRows(plain)
       await insert(transaction, this.store.allocation, rows)
@@ -383,8 +385,8 @@ export class OperationCheck<Q extends QuotaRow> implements Check {
     }
   }
 
-  /** A consume that was refunded needs rows of its own; its act and the refunds say all of them. */
-  private rebuild(known: Known, plain: OperationEntry): Mend {
+  /** A refunded consume needs an operation row and allocations; its act and the refunds determine all of them. */
+  private rebuild(known: StoredOperation, plain: OperationEntry): Mend {
     return async (transaction) => {
       const refunded = unitsOf(known.later, 'refund')
       const ownerRemaining = (await this.lastRemaining(transaction, known)) ?? plain.row.ownerRemaining
@@ -394,8 +396,8 @@ export class OperationCheck<Q extends QuotaRow> implements Check {
     }
   }
 
-  /** What its last act answered of what the owner had left. */
-  private async lastRemaining(transaction: Transaction, { later }: Known): Promise<number | undefined> {
+  /** Returns `owner_remaining` of its last act's answer. */
+  private async lastRemaining(transaction: Transaction, { later }: StoredOperation): Promise<number | undefined> {
     const ids = later.map(({ id }) => id).sort()
     const { act } = this.store
     const rows = await transaction.rows(
@@ -411,7 +413,7 @@ export class OperationCheck<Q extends QuotaRow> implements Check {
   }
 }
 
-/** What acts make of an operation; no state where they leave it open and the row says none that would fit. */
+/** The state of an operation by its acts; no state if these leave it open and the row has no open state. */
 interface Made {
   readonly state: OperationState | undefined
   readonly charged: number
@@ -433,7 +435,7 @@ function unitsOf(acts: readonly KnownAct[], wanted: KnownAct['kind']): number {
   return acts.reduce((sum, { kind, amount }) => sum + (kind === wanted ? (amount ?? 0) : 0), 0)
 }
 
-/** The operation that a plain consume's act stands for; undefined for other acts, and where a part is missing. */
+/** Returns the operation of a plain consume's act; undefined for other acts, and if a column is missing. */
 function plainOf(act: KnownAct): OperationEntry | undefined {
   const { plainQuotaId, cycleSeq, amount, ownerRemaining } = act
   if (plainQuotaId === null || cycleSeq === null || amount === null || ownerRemaining === null) return undefined
@@ -441,7 +443,7 @@ function plainOf(act: KnownAct): OperationEntry | undefined {
 }
 
 function finding(
-  known: Known,
+  known: StoredOperation,
   rule: Finding['rule'],
   told: { expected: string; found: string; mend?: Mend | undefined },
 ): Finding {
@@ -458,8 +460,8 @@ function finding(
   return { rule, subject: id, ownerId, where, expected, found, ...(mend === undefined ? {} : { mend }) }
 }
 
-/** One entry for each quota that paid. */
-function mended({ id, allocations, plain, quotas }: Known, before: string, after: string): Mended[] {
+/** Returns one entry for each quota that paid. */
+function mended({ id, allocations, plain, quotas }: StoredOperation, before: string, after: string): Mended[] {
   const paid = new Map<number, number>()
   for (const { quotaId } of allocations) {
     const owner = quotas.get(quotaId)?.ownerId

@@ -28,7 +28,7 @@ import {
   idsAfter,
   type Mend,
   rowsBy,
-  type Stretch,
+  type CheckPage,
   type Subject,
 } from './verify-check.js'
 import { windowDifference } from './verify-windows.js'
@@ -54,44 +54,44 @@ const PARTS = [
   'windowSeconds',
 ] as const satisfies readonly (keyof QuotaRow)[]
 type KnownQuota = Pick<QuotaRow, (typeof PARTS)[number]> & {
-  /** Of a rolling cap, as it is stored; what cannot be read is undefined. Null of any other quota. */
+  /** The stored window of a rolling cap; undefined if it is unreadable, null for other quotas. */
   readonly window: RollingWindow | null | undefined
 }
 
-/** Ids of quotas that one statement names. */
+/** The maximum number of quota ids in one statement. */
 const QUOTAS = 1_000
-/** Changes of a quota that are read at a time. */
+/** The number of changes of a quota that are read at a time. */
 const CHANGES = 500
 
-/** Changes were taken down by several clocks; of one near the oldest that is left nobody knows what came before it. */
+/** The tolerance for differences between clocks, in milliseconds. */
 const MAX_SKEW_MS = 10 * 60_000
 
-/** Slots that leave a window within this time are not looked at. */
+/** Slots that leave a window within this time are not compared, in milliseconds. */
 const LEAVING_MS = 5_000
 
-/** The name under which repairs stand in the changes. */
+/** The actor of repairs in the changes. */
 export const VERIFY = 'verify'
 
-/** How many edits the changes of a quota tell, and whether its create is among them. */
+/** The number of edits in a quota's changes, and whether its create is among them. */
 interface Edits {
   readonly count: number
   readonly created: boolean
 }
 
-/** What a quota's counters must be, and what says so. */
+/** The right counters of a quota, and their sources. */
 interface ShouldBe {
-  /** What was used: by the rows that are there, and the totals of what was removed. */
+  /** The usage by the remaining rows and the totals of removed ones. */
   readonly used: number
   readonly reserved: number
-  /** What the rows that are there add up to. */
+  /** The sum of the remaining rows. */
   readonly ofRows: number
-  /** What all totals and the acts after them say was used; undefined where they are too far behind to tell. */
+  /** The usage according to all totals and the acts after them; undefined if the totals are too far behind. */
   readonly totalled: number | undefined
-  /** Is it certain that nothing of the quota's running cycle was removed? */
+  /** Whether certainly nothing of the current count was removed. */
   readonly whole: boolean
 }
 
-/** Do quotas count what the ledger says, under a lock that is there, with settings that go together? */
+/** Checks quotas: their counters against the ledger, their owner's lock row, and their settings. */
 export class QuotaCheck<Q extends QuotaRow> implements Check {
   readonly what = 'owners'
   readonly rules = ['counters', 'totals', 'hold_due', 'owner_row', 'version', 'settings', 'overdrawn'] as const
@@ -110,7 +110,7 @@ export class QuotaCheck<Q extends QuotaRow> implements Check {
     this.rebuild = new TotalsRebuild(store)
   }
 
-  async next(transaction: Transaction, after: Subject | undefined): Promise<Stretch> {
+  async next(transaction: Transaction, after: Subject | undefined): Promise<CheckPage> {
     const { quota } = this.store
     const from = quota.readBy(transaction.dialect, LIVE_OF_OWNER)
     const rows = await transaction.rows(idsAfter(quota, from, 'ownerId', this.size), [after ?? 0])
@@ -149,7 +149,7 @@ export class QuotaCheck<Q extends QuotaRow> implements Check {
       const counted = [...wrong, ...this.holdDue(quota, sum)]
       findings.push(...this.totalsOf(quota, should, state, unequal.get(quota.id)), ...counted)
       findings.push(...settings(quota), ...version(quota, known, oldest))
-      if (counted.length === 0 && this.takesMore(quota))
+      if (counted.length === 0 && this.exceedsTotal(quota))
         findings.push(await this.overdrawn(transaction, quota, known.created))
     }
     return findings
@@ -162,7 +162,7 @@ export class QuotaCheck<Q extends QuotaRow> implements Check {
     const windows = new Map<number, RollingWindow | undefined>()
     for (let start = 0; start < rolling.length; start += QUOTAS) {
       const ids = rolling.slice(start, start + QUOTAS)
-      // As text, since one that cannot be read is to be told of.
+      // As text, since unreadable ones are findings.
       const texts = await transaction.rows(
         `SELECT ${quota.column('id')} AS id, ${quota.column('window')} AS counts FROM ${quota.table} ` +
           `WHERE ${quota.column('id')} IN (${placeholders(ids)})`,
@@ -173,14 +173,14 @@ export class QuotaCheck<Q extends QuotaRow> implements Check {
     return rows.map((row) => ({ ...row, window: row.quotaType === ROLLING_QUOTA ? windows.get(row.id) : null }))
   }
 
-  /** Does it count more than its total, now? A cap that only observes may. */
-  private takesMore({ cap, total, used, reserved, window }: KnownQuota): boolean {
+  /** Returns whether the quota currently counts more than its total, which only an observe cap may. */
+  private exceedsTotal({ cap, total, used, reserved, window }: KnownQuota): boolean {
     if (cap === 'observe') return false
     const now = window == null ? { used, reserved } : sumOf(withoutPast(window, this.clock.now()))
     return now.used + now.reserved > total
   }
 
-  /** Owners without the row that is their lock. It is made before anything is written under it. */
+  /** Finds owners without a lock row. A repair creates it first. */
   private async owners(transaction: Transaction, ownerIds: readonly number[]): Promise<Finding[]> {
     const standing = new Set(await this.store.standingOwners(transaction, ownerIds))
     return ownerIds
@@ -200,9 +200,8 @@ export class QuotaCheck<Q extends QuotaRow> implements Check {
   }
 
   /**
-   * What the counters and the totals of a quota must be. Where nothing of its running cycle can have been removed, that
-   * is what the rows add up to. Else the totals of the days before `begins_at` belong to it, and nothing else confirms
-   * them.
+   * Returns the right counters of a quota. If nothing of its current count can have been removed, they are the sum of
+   * the rows. Otherwise the totals of the days before `begins_at` are added, which nothing else confirms.
    */
   private async shouldBe(
     transaction: Transaction,
@@ -214,9 +213,9 @@ export class QuotaCheck<Q extends QuotaRow> implements Check {
     const whole = beginsAt === null || quota.createdAt >= beginsAt + MAX_SKEW_MS
     const sums = { ofRows, reserved, totalled, whole }
     if (whole) return { ...sums, used: ofRows }
-    // A window is not what its count adds up to, so nothing confirms these totals.
+    // A window is not the sum of its count, so it does not confirm these totals.
     if (quota.window !== null) return { ...sums, used: Math.max(ofRows, totalled ?? 0) }
-    // The counter and the totals say the same, and no less than the rows: what takes longer to find out is the same.
+    // Counter and totals agree and are not below the sum of the rows; the slower computation would give the same.
     if (totalled === quota.used && totalled >= ofRows) return { ...sums, used: totalled }
     const of = owned(quota)
     const from = wholeFrom(state)
@@ -227,7 +226,10 @@ export class QuotaCheck<Q extends QuotaRow> implements Check {
     return { ...sums, used: (await this.rebuild.usedBefore(transaction, of, quota.cycleSeq, from)) + since }
   }
 
-  /** Totals that can be made again are wrong wherever they differ; those of earlier days can be seen to be too low. */
+  /**
+   * Compares the totals. Totals that can be rebuilt must be equal; for earlier days, only totals that are too low can
+   * be found.
+   */
   private totalsOf(
     quota: KnownQuota,
     should: ShouldBe,
@@ -238,31 +240,38 @@ export class QuotaCheck<Q extends QuotaRow> implements Check {
     const again: Mend = async (transaction) => {
       const locked = await this.totals.lockState(transaction)
       await this.rebuild.make(transaction, owned(quota), locked, this.clock.now())
-      const told = (text: string): { mended: string } => ({ mended: `totals: ${text}` })
+      const described = (text: string): { mended: string } => ({ mended: `totals: ${text}` })
       return [
         {
           quotaId: quota.id,
           ownerId: quota.ownerId,
-          before: told(`${String(totalled)} used`),
-          after: told(`made again from the acts`),
+          before: described(`${String(totalled)} used`),
+          after: described('rebuilt from the acts'),
         },
       ]
     }
     if (totalled !== undefined && totalled !== used) {
-      const found = told(quota, 'totals', `${used} used, as the acts say`, `${totalled} added up`)
-      return [bothMore(quota, should) ? found : { ...found, mend: again }]
+      const found = findingOf(quota, 'totals', `${used} used, as the acts say`, `${totalled} added up`)
+      return [bothHigher(quota, should) ? found : { ...found, mend: again }]
     }
     if (totalled !== undefined && totalled < ofRows)
-      return [told(quota, 'totals', `at least ${ofRows} used, as the acts that are left say`, `${totalled} added up`)]
+      return [
+        findingOf(quota, 'totals', `at least ${ofRows} used, as the acts that are left say`, `${totalled} added up`),
+      ]
     if (unequal === undefined) return []
     const { day, ofHours, ofDay } = unequal
-    const found = told(quota, 'totals', `hours of ${dayText(day)} that add up to its day`, `${ofHours}; day ${ofDay}`)
+    const found = findingOf(
+      quota,
+      'totals',
+      `hours of ${dayText(day)} that add up to its day`,
+      `${ofHours}; day ${ofDay}`,
+    )
     return [day < wholeFrom(state) ? found : { ...found, mend: again }]
   }
 
   /**
-   * A counter is raised to what the rows add up to whatever else is wrong, so that nothing is spent twice. It is
-   * lowered only where nothing was removed and the totals do not say more as well: acts may be what is missing.
+   * Compares the counters. A repair always raises a counter to the sum of the rows, so that nothing is spent twice. It
+   * lowers one only if nothing was removed and the totals are not higher too: acts may be missing.
    */
   private counters(quota: KnownQuota, should: ShouldBe): Finding[] {
     const { ofRows, reserved, whole } = should
@@ -273,10 +282,10 @@ export class QuotaCheck<Q extends QuotaRow> implements Check {
     const set = (values: { used: number; reserved: number }): Mend =>
       this.setTo(quota, values, { before: { used: quota.used, reserved: quota.reserved }, after: values })
     const raised = { used: Math.max(quota.used, ofRows), reserved: Math.max(quota.reserved, reserved) }
-    const known = !wrong || (quota.used < ofRows ? used === ofRows : whole && !bothMore(quota, should))
+    const known = !wrong || (quota.used < ofRows ? used === ofRows : whole && !bothHigher(quota, should))
     return [
       {
-        ...told(
+        ...findingOf(
           quota,
           'counters',
           `${atLeast ? 'at least ' : ''}${counted(used, reserved)}`,
@@ -289,8 +298,8 @@ export class QuotaCheck<Q extends QuotaRow> implements Check {
   }
 
   /**
-   * The same of a rolling cap, slot by slot: what the rows add up to in each that has not left the window. Of what is
-   * to leave it in a moment others' clocks may say that it has.
+   * Compares a rolling cap slot by slot with the rows. Slots that are about to leave the window are not compared, since
+   * clocks differ.
    */
   private windowCounters(
     quota: KnownQuota,
@@ -299,14 +308,14 @@ export class QuotaCheck<Q extends QuotaRow> implements Check {
     state: LedgerStateRow,
   ): Finding[] {
     const { window } = quota
-    // Without a length, which its settings tell of, nobody knows what it counts.
+    // `settings` reports a missing window length.
     if (ofRows === null) return []
     const from = this.clock.now() + LEAVING_MS
     const later = withoutPast(ofRows, from)
     const removed = (until: Instant): boolean =>
       state.beginsAt !== null && until - 2 * (quota.windowSeconds ?? 0) * 1000 < state.beginsAt + MAX_SKEW_MS
     if (window === undefined) {
-      const found = told(quota, 'counters', windowText(later), 'window_counts that cannot be read')
+      const found = findingOf(quota, 'counters', windowText(later), 'unreadable window_counts')
       return [{ ...found, mend: this.setWindow(quota, ofRows) }]
     }
     const stored = window ?? EMPTY_WINDOW
@@ -314,7 +323,7 @@ export class QuotaCheck<Q extends QuotaRow> implements Check {
     const sums = sumOf(stored)
     if (!difference.differs && sums.used === quota.used && sums.reserved === quota.reserved) return []
     const kept = stored.filter(({ until }) => until <= from)
-    const found = told(
+    const found = findingOf(
       quota,
       'counters',
       windowText(difference.should),
@@ -343,7 +352,7 @@ export class QuotaCheck<Q extends QuotaRow> implements Check {
     const is = formatInstant(firstHoldAt)
     return [
       {
-        ...told(quota, 'hold_due', `${is} or before`, was ?? 'none'),
+        ...findingOf(quota, 'hold_due', `${is} or before`, was ?? 'none'),
         mend: this.setTo(
           quota,
           { holdDueAt: firstHoldAt },
@@ -369,12 +378,12 @@ export class QuotaCheck<Q extends QuotaRow> implements Check {
     }
   }
 
-  /** More than its total: legal where somebody lowered that, or where what was spent was found by a repair. */
+  /** Reports a quota with more than its total: legal if the total was lowered, or if a repair found more usage. */
   private async overdrawn(transaction: Transaction, quota: KnownQuota, complete: boolean): Promise<Finding> {
     const found = `${counted(quota.used, quota.reserved)} of ${quota.total}`
     const legal = (await this.lowered(transaction, quota.id)) || !complete
-    if (!legal) return told(quota, 'overdrawn', 'no more than its total, which nobody lowered', found)
-    return { ...told(quota, 'overdrawn', 'no more than its total, unless that was lowered', found), note: true }
+    if (!legal) return findingOf(quota, 'overdrawn', 'no more than its total, which nobody lowered', found)
+    return { ...findingOf(quota, 'overdrawn', 'no more than its total, unless that was lowered', found), note: true }
   }
 
   private async lowered(transaction: Transaction, quotaId: number): Promise<boolean> {
@@ -390,7 +399,7 @@ export class QuotaCheck<Q extends QuotaRow> implements Check {
         const { id, action, actor, before, after: became } = part.decode(row)
         after = id
         if (action === 'update' && (fell(before, became, 'total') || enforced(before, became))) return true
-        // A repair may find that more was spent than was counted.
+        // A repair may have raised the counters.
         if (
           action === 'reset' &&
           actor === VERIFY &&
@@ -420,7 +429,7 @@ export class QuotaCheck<Q extends QuotaRow> implements Check {
     return edits
   }
 
-  /** When the oldest change was made that is left. */
+  /** Returns the time of the oldest remaining change. */
   private async oldestChange(transaction: Transaction): Promise<Instant | undefined> {
     const { change } = this.store
     const at = change.column('at')
@@ -432,53 +441,53 @@ export class QuotaCheck<Q extends QuotaRow> implements Check {
   }
 }
 
-/** The version counts edits, and each edit has a change; but the oldest changes may be gone by now. */
+/** Compares the version with the number of edits. Each edit has a change; the oldest may have been removed. */
 function version(quota: KnownQuota, { count, created }: Edits, oldest: Instant | undefined): Finding[] {
   const complete = created || (oldest !== undefined && quota.createdAt > oldest + MAX_SKEW_MS)
   if (complete ? quota.version === count : quota.version > count) return []
   const expected = `${count} changes make version ${count}${complete ? '' : ' at least, and its create is gone'}`
-  return [told(quota, 'version', expected, `version ${quota.version}`)]
+  return [findingOf(quota, 'version', expected, `version ${quota.version}`)]
 }
 
-/** Settings that no request could have made. */
+/** Finds settings that no request can have set. */
 function settings(quota: KnownQuota): Finding[] {
   const { quotaType, total, state, expireAt, cycleUnit, cycleTimeZone, cycleAnchorAt, cycleEndsAt, cycleSeq } = quota
   const { cap, windowSeconds } = quota
   const cycle = [cycleUnit, cycleTimeZone, cycleAnchorAt, cycleEndsAt]
   const wrong: [expected: string, found: string][] = []
   if (!STATUSES.includes(state)) wrong.push([`one of ${STATUSES.join(', ')}`, state])
-  if (state === 'expired' && expireAt === null) wrong.push(['an end, being expired', 'none'])
+  if (state === 'expired' && expireAt === null) wrong.push(['an expiry, since it is expired', 'none'])
   if (total < 0 || total > MAX_AMOUNT) wrong.push([`a total from 0 to ${MAX_AMOUNT}`, String(total)])
-  if (cycleSeq < 0) wrong.push(['a count of cycles', String(cycleSeq)])
+  if (cycleSeq < 0) wrong.push(['a cycle_seq from 0', String(cycleSeq)])
   if (cap !== null && !CAP_MODES.includes(cap)) wrong.push([`no cap, or one of ${CAP_MODES.join(', ')}`, cap])
   const rolling = (quotaType as number) === ROLLING_QUOTA
-  if (rolling && cap === null) wrong.push(['a cap, being of type 3', 'none'])
+  if (rolling && cap === null) wrong.push(['a cap, since it is of type 3', 'none'])
   if (rolling !== inWindow(windowSeconds) || (!rolling && windowSeconds !== null))
     wrong.push([
       rolling
-        ? `a window of ${MIN_WINDOW_SECONDS} to ${MAX_WINDOW_SECONDS} seconds, being of type 3`
-        : `no window, being of type ${quotaType}`,
+        ? `a window of ${MIN_WINDOW_SECONDS} to ${MAX_WINDOW_SECONDS} seconds, since it is of type 3`
+        : `no window, since it is of type ${quotaType}`,
       String(windowSeconds),
     ])
   if (quotaType === TOTAL_QUOTA || quotaType === ROLLING_QUOTA) {
-    if (quotaType === TOTAL_QUOTA && expireAt === null) wrong.push(['an end, being of type 1', 'none'])
+    if (quotaType === TOTAL_QUOTA && expireAt === null) wrong.push(['an expiry, since it is of type 1', 'none'])
     if (cycle.some((part) => part !== null))
-      wrong.push([`no cycle, being of type ${quotaType}`, cycle.map(String).join(', ')])
+      wrong.push([`no cycle, since it is of type ${quotaType}`, cycle.map(String).join(', ')])
   } else if ((quotaType as number) === CYCLE_QUOTA) {
     if (cycle.some((part) => part === null))
-      wrong.push(['a whole cycle, being of type 2', cycle.map(String).join(', ')])
+      wrong.push(['a complete cycle, since it is of type 2', cycle.map(String).join(', ')])
     else if ((cycleEndsAt ?? 0) < (cycleAnchorAt ?? 0))
       wrong.push(['a cycle that ends at its anchor or later', formatInstant(cycleEndsAt ?? 0)])
   } else wrong.push(['type 1, 2 or 3', String(quotaType)])
-  return wrong.map(([expected, found]) => told(quota, 'settings', expected, found))
+  return wrong.map(([expected, found]) => findingOf(quota, 'settings', expected, found))
 }
 
-function told({ id, ownerId }: KnownQuota, rule: Finding['rule'], expected: string, found: string): Finding {
+function findingOf({ id, ownerId }: KnownQuota, rule: Finding['rule'], expected: string, found: string): Finding {
   return { rule, subject: ownerId, ownerId, where: `quota ${id} of owner ${ownerId}`, expected, found }
 }
 
-/** Do counter and totals say more than the acts? These may be what is missing then. */
-function bothMore({ used: counter }: KnownQuota, { used, totalled }: ShouldBe): boolean {
+/** Returns whether counter and totals are both higher than the acts: then acts may be missing. */
+function bothHigher({ used: counter }: KnownQuota, { used, totalled }: ShouldBe): boolean {
   return counter > used && totalled !== undefined && totalled > used
 }
 
@@ -510,12 +519,12 @@ function windowText(window: RollingWindow): string {
   return `window ${formatWindow(window) || 'empty'}`
 }
 
-/** Was a cap that observed made one that enforces? What it had counted may be more than its total. */
+/** Returns whether an observe cap became an enforce cap. It may have counted more than its total before. */
 function enforced(before: string, after: string): boolean {
   return before.includes('"cap":"observe"') && after.includes('"cap":"enforce"')
 }
 
-/** Is a member smaller in the second text than in the first? */
+/** Returns whether a member is smaller in the second text than in the first. */
 function fell(before: string, after: string, member: string): boolean {
   try {
     const [was, is] = [before, after].map((text) => (JSON.parse(text) as Record<string, unknown>)[member])

@@ -10,21 +10,21 @@ import { beginningOf } from '../rows/utc-step.js'
 import type { LedgerStore } from '../store/ledger-store.js'
 import { wholeFrom } from '../totals/totals-rebuild.js'
 import { summed, TotalsStore } from '../totals/totals-store.js'
-import { type Check, examined, type Finding, type Mend, type Stretch } from './verify-check.js'
+import { type Check, examined, type Finding, type Mend, type CheckPage } from './verify-check.js'
 
-/** Upkeep marks what is past; a mark that is later than the present by more than this was made by a wrong clock. */
+/** Upkeep's marks are in the past. A mark further in the future than this comes from a wrong clock. */
 const MAX_AHEAD_MS = 60_000
-/** An act's id is not older than the act by more than this. */
+/** The maximum difference between the time of an act and that of its id, in milliseconds. */
 const MAX_ID_AGE_MS = 600_000
-/** Acts that one statement adds up. */
+/** The number of acts that one statement adds up. */
 const ACTS = 50_000
 
 const MARKS = ['foldedTo', 'beginsAt', 'removedTo'] as const
 
 /**
- * Has upkeep marked as done what is still to come? That happens where a clock was ahead for a moment. `folded_to` in
- * the future lets every act that comes in behind it stay out of the totals; `removed_to` in the future ends removing,
- * and `begins_at` tells people that what they look for may be gone.
+ * Checks that upkeep's marks are not in the future, which a wrong clock can cause. If `folded_to` is in the future,
+ * acts with lower ids are never added to the totals; if `removed_to` is, nothing is removed; if `begins_at` is, callers
+ * are told that existing rows may have been removed.
  */
 export class WatermarkCheck<Q extends QuotaRow> implements Check {
   readonly what = 'tables'
@@ -39,7 +39,7 @@ export class WatermarkCheck<Q extends QuotaRow> implements Check {
     this.totals = new TotalsStore(store)
   }
 
-  async next(_: Transaction, after: unknown): Promise<Stretch> {
+  async next(_: Transaction, after: unknown): Promise<CheckPage> {
     return Promise.resolve(examined(after === undefined ? [this.store.state.table] : [], this.size))
   }
 
@@ -73,8 +73,8 @@ export class WatermarkCheck<Q extends QuotaRow> implements Check {
   }
 
   /**
-   * Opens the gate for ids of the present again. Where the watermark itself stays in the future, so does the gate: an
-   * act between the two would never be added up.
+   * Sets the gate back to the present. If the watermark itself stays in the future, so does the gate: an act between
+   * the two would never be added up.
    */
   private closedBack(): Mend {
     return async (transaction) => {
@@ -89,7 +89,7 @@ export class WatermarkCheck<Q extends QuotaRow> implements Check {
     }
   }
 
-  /** From now on nothing is missing, and the next round of removing looks at everything again. */
+  /** Sets `begins_at` to the present, or clears `removed_to` so that the next removal examines everything again. */
   private markedAs(mark: 'beginsAt' | 'removedTo'): Mend {
     return async (transaction) => {
       await this.set(transaction, mark, mark === 'beginsAt' ? this.clock.now() : null)
@@ -98,10 +98,10 @@ export class WatermarkCheck<Q extends QuotaRow> implements Check {
   }
 
   /**
-   * Sets the watermark back to where it would be, so that each act is in the totals or beyond it, once: totals of all
-   * days since are made again of the acts up to it. Ids that were made meanwhile may be in the future: those acts stay
-   * beyond it until then.
-   * @returns undefined where acts of these days may have been removed
+   * Sets the watermark back to the present, so that each act is in the totals once or after the watermark: rebuilds the
+   * totals of the affected days from the acts up to it. Ids assigned meanwhile may be in the future; these acts stay
+   * after the watermark until then.
+   * @returns undefined if acts of these days may have been removed
    */
   private async foldedBack(transaction: Transaction, seen: LedgerStateRow): Promise<Mend | undefined> {
     const earliest = await this.earliestBeyond(transaction, this.present(), seen.foldedTo)
@@ -111,7 +111,7 @@ export class WatermarkCheck<Q extends QuotaRow> implements Check {
       const to = this.present()
       const since = await this.earliestBeyond(writing, to, state.foldedTo)
       const from = this.from(since)
-      // Where nothing lies between, nothing is in the totals twice.
+      // Without acts in between, no act is in the totals twice.
       if (from >= wholeFrom(state)) await this.addAgain(writing, from, to)
       await this.set(writing, 'foldedTo', to)
       return []
@@ -122,13 +122,13 @@ export class WatermarkCheck<Q extends QuotaRow> implements Check {
     return firstIdAt(this.clock.now() - FOLD_LAG_MS)
   }
 
-  /** The day from which on totals must be made again. */
+  /** Returns the day from which totals must be rebuilt. */
   private from(earliest: Instant | undefined): Instant {
     const to = this.clock.now() - FOLD_LAG_MS
     return beginningOf('day', Math.min(to, earliest ?? to))
   }
 
-  /** When the first of the acts happened that are in the totals too early; undefined where there is none. */
+  /** Returns the time of the first act that is in the totals too early; undefined if there is none. */
   private async earliestBeyond(transaction: Transaction, to: string, foldedTo: string): Promise<Instant | undefined> {
     const { act } = this.store
     const id = act.column('id')

@@ -1,26 +1,26 @@
 import type { RollingWindow, WindowSlot } from '../../quota/rolling-window.js'
 import type { Instant } from '../../time/instant.js'
 
-/** How what a rolling cap has stored differs from what its ledger says. */
+/** The difference between a rolling cap's stored window and the sum of its ledger. */
 export interface WindowDifference {
-  /** What it must be: where acts may have been removed, no less than what is stored. */
+  /** The right window. In slots of which acts may have been removed, at least the stored units. */
   readonly should: RollingWindow
-  /** What is stored, raised to what the rows add up to. */
+  /** The stored window, raised to the sum of the rows. */
   readonly raised: RollingWindow
   readonly differs: boolean
-  /** Does any slot count less than it must? */
+  /** Whether any slot counts too little. */
   readonly raises: boolean
-  /** Does any slot count more than it must? */
+  /** Whether any slot counts too much. */
   readonly lowers: boolean
-  /** Is nothing of what differs older than what is certain to be there? */
+  /** Whether all differences are in slots of which no acts were removed. */
   readonly certain: boolean
 }
 
 /**
- * Holds the slots of a window against what the rows add up to.
- * @param stored as the cap has it
- * @param ofRows as its operations say
- * @param removed may operations have been removed that were counted in the slot of this boundary?
+ * Compares the slots of a window with the sum of the rows.
+ * @param stored the cap's window
+ * @param ofRows the window by its operations
+ * @param removed returns whether operations in the slot of this boundary may have been removed
  */
 export function windowDifference(
   stored: RollingWindow,
@@ -40,7 +40,7 @@ export function windowDifference(
     const is = slotOf(stored, until)
     const rows = slotOf(ofRows, until)
     const raised = { until, used: Math.max(is.used, rows.used), reserved: Math.max(is.reserved, rows.reserved) }
-    // Holds are never removed while they are open.
+    // Open holds are never removed.
     const should = removed(until) ? { ...raised, reserved: rows.reserved } : rows
     if (raised.used + raised.reserved > 0) difference.raised.push(raised)
     if (should.used + should.reserved > 0) difference.should.push(should)

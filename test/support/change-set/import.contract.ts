@@ -245,7 +245,7 @@ export function importContract(suite: ChangeSetSuite): void {
       ['a quote left open', 'id,label\n1,a\n\n2,"b\nc\n', 'line 4: '],
       ['a quote inside a cell', 'id,label\r\n1,"a\r\nb"\r\n\r\n1,a"b\r\n', 'line 5: '],
       ['text after a quote', 'id,label\n1,"a"b\n', 'line 2: '],
-      ['bytes that are no UTF-8', Buffer.from('id,label\n1,a\n2,\xff\n', 'latin1'), 'line 3: '],
+      ['bytes that are not UTF-8', Buffer.from('id,label\n1,a\n2,\xff\n', 'latin1'), 'line 3: '],
       ['half a character', Buffer.from('id,label\n1,\xc3', 'latin1'), 'line 2: '],
       ['a record over 10 kB', `id,label\n1,a\n2,${'x'.repeat(9_999)}\n`, 'line 3: '],
       ['a record over 10 kB before CRLF', `id,label\r\n2,${'x'.repeat(9_999)}\r\n`, 'line 2: '],
@@ -268,7 +268,7 @@ export function importContract(suite: ChangeSetSuite): void {
       expect(brokenFields(await upload('id,Total,lable,total,total\n'))).toEqual({
         Total: expect.stringContaining('did you mean total?'),
         lable: expect.stringContaining('did you mean label?'),
-        total: 'is there twice',
+        total: 'occurs more than once',
       })
       expect(brokenFields(await upload(''))).toEqual({ body: expect.any(String) })
       const none = await ready(await upload('id,outcome,problem,used,remaining,created_at\n'))

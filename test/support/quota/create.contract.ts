@@ -257,7 +257,7 @@ export function createContract(suite: QuotaSuite): void {
         cycleResetAt: 'did you mean cycle_reset_at?',
         cycle_timezone: 'did you mean cycle_time_zone?',
         expireAt: 'did you mean expire_at?',
-        totals: 'is no field of this request',
+        totals: 'is not a field of this request',
       })
     })
 

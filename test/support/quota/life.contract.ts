@@ -314,7 +314,7 @@ export function lifeContract(suite: QuotaSuite): void {
       expect(await changes(id, '?page_size=2&page=3')).toEqual({ ...envelope, items: items.slice(4), page: 3 })
       expect(await changes(id, '?page_size=2&page=4')).toEqual({ ...envelope, items: [], page: 4 })
       const refused = async (query: string) => brokenFields(await app().get(`${path(id)}/changes?${query}`))
-      expect(await refused('before_id=3')).toEqual({ before_id: 'is no parameter of this route' })
+      expect(await refused('before_id=3')).toEqual({ before_id: 'is not a parameter of this route' })
       expect(await refused('page=0&page_size=101')).toEqual({
         page: 'must be an integer from 1 to 9007199254740991',
         page_size: 'must be an integer from 1 to 100',

@@ -246,7 +246,7 @@ export function listContract(suite: QuotaSuite): void {
         pageSize: 'did you mean page_size?',
         Status: 'did you mean status?',
         'before-id': 'did you mean before_id?',
-        state: 'is no parameter of this route',
+        state: 'is not a parameter of this route',
       })
     })
 

@@ -155,8 +155,8 @@ export function updateContract(suite: QuotaSuite): void {
       const quota = await made(cycle(fresh()))
       expect(brokenFields(await update(quota.id, { total: 1, expireAt: null, limit: 3, removed_at: null }))).toEqual({
         expireAt: 'did you mean expire_at?',
-        limit: 'is no field of this request',
-        removed_at: 'is no field of this request',
+        limit: 'is not a field of this request',
+        removed_at: 'is not a field of this request',
       })
       expect(await read(quota.id)).toEqual(quota)
     })

@@ -5,17 +5,17 @@ import type { ChangeSetStore } from './change-set-store.js'
 import type { ChangeSetRow, ChangeSetState, Counts } from './change-set.entity.js'
 import { OUTCOMES } from './change-set.entity.js'
 
-/** An instance that does not renew its lease for this time stops working on a change set. */
+/** The duration of a lease, in milliseconds. */
 export const LEASE_MS = 10_000
 
 /** Another instance works on the change set, or it was dropped. */
 export class LeaseLost extends Error {}
 
 /**
- * One change set while this instance works on it. Each write checks under the set's lock that the instance still has
- * the lease, and renews it: an instance that was suspended overwrites nothing that another one wrote.
+ * One change set while this instance holds its lease. Each write checks the lease under the change set's lock and
+ * renews it: an instance that was suspended overwrites nothing that another one wrote.
  */
-export class ChangeSetDesk {
+export class LeasedChangeSet {
   /** @param set as read when the lease was taken; kept current */
   constructor(
     private readonly store: ChangeSetStore,
@@ -30,14 +30,14 @@ export class ChangeSetDesk {
   }
 
   /**
-   * Records a step: rows, and the number of each outcome.
+   * Writes the rows of a step and the counts.
    * @throws LeaseLost
    */
   async wrote(items: readonly ChangeSetItemRow[], counts: Counts): Promise<void> {
     await this.write(counts, async (transaction) => this.store.writeItems(transaction, items))
   }
 
-  /** The same for new rows. */
+  /** Inserts rows. */
   async added(items: readonly ChangeSetItemRow[]): Promise<void> {
     await this.write({}, async (transaction) => this.store.insertItems(transaction, items))
   }
@@ -52,19 +52,19 @@ export class ChangeSetDesk {
     await this.write({}, async () => undefined)
   }
 
-  /** Enters a state in which no work, or other work, remains. */
+  /** Changes the state and releases the lease. `values` may name the next work. */
   async become(state: ChangeSetState, values: Partial<ChangeSetRow>): Promise<void> {
     const { version } = this.set
     const done = { work: null, holder: null, heldUntil: null }
     await this.write({ state, version: version + 1, ...done, ...values }, async () => undefined)
   }
 
-  /** Releases the lease, so that another instance need not wait for its expiry. */
+  /** Releases the lease before it expires; another instance may continue the work. */
   async giveUp(): Promise<void> {
     await this.write({ holder: null, heldUntil: null }, async () => undefined)
   }
 
-  /** Ends the work. */
+  /** Marks the work as done and releases the lease. */
   async finish(): Promise<void> {
     await this.write({ work: null, holder: null, heldUntil: null }, async () => undefined)
   }

@@ -10,25 +10,25 @@ import type { ChangeSetChannel } from './change-set-channel.js'
 import type { ItemAction } from './change-set-item.entity.js'
 import { type Cells, importedCells } from './csv-cells.js'
 
-/** How a total follows from the one that a quota has. */
+/** A change of a total. */
 export type TotalChange = { readonly add: number } | { readonly percent: number }
 
-/** What a member of the record must be, which no update changes. */
+/** The expected value of a member that no update can change. */
 export interface Expected {
-  /** Its name on the wire. */
+  /** Its name in the API. */
   readonly field: string
   readonly property: string
   readonly value: number | null
 }
 
-/** What a row asks for, before the quota is looked at. */
-export type Ask =
+/** The requested change of a row, independent of the quota's state. */
+export type RequestedChange =
   | { readonly kind: 'create'; readonly settings: NewSettings; readonly subjects: Record<string, number | null> }
   | {
       readonly kind: 'update'
       readonly patch: SettingsPatch
       readonly total?: TotalChange | undefined
-      /** What the quota must be like. */
+      /** Members that the quota must have. */
       readonly expected?: readonly Expected[] | undefined
       /** The version that the caller read. */
       readonly version?: number | undefined
@@ -37,8 +37,8 @@ export type Ask =
   | { readonly kind: 'reset' }
 
 /**
- * The new total of a quota.
- * @throws ServiceError validation_failed where it lies outside 0 … 10^12
+ * Returns the changed total.
+ * @throws ServiceError validation_failed if it is outside 0 … 10^12
  */
 export function changedTotal(total: number, change: TotalChange): number {
   // The product may exceed 2^53.
@@ -53,64 +53,68 @@ export function changedTotal(total: number, change: TotalChange): number {
 }
 
 /**
- * The command that does what a row asks for.
- * @param quota that it is about; undefined where there is none of that id, or it makes one
- * @throws ServiceError where there is no such command
+ * Returns the command for the requested change.
+ * @param quota undefined if no quota has the id, or for a create
+ * @throws ServiceError if there is no such command
  */
-export function commandOf<Q extends QuotaRow>(ask: Ask, quotaId: number | null, quota: Q | undefined): Command {
-  if (ask.kind === 'create') return ask
-  if (quotaId === null) throw new Error(`a row that is to ${ask.kind} names no quota`)
-  if (ask.kind !== 'update') return { kind: ask.kind, quotaId, version: undefined }
-  // That it is gone is for the judge to say.
-  const { patch, total, version } = ask
+export function commandOf<Q extends QuotaRow>(
+  requested: RequestedChange,
+  quotaId: number | null,
+  quota: Q | undefined,
+): Command {
+  if (requested.kind === 'create') return requested
+  if (quotaId === null) throw new Error(`a row with the action ${requested.kind} names no quota`)
+  if (requested.kind !== 'update') return { kind: requested.kind, quotaId, version: undefined }
+  // The judge reports missing quotas.
+  const { patch, total, version } = requested
   if (quota === undefined || quota.deletedAt !== null) return { kind: 'update', quotaId, patch, version }
-  const differing = (ask.expected ?? []).filter(({ property, value }) => quota[property as keyof Q] !== value)
+  const differing = (requested.expected ?? []).filter(({ property, value }) => quota[property as keyof Q] !== value)
   if (differing.length > 0) {
     throw validationFailed(
-      differing.map(({ field }) => ({ field, message: 'differs from that of the quota, and cannot be changed' })),
+      differing.map(({ field }) => ({ field, message: 'differs from the value of the quota, and cannot be changed' })),
     )
   }
   const changed = total === undefined ? patch : { ...patch, total: changedTotal(quota.total, total) }
   return { kind: 'update', quotaId, patch: changed, version }
 }
 
-/** What a record of a file asks for, or what is wrong with it. */
-export interface AskedOfRecord {
+/** The requested change of a record, or its mistakes. */
+export interface RequestOfRecord {
   readonly action: ItemAction
-  /** The quota that it names; null for a create, and where what it names is no id. */
+  /** The quota that it names; null for a create, and if the id is invalid. */
   readonly quotaId: number | null
-  /** The owner that a create names; null where what it names is no id, and for others. */
+  /** The owner that a create names; null if the id is invalid, and for other actions. */
   readonly ownerId: number | null
-  readonly ask: Ask | undefined
+  readonly requested: RequestedChange | undefined
   readonly refusal: ServiceError | undefined
 }
 
 const ID_FIELD = 'id'
 const TYPE_FIELD = 'quota_type'
 
-/** Reads the records of one file as what they ask for. Checks each as the request that would do the same is checked. */
+/** Reads the records of one file as requested changes, with the same checks as single requests. */
 export class RecordReader<Q extends QuotaRow> {
   constructor(
     private readonly kind: ChangeSetChannel<Q>,
     private readonly columns: readonly string[],
   ) {}
 
-  /** @param given the record's cells */
-  read(given: readonly string[]): AskedOfRecord {
+  /** @param given the cells of the record */
+  read(given: readonly string[]): RequestOfRecord {
     const cells = importedCells(this.kind, this.columns, given)
-    const makes = cells[ID_FIELD] === undefined || cells[ID_FIELD] === null
+    const isCreate = cells[ID_FIELD] === undefined || cells[ID_FIELD] === null
     if (given.length !== this.columns.length) {
-      const message = `has ${given.length} fields where the header has ${this.columns.length}`
-      return refused(makes ? 'create' : 'update', validationFailed([{ field: 'record', message }]))
+      const message = `has ${given.length} cells, but the header has ${this.columns.length}`
+      return refused(isCreate ? 'create' : 'update', validationFailed([{ field: 'record', message }]))
     }
-    return makes ? this.create(cells) : this.update(cells)
+    return isCreate ? this.create(cells) : this.update(cells)
   }
 
-  private create({ id: _none, ...cells }: Cells): AskedOfRecord {
+  private create({ id: _none, ...cells }: Cells): RequestOfRecord {
     const { channel, create } = this.kind
     const owner = cells[channel.subjects[0].field]
     const ownerId = isId(owner) ? owner : null
-    const known = Object.entries(cells).filter(([name]) => newFields(this.kind).has(name))
+    const known = Object.entries(cells).filter(([name]) => createFields(this.kind).has(name))
     const { value, errors = [] } = checkDto<NewSettingsFields>(create, Object.fromEntries(known), {
       from: 'body',
       now: () => 0,
@@ -118,13 +122,17 @@ export class RecordReader<Q extends QuotaRow> {
     const all = [...errors, ...this.versionErrors(cells)]
     const status = cells['status']
     if (status !== undefined && status !== 'active')
-      all.push({ field: 'status', message: 'must be active in a row that makes a quota' })
+      all.push({ field: 'status', message: 'must be active in a row that creates a quota' })
     if (all.length > 0 || value === undefined) return { ...refused('create', validationFailed(all)), ownerId }
-    const ask: Ask = { kind: 'create', settings: settingsOf(value), subjects: subjectsOf(channel, value) }
-    return { action: 'create', quotaId: null, ownerId, ask, refusal: undefined }
+    const requested: RequestedChange = {
+      kind: 'create',
+      settings: settingsOf(value),
+      subjects: subjectsOf(channel, value),
+    }
+    return { action: 'create', quotaId: null, ownerId, requested, refusal: undefined }
   }
 
-  private update({ id, ...cells }: Cells): AskedOfRecord {
+  private update({ id, ...cells }: Cells): RequestOfRecord {
     const errors: FieldError[] = []
     if (!isId(id)) errors.push({ field: ID_FIELD, message: 'must be an integer from 1 to 9007199254740991' })
     const expected: Expected[] = []
@@ -137,7 +145,7 @@ export class RecordReader<Q extends QuotaRow> {
     }
     errors.push(...this.versionErrors(cells))
     const checked = checkDto<SettingsPatchFields>(this.kind.update, cells, { from: 'body', now: () => 0 })
-    // A row that names no setting changes nothing.
+    // A row without settings is valid and changes nothing.
     for (const error of checked.errors ?? []) {
       if (error.field !== 'body' && !errors.some(({ field }) => field === error.field)) errors.push(error)
     }
@@ -145,8 +153,8 @@ export class RecordReader<Q extends QuotaRow> {
       return { ...refused('update', validationFailed(errors)), quotaId: isId(id) ? id : null }
     }
     const { version } = checked.value
-    const ask: Ask = { kind: 'update', patch: patchOf(checked.value), expected, version }
-    return { action: 'update', quotaId: id as number, ownerId: null, ask, refusal: undefined }
+    const requested: RequestedChange = { kind: 'update', patch: patchOf(checked.value), expected, version }
+    return { action: 'update', quotaId: id as number, ownerId: null, requested, refusal: undefined }
   }
 
   private versionErrors({ version }: Cells): FieldError[] {
@@ -159,21 +167,21 @@ export class RecordReader<Q extends QuotaRow> {
   }
 }
 
-function refused(action: ItemAction, refusal: ServiceError): AskedOfRecord {
-  return { action, quotaId: null, ownerId: null, ask: undefined, refusal }
+function refused(action: ItemAction, refusal: ServiceError): RequestOfRecord {
+  return { action, quotaId: null, ownerId: null, requested: undefined, refusal }
 }
 
 function isId(value: unknown): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 1
 }
 
-const news = new WeakMap<object, ReadonlySet<string>>()
+const createFieldsByDto = new WeakMap<object, ReadonlySet<string>>()
 
-function newFields<Q extends QuotaRow>({ create }: ChangeSetChannel<Q>): ReadonlySet<string> {
-  let names = news.get(create)
+function createFields<Q extends QuotaRow>({ create }: ChangeSetChannel<Q>): ReadonlySet<string> {
+  let names = createFieldsByDto.get(create)
   if (names === undefined) {
     names = new Set(fieldsOf(create))
-    news.set(create, names)
+    createFieldsByDto.set(create, names)
   }
   return names
 }
