@@ -19,7 +19,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { load as parseYaml } from 'js-yaml'
+import { CORE_SCHEMA, load as parseYaml, mergeTag } from 'js-yaml'
 import Database from 'libsql'
 import mysql from 'mysql2/promise'
 import { findMariaDb, freePort, startMariaDb } from './mariadb.mjs'
@@ -37,7 +37,8 @@ const STOP_MARGIN_SECONDS = 10
 /** A policy of its own, so that an overlay names addresses without repeating others. */
 const DATABASE_POLICY = 'quota-service-database'
 const ENTRY = `check:admin:${'0'.repeat(64)}`
-const SIGN_IN = 'examples/sign-in/compose.yaml'
+/** What the profile `sign-in` of compose.yaml imports into its provider. */
+const REALM = 'examples/sign-in/realm.json'
 const MANIFESTS = 'deploy/kubernetes/base'
 /** What Prometheus adds by itself. */
 const OF_PROMETHEUS = { metrics: ['up'], labels: ['job', 'instance'] }
@@ -157,9 +158,9 @@ async function checkManifests() {
     if (JSON.parse(read('openapi.json')).paths[path] === undefined) wrong(`${MANIFESTS}: there is no ${path}`)
   }
 
-  const compose = parseYaml(read('compose.yaml'))
-  const { service } = compose.services
-  for (const name of Object.keys(service.environment)) {
+  const compose = parseYaml(read('compose.yaml'), { schema: CORE_SCHEMA.withTags(mergeTag) })
+  const { service, 'sign-in': signIn, provider } = compose.services
+  for (const name of Object.keys({ ...service.environment, ...signIn.environment })) {
     if (!known.has(name)) wrong(`compose.yaml: the service knows no setting ${name}`)
   }
   for (const name of known) {
@@ -178,42 +179,53 @@ async function checkManifests() {
   })
   if (ofImage !== undefined && parseInt(service.stop_grace_period, 10) < endOf(ofImage))
     wrong(`compose.yaml: stop_grace_period must be at least ${endOf(ofImage)}s`)
-  if (!/:\d+\.\d+\.\d+(?:@|$)/.test(compose.services.database.image))
-    wrong('compose.yaml: the image of the database must be a whole version, lest it change by itself')
-  for (const [name, { logging, deploy }] of Object.entries(compose.services)) {
+  for (const [name, { build, image, ports = [], logging, deploy }] of Object.entries(compose.services)) {
+    if (image !== service.image && !/:\d+\.\d+\.\d+(?:@|$)/.test(image))
+      wrong(`compose.yaml: the image of ${name} must be a whole version, lest it change by itself`)
+    if (image === service.image && name !== 'service' && build !== undefined)
+      wrong(`compose.yaml: ${name} builds the image of service once more, and two builds of one name may collide`)
+    if (ports.some((port) => !port.startsWith('127.0.0.1:'))) wrong(`compose.yaml: ${name} is open to other machines`)
     if (logging?.options?.['max-size'] === undefined) wrong(`compose.yaml: the log of ${name} grows for ever`)
     if (deploy?.resources?.limits?.memory === undefined) wrong(`compose.yaml: ${name} has no limit of memory`)
   }
-  accepted(loadConfig, SIGN_IN, {
+  checkSignIn(signIn, provider)
+  accepted(loadConfig, 'compose.yaml, profile sign-in', {
     ...imageEnvironment(),
+    // What has no value is handed through where .env sets it.
+    ...Object.fromEntries(Object.entries(signIn.environment).filter(([, value]) => value !== null)),
     DATABASE_URL: 'sqlite:data/quota.db',
     AUTH_TOKENS: ENTRY,
-    ...signInEnvironment(known),
   })
   console.log(`${byFile.size} manifests and compose.yaml: read, against ${known.size} settings`)
 }
 
-/** What the overlay with a provider sets; its realm must know the same names. */
-function signInEnvironment(known) {
-  const { environment } = parseYaml(read(SIGN_IN)).services.service
-  for (const name of Object.keys(environment)) {
-    if (!known.has(name)) wrong(`${SIGN_IN}: the service knows no setting ${name}`)
-  }
-  const realm = JSON.parse(read(SIGN_IN.replace('compose.yaml', 'realm.json')))
+/** An instance and the provider that people try to sign in at: each tells the other's addresses and names. */
+function checkSignIn({ profiles, environment, ports }, provider) {
+  const realm = JSON.parse(read(REALM))
+  const origins = ports.map((port) => `http://localhost:${port.split(':')[1]}`)
+  const [console, login] = origins
+  const client = realm.clients.find(({ clientId }) => clientId === environment.OIDC_CONSOLE_CLIENT_ID)
   const roles = environment.OIDC_ROLES.split(',').map((entry) => entry.replace(/:[^:]*$/, ''))
-  const named = [
-    [environment.OIDC_CONSOLE_CLIENT_ID, realm.clients.map(({ clientId }) => clientId)],
-    ...roles.map((role) => [role, realm.roles.realm.map(({ name }) => name)]),
-    ...realm.clients.map(({ protocolMappers: [{ config }] }) => [
+  const agreed = [
+    ['the profile', provider.profiles, profiles],
+    ['the network', provider.network_mode, 'service:sign-in'],
+    ['the file of the realm', provider.volumes[0].split(':')[0], `./${REALM}`],
+    ['the address of the provider', provider.environment.KC_HOSTNAME, login],
+    ['the issuer', environment.OIDC_ISSUER, `${login}/realms/${realm.realm}`],
+    ['where people come back to', client?.redirectUris, [`${console}/admin/`]],
+    ['where they are signed out', client?.attributes['post.logout.redirect.uris'], `${console}/admin/`],
+    ['the origin of the console', client?.webOrigins, [console]],
+    ['roles', realm.roles.realm.map(({ name }) => name), roles],
+    ...realm.clients.map(({ clientId, protocolMappers: [{ config }] }) => [
+      `the audience of ${clientId}`,
       config['included.custom.audience'],
-      [environment.OIDC_AUDIENCE],
+      environment.OIDC_AUDIENCE,
     ]),
-    [environment.OIDC_ISSUER.split('/').at(-1), [realm.realm]],
   ]
-  for (const [name, names] of named) {
-    if (!names.includes(name)) wrong(`${SIGN_IN} and realm.json beside it do not agree about ${name}`)
+  for (const [what, ...both] of agreed) {
+    const [one, other] = both.map((value) => JSON.stringify(value))
+    if (one !== other) wrong(`compose.yaml and ${REALM} do not agree about ${what}: ${one}, ${other}`)
   }
-  return environment
 }
 
 /** How long whoever stops an instance waits at least before it kills it: what it may take to end, and a margin. */

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import type { Page } from 'playwright-core'
 import { seriousFindings, TestBrowser } from './support/browser.js'
-import { button, field, focused, heading, open, Service } from './support/console.js'
+import { button, field, focused, heading, inDays, open, Service } from './support/console.js'
 import { type Store, STORES } from './support/store.js'
 
 // A browser on a busy machine.
@@ -167,14 +167,18 @@ describe('many quotas at once, in the console', () => {
     expect([browser.errors, browser.reports]).toEqual([[], []])
   })
 
+  /** The lines of what a button saves, and where they are. */
+  async function savedFile(name: string): Promise<{ lines: string[]; path: string }> {
+    const download = page.waitForEvent('download')
+    await button(page, name).click()
+    const path = await (await download).path()
+    const lines = (await readFile(path, 'utf8')).split('\r\n')
+    expect(lines.pop()).toBe('')
+    return { lines, path }
+  }
+  const saved = async (name: string): Promise<string[]> => (await savedFile(name)).lines
+
   it('exports lists of which the service has no file, all pages of them', async () => {
-    const saved = async (name: string): Promise<string[]> => {
-      const download = page.waitForEvent('download')
-      await button(page, name).click()
-      const lines = (await readFile(await (await download).path(), 'utf8')).split('\r\n')
-      expect(lines.pop()).toBe('')
-      return lines
-    }
     // More than a page of them.
     let version = 1
     while (version <= 120) {
@@ -198,7 +202,54 @@ describe('many quotas at once, in the console', () => {
     expect(ledger).toHaveLength(2)
     expect(ledger[1]).toMatch(new RegExp(`,consume,consumed,40,7,7,0,.*,anna,'${key}$`))
     expect(await saved('Export refusals as CSV')).toEqual(['hour,code,count,requested,last_at'])
+    const days = await saved('Export usage by day as CSV')
+    expect(days[0]).toBe('began_at,charged,refunded,refused,refusals')
+    expect(days).toHaveLength(1 + 30)
+    expect(days.at(-1)).toMatch(/^[^,]+,7,0,/)
     await look()
+    expect([browser.errors, browser.reports]).toEqual([[], []])
+  })
+
+  it('exports what ends soon, who is near a limit, and each threshold that was passed', async () => {
+    const label = '=1+1'
+    const id = await service.quota(60, { label, thresholds: [10, 50] })
+    // More than a page of events, and of quotas that end.
+    const passed = 105
+    for (let turn = 1; turn <= passed; turn += 1) {
+      await service.call('anna', 'POST', `/api/v1/quotas/${id}/reset`)
+      const spent = { account_id: 60, amount: 100 + turn }
+      await service.call('anna', 'POST', '/api/v1/quotas/usage/consume', spent, `turn ${turn}`)
+    }
+    const ending: number[] = []
+    for (let turn = 0; turn < 105; turn += 1) {
+      const settings = { quota_type: 1, cycle_unit: undefined, cycle_reset_at: undefined, total: turn, label }
+      ending.push(await service.quota(6000 + turn, { ...settings, expire_at: inDays(1 + turn / 1000) }))
+    }
+
+    for (const path of ['/mail/owners/60', `/mail/quotas/${id}`]) {
+      page = await open(browser, service, path)
+      const [head, ...events] = await saved('Export thresholds as CSV')
+      expect(head).toBe('id,at,quota_id,account_id,label,crossed,used,total,cycle_reset_at,operation_id')
+      expect(events).toHaveLength(passed)
+      for (const [place, line] of events.entries())
+        expect(line).toMatch(new RegExp(`^[^,]+,[^,]+,${id},60,'=1\\+1,10,${101 + place},1000,[^,]+,[^,]{36}$`))
+    }
+
+    page = await open(browser, service, '/mail')
+    const near = await saved('Export near the limit as CSV')
+    expect(near[0]).toMatch(/^id,account_id,user_id,quota_type,.*,over,passed_at$/)
+    expect(near).toHaveLength(2)
+    expect(near[1]).toMatch(new RegExp(`^${id},60,,2,1000,${100 + passed},.*,'=1\\+1,,,10 50,.*,10,[^,]+$`))
+    expect((await saved('Export refused most as CSV'))[0]).toBe('account_id,code,count,requested,last_at')
+    const { lines, path } = await savedFile('Export ending quotas as CSV')
+    // Those of an import before end earlier.
+    expect(lines.slice(1).flatMap((line) => (line.includes("'=1+1") ? Number(line.split(',')[0]) : []))).toEqual(ending)
+    await look()
+    // In the columns of the service's own file: nothing differs where it comes back.
+    page = await open(browser, service, '/mail/import')
+    await field(page, 'Or choose a file').setInputFiles(path)
+    await button(page, 'Check').click()
+    await page.getByText(`There is nothing to do. ${lines.length - 1} are so already.`).waitFor()
     expect([browser.errors, browser.reports]).toEqual([[], []])
   })
 

@@ -1,12 +1,14 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import type { Page } from 'playwright-core'
 import { seriousFindings, TestBrowser } from './support/browser.js'
-import { Service, signIn } from './support/console.js'
+import { Service, signIn, TOKENS } from './support/console.js'
 import { AUDIENCE, OpenIdProvider } from './support/open-id-provider.js'
 import { opened } from './support/opened.js'
 import { onEveryStore, type Store } from './support/store.js'
 
-/** How the service refuses a token that has ended. */
+/** A name as long as some addresses are. */
+const LONG = 'anna.lindqvist-of-the-back-office@office.example.com'
+/** How the service refuses a token. */
 const UNAUTHENTICATED = JSON.stringify({
   type: 'about:blank',
   title: 'Unauthorized',
@@ -32,9 +34,11 @@ onEveryStore('signing in at an identity provider', (kind) => {
       OIDC_CONSOLE_CLIENT_ID: 'console',
       OIDC_CONSOLE_SCOPE: 'openid quota',
       CONSOLE_IDLE_MINUTES: '30',
+      // A token that has ended is refused at once.
+      OIDC_CLOCK_SKEW_SECONDS: '0',
     })
     opened(async () => service.stop())
-    await provider.register([
+    provider.register([
       {
         client_id: 'console',
         token_endpoint_auth_method: 'none',
@@ -69,6 +73,19 @@ onEveryStore('signing in at an identity provider', (kind) => {
   const signedIn = async (page: Page, name: string): Promise<void> => {
     await page.locator('.who b', { hasText: `oidc:${name}` }).waitFor()
   }
+  /** Asks the service as a page does, until it refuses that. */
+  const refused = async (page: Page): Promise<void> => {
+    const request = page.waitForRequest('**/api/v1/quotas/**')
+    await page.getByRole('button', { name: 'Refresh' }).click()
+    const authorization = (await (await request).headerValue('authorization'))!
+    const status = async (): Promise<number> =>
+      (await fetch(`${service.url}/api/v1/me`, { headers: { authorization } })).status
+    const deadline = performance.now() + 15_000
+    while ((await status()) === 200) {
+      if (performance.now() > deadline) throw new Error('the token does not end')
+      await page.waitForTimeout(100)
+    }
+  }
   const kept = async (page: Page): Promise<string> =>
     page.evaluate<string>('JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie])')
 
@@ -83,19 +100,22 @@ onEveryStore('signing in at an identity provider', (kind) => {
     await page.goto(`${service.url}/admin/mail/quotas?status=active`)
     expect(await seriousFindings(page)).toEqual([])
     await button(page).click()
-    await passAs(page, 'anna')
-    await signedIn(page, 'anna')
+    await passAs(page, LONG)
+    await signedIn(page, LONG)
     expect(page.url()).toBe(`${service.url}/admin/mail/quotas?status=active`)
     expect(await kept(page)).not.toMatch(/eyJ/)
     await page.reload()
-    await signedIn(page, 'anna')
+    await signedIn(page, LONG)
     expect(page.url()).toBe(`${service.url}/admin/mail/quotas?status=active`)
+    await page.emulateMedia({ colorScheme: 'dark' })
+    await page.setViewportSize({ width: 360, height: 800 })
+    const sticksOut = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')
+    expect([sticksOut, await seriousFindings(page)]).toEqual([0, []])
     const addresses = browser.addresses.filter((address) => address.startsWith(service.url))
     expect(addresses.filter((address) => address.includes('eyJ'))).toEqual([])
-    await page.context().close()
   })
 
-  it('renews the token in the middle of a form, and loses nothing of it at its end', async () => {
+  it('renews the token in the middle of a form', async () => {
     const id = await service.quota(4711)
     // Ends within the half minute in which a token is renewed before it is used.
     provider.lifetime = 20
@@ -113,25 +133,82 @@ onEveryStore('signing in at an identity provider', (kind) => {
     expect(grants()).toBeGreaterThan(before)
     const { items } = (await service.call('admin', 'GET', `/api/v1/quotas/${id}/changes`)) as { items: object[] }
     expect(items[0]).toMatchObject({ actor: 'oidc:boris', after: { total: 4321 } })
-    // Whose keys are gone is asked to sign in again, and finds what was typed.
-    provider.lifetime = 600
+  })
+
+  it('asks to sign in again once a token has ended and cannot be renewed, and keeps what is typed', async () => {
+    const id = await service.quota(4712)
+    provider.lifetime = 3
+    const page = await browser.page()
     await page.goto(`${service.url}/admin/mail/quotas/${id}?edit=true`)
+    await button(page).click()
+    await passAs(page, 'boris')
     await signedIn(page, 'boris')
     await page.getByLabel('Total').fill('5678')
-    await page.route('**/api/v1/quotas/**', async (route) =>
-      route.fulfill({ status: 401, body: UNAUTHENTICATED, contentType: 'application/problem+json' }),
-    )
+    // It knows nobody any more, and signs with another key.
+    await provider.rotate()
+    provider.lifetime = 600
+    await refused(page)
     await page.getByRole('button', { name: 'Save' }).click()
-    await page.getByRole('dialog').getByText('Sign in again').waitFor()
-    await page.unroute('**/api/v1/quotas/**')
-    await page
-      .getByRole('dialog')
-      .getByRole('button', { name: /^Sign in with/ })
-      .click()
+    const dialog = page.getByRole('dialog', { name: 'Sign in again' })
+    await dialog.getByText('Your session has ended. What you typed on this page is kept.').waitFor()
+    expect(await seriousFindings(page)).toEqual([])
+    await dialog.getByRole('button', { name: /^Sign in with/ }).click()
+    await passAs(page, 'boris')
     await signedIn(page, 'boris')
     expect(page.url()).toBe(`${service.url}/admin/mail/quotas/${id}?edit=true`)
     expect(await page.getByLabel('Total').inputValue()).toBe('5678')
-    await page.context().close()
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('left of 5,678').waitFor()
+
+    // A page that is loaded anew asks the provider, which knows nobody.
+    provider.forget()
+    await page.goto(`${service.url}/admin/mail/quotas/${id}`)
+    await page.getByRole('alert').getByText('The identity provider asks you to sign in again.').waitFor()
+    await button(page).waitFor()
+    expect(page.url()).toBe(`${service.url}/admin/mail/quotas/${id}`)
+  })
+
+  it('goes on as whoever signs in with a token instead, and not as the one whose token could be renewed', async () => {
+    provider.lifetime = 20
+    const page = await browser.page()
+    await page.goto(`${service.url}/admin/mail/quotas`)
+    await button(page).click()
+    await passAs(page, 'boris')
+    await signedIn(page, 'boris')
+    const quotas = '**/api/v1/quotas?**'
+    await page.route(quotas, async (route) =>
+      route.fulfill({ status: 401, body: UNAUTHENTICATED, contentType: 'application/problem+json' }),
+    )
+    await page.getByRole('button', { name: 'Refresh' }).click()
+    const dialog = page.getByRole('dialog', { name: 'Sign in again' })
+    await dialog.waitFor()
+    await page.unroute(quotas)
+    await signIn(page, 'chen')
+    await dialog.waitFor({ state: 'detached' })
+    await page.locator('.who b', { hasText: 'chen' }).waitFor()
+    const asked = page.waitForRequest(quotas)
+    await page.getByRole('button', { name: 'Refresh' }).click()
+    expect(await (await asked).headerValue('authorization')).toBe(`Bearer ${TOKENS.chen}`)
+    provider.lifetime = 600
+  })
+
+  it('tells whom the provider gives no role, or too small a one, and lets somebody else in', async () => {
+    provider.roles.set('dora', []).set('emil', ['mailers'])
+    const page = await browser.page()
+    await page.goto(`${service.url}/admin/`)
+    await button(page).click()
+    await passAs(page, 'dora')
+    const told = page.getByRole('alert')
+    await told.getByText('The identity provider knows you, but gives you no role in this service.').waitFor()
+    expect(await seriousFindings(page)).toEqual([])
+    expect(await kept(page)).toBe('[{},{},""]')
+    // The provider knows dora still, and is to ask all the same.
+    await button(page).click()
+    await passAs(page, 'emil')
+    await signedIn(page, 'emil')
+    await page.getByRole('heading', { name: 'You may not manage quotas' }).waitFor()
+    expect(await page.locator('main').innerText()).toContain('Your account oidc:emil has the role usage')
+    expect(await seriousFindings(page)).toEqual([])
   })
 
   it('signs out here and at the provider', async () => {
@@ -149,7 +226,6 @@ onEveryStore('signing in at an identity provider', (kind) => {
     expect(await kept(page)).toBe('[{},{},""]')
     await button(page).click()
     await page.locator('input[name=login]').waitFor()
-    await page.context().close()
   })
 
   it('says what the provider says, and is there again', async () => {
@@ -163,7 +239,6 @@ onEveryStore('signing in at an identity provider', (kind) => {
     await button(page).waitFor()
     await page.goto(`${service.url}/admin/?code=stolen&state=forged`)
     await button(page).waitFor()
-    await page.context().close()
   })
 
   it('signs out whoever touches nothing', async () => {
@@ -181,7 +256,23 @@ onEveryStore('signing in at an identity provider', (kind) => {
     await page.getByText('Nothing was touched for 30 minutes').waitFor()
     expect(await page.getByRole('alert').innerText()).toContain('You were signed out')
     expect(await kept(page)).toBe('[{},{},""]')
-    await page.context().close()
+  })
+
+  it('ends the session at the provider, too, and says why when it is back', async () => {
+    const page = await browser.page()
+    await page.clock.install()
+    await page.goto(`${service.url}/admin/mail/quotas`)
+    await button(page).click()
+    await passAs(page, 'fritz')
+    await signedIn(page, 'fritz')
+    await page.clock.fastForward('30:01')
+    await page.waitForURL(`${provider.issuer}/session/end**`)
+    await page.click('button[value=yes]')
+    await page.getByText('Nothing was touched for 30 minutes').waitFor()
+    expect(await kept(page)).toBe('[{},{},""]')
+    await page.reload()
+    await button(page).waitFor()
+    expect(await page.getByRole('alert').count()).toBe(0)
   })
 
   it('names the issuer in the policy, and nobody else, and met no hole in it', async () => {

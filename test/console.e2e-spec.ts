@@ -116,7 +116,7 @@ describe('the console', () => {
       await button(page, 'Sign in').click()
       const alert = page.getByRole('alert')
       await alert.waitFor()
-      expect(await alert.innerText()).toMatch(/bearer token is needed[\s\S]*request id/)
+      expect(await alert.innerText()).toMatch(/You are not signed in[\s\S]*request id/)
       await signIn(page, 'anna')
       // Where one wanted to go.
       await heading(page, 'Changes of Mail quotas').waitFor()

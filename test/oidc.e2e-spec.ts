@@ -105,13 +105,16 @@ onEveryStore('tokens of an identity provider', (kind) => {
     expect(await status({ claims: { aud: ['other', 'quota'] } })).toBe(200)
   })
 
-  it('are refused without a signature, with a secret, and with one byte changed', async () => {
+  it("are refused without a signature, with a secret, with another's key, and with one byte changed", async () => {
     const good = await issuer.token()
+    const thief = await Issuer.start(() => clock.now())
+    await thief.addKey('RS256', 'RS256')
     const [head = '', body = '', signature = ''] = good.split('.')
     const changed = signature.replace(/^./, (first) => (first === 'A' ? 'B' : 'A'))
     const bad = [
       issuer.unsigned(),
       await issuer.confused(),
+      await thief.token({ claims: { iss: issuer.url } }),
       `${head}.${body}.`,
       `${head}.${body}.${changed}`,
       'a.b.c',
@@ -439,6 +442,24 @@ onEveryStore('tokens of an identity provider', (kind) => {
         }
         const metric = async (): Promise<string | undefined> =>
           /^identity_provider_available (\d)$/m.exec((await own.get('/metrics')).text)?.[1]
+        const usage = '/api/v1/quotas/usage'
+        const owner = fresh()
+        const body = { account_id: owner, quota_type: 1, total: 1e6, expire_at: clock.after(86_400) }
+        bodyOf(201, await own.post('/api/v1/quotas', body))
+        /** Consumes, by a token that nobody has seen or by a static one: as many answers as asked for. */
+        const load = async (count: number, token?: string): Promise<string> => {
+          const sent = Array.from({ length: count }, async () => {
+            const consume = own.post(
+              `${usage}/consume`,
+              { account_id: owner, amount: 1 },
+              { key: `load ${(loaded += 1)}` },
+            )
+            if (token !== undefined) void consume.set('Authorization', `Bearer ${token}`)
+            return (await consume).status
+          })
+          return [...new Set(await Promise.all(sent))].join()
+        }
+        let loaded = 0
         const known = await issuer.token({ claims: { exp: clock.now() / 1000 + 7_200 } })
         expect((await bearing(known, ME, own)).status).toBe(200)
         const { looks } = issuer
@@ -461,9 +482,13 @@ onEveryStore('tokens of an identity provider', (kind) => {
             own.get(ME),
           ])
           seen.add([remembered.status, fresh.status, unknown.status, fixed.status].join())
+          if ((clock.now() - end) % 180_000 === 0)
+            seen.add(`load ${(await Promise.all([load(20, token), load(20)])).join()}`)
         }
         // Until the provider is known to be away a key that it does not know is refused for good.
-        expect([...seen]).toEqual(['200,200,503,200'])
+        expect([...seen]).toEqual(['200,200,503,200', 'load 200,200'])
+        expect(loaded).toBe(20 * 40)
+        expect(bodyOf(200, await own.get(`/api/v1/quotas/summary/${owner}`)).used).toBe(loaded)
         expect(await metric()).toBe('0')
         // One look in the background and one for whoever names an unknown key, each at most every 30 s.
         expect(issuer.asked.length - before).toBeLessThanOrEqual(2 * 121)
@@ -494,7 +519,12 @@ onEveryStore('tokens of an identity provider', (kind) => {
         expect(background.origins).toEqual([new URL(issuer.url).origin])
         jest.advanceTimersByTime(30_000)
         await settled(background)
-        expect(background.origins).toEqual([new URL(issuer.url).origin, 'https://t.example'])
+        const { origin } = new URL(issuer.url)
+        expect(background.origins).toEqual([origin, 'https://t.example'])
+        const { headers } = await own.get('/admin/', { as: undefined })
+        expect(headers['content-security-policy']).toBe(
+          `default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self' ${origin} https://t.example; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+        )
       } finally {
         jest.useRealTimers()
         await own.stop()
@@ -515,11 +545,37 @@ onEveryStore('tokens of an identity provider', (kind) => {
       ['far too much', '/jwks', { body: JSON.stringify({ keys: [], more: 'x'.repeat(400_000) }) }],
     ])('count as away with %s', async (_what, path, answer) => {
       issuer.answers.set(path, answer)
-      expect(await told()).toEqual([503, 'unavailable'])
+      const refused = await asked({}, other)
+      expect([refusal(refused), refused.headers['retry-after']]).toEqual([[503, 'unavailable'], '5'])
       expect((await other.get(ME)).status).toBe(200)
       issuer.answers.clear()
       expect(await told()).toEqual([503, 'unavailable'])
       clock.pass(6)
+      expect(await told()).toBe(200)
+    })
+
+    it.each(['/.well-known/openid-configuration', '/jwks'])('count as away where %s takes too long', async (path) => {
+      // The bound alone is shortened, by which an answer without an end is broken off.
+      const { timeout } = AbortSignal
+      const bounds: number[] = []
+      jest.spyOn(AbortSignal, 'timeout').mockImplementation((ms) => {
+        bounds.push(ms)
+        return timeout.call(AbortSignal, ms / 50)
+      })
+      try {
+        for (const answer of ['silent', 'endless'] as const) {
+          issuer.hanging.set(path, answer)
+          const waiting = asked({}, other)
+          expect((await other.get(ME)).status).toBe(200)
+          const refused = await waiting
+          expect([refusal(refused), refused.headers['retry-after']]).toEqual([[503, 'unavailable'], '5'])
+          clock.pass(6)
+        }
+        expect(new Set(bounds)).toEqual(new Set([5_000]))
+      } finally {
+        issuer.hanging.clear()
+        jest.restoreAllMocks()
+      }
       expect(await told()).toBe(200)
     })
 

@@ -100,7 +100,7 @@ function Frame(): ReactNode {
             <b>{me.name}</b> <span className="muted">({me.role})</span>
           </span>
           {manages && <Keys channel={channel} />}
-          <button type="button" className="quiet" onClick={signOut}>
+          <button type="button" className="quiet" onClick={() => signOut()}>
             Sign out
           </button>
         </div>
@@ -113,10 +113,13 @@ function Frame(): ReactNode {
       <Announcements />
       {session.state === 'expired' && (
         <Dialog title="Sign in again">
-          <p>The service has stopped taking your token. What is on this page stays as it is.</p>
+          <p>
+            {me.source === 'oidc' ? 'Your session has ended.' : 'The service no longer accepts your token.'} What you
+            typed on this page is kept.
+          </p>
           <SignInForm onDone={() => void queries.invalidateQueries()} />
           <div className="actions">
-            <button type="button" className="quiet" onClick={signOut}>
+            <button type="button" className="quiet" onClick={() => signOut()}>
               Sign out and forget what I typed
             </button>
           </div>
@@ -151,15 +154,21 @@ function SignedOut({ why }: { why: unknown }): ReactNode {
   )
 }
 
-function MayNotManage({ me }: { me: Me }): ReactNode {
+function MayNotManage({ me: { name, role, source } }: { me: Me }): ReactNode {
+  const byName = source === 'oidc'
   return (
-    <Screen title="This token may not manage quotas">
+    <Screen title={byName ? 'You may not manage quotas' : 'This token may not manage quotas'}>
       <div className="empty">
         <p>
-          The token <b>{me.name}</b> has the role <b>{me.role}</b>: it may {me.role === 'metrics' ? 'watch' : 'spend'},
-          not manage. The console is for the roles <b>service</b> (mail) and <b>admin</b> (mail and SMS).
+          {byName ? 'Your account' : 'The token'} <b>{name}</b> has the role <b>{role}</b>: it may{' '}
+          {role === 'metrics' ? 'watch' : 'spend'}, not manage. The console is for the roles <b>service</b> (mail) and{' '}
+          <b>admin</b> (mail and SMS).
         </p>
-        <p>Ask whoever runs the service for a token of your own, then sign out and in with it.</p>
+        <p>
+          {byName
+            ? 'Ask whoever runs the identity provider for one of them, then sign out and in again.'
+            : 'Ask whoever runs the service for a token of your own, then sign out and in with it.'}
+        </p>
       </div>
     </Screen>
   )

@@ -94,6 +94,25 @@ export interface LedgerFilter {
   readonly pageSize?: number | undefined
 }
 
+/** Active quotas that end within these days. */
+export interface ExpiringFilter {
+  readonly days: number
+  readonly cursor?: string | undefined
+  readonly pageSize?: number | undefined
+}
+
+/** Who was refused most in these hours. */
+export interface TopRefusalsFilter {
+  readonly hours: number
+  readonly pageSize?: number | undefined
+}
+
+/** Events of an owner, of a quota, or of all. */
+export interface PassedFilter {
+  readonly owner?: number | undefined
+  readonly quotaId?: number | undefined
+}
+
 /** Stands for every name that has spent lately, where the sender of a key is asked for. */
 export const ANYBODY = '*'
 
@@ -225,28 +244,34 @@ export class Desk {
     return { items: items.map((item) => this.in(item)), next: nextBefore }
   }
 
-  async expiring(days: number, cursor: string | undefined, signal?: Signal): Promise<MarkedPage<Quota, string>> {
-    const { items, nextCursor } = await this.api.quotas
-      .expiring(given({ days, cursor, pageSize: 20 }), { signal })
-      .page()
+  async expiring({ days, cursor, pageSize = 20 }: ExpiringFilter, signal?: Signal): Promise<MarkedPage<Quota, string>> {
+    const { items, nextCursor } = await this.api.quotas.expiring(given({ days, cursor, pageSize }), { signal }).page()
     return { items: items.map((item) => this.quotaIn(item)), next: nextCursor }
   }
 
-  async topRefusals(hours: number, signal?: Signal): Promise<TopRefusal[]> {
-    return (await this.api.quotas.topRefusals({ hours, pageSize: 10 }, { signal })).map((item) => this.in(item))
+  async topRefusals({ hours, pageSize = 10 }: TopRefusalsFilter, signal?: Signal): Promise<TopRefusal[]> {
+    return (await this.api.quotas.topRefusals({ hours, pageSize }, { signal })).map((item) => this.in(item))
   }
 
   async refusals(owner: number, from: string, signal?: Signal): Promise<Refusal[]> {
     return this.api.quotas.refusals(this.out({ from, amounts: 'true' }, owner) as never, { signal })
   }
 
-  /** Thresholds that were passed in the 31 days for which that is kept: of an owner, of a quota, or of all. */
-  async passed(of: { owner?: number; quotaId?: number }, signal?: Signal): Promise<PassedList> {
-    const { owner, ...filter } = of
-    const items: Passed[] = []
+  /**
+   * Thresholds that were passed in the 31 days for which that is kept, oldest first: of an owner, of a quota, or of
+   * all.
+   */
+  async *everyPassed({ owner, ...filter }: PassedFilter, signal?: Signal): AsyncGenerator<Passed, void, undefined> {
     const asked = this.out({ ...filter, type: THRESHOLD_REACHED, pageSize: MAX_ROWS }, owner)
-    for await (const event of events(this.api, asked, { signal })) {
-      if (event.type === THRESHOLD_REACHED) items.push(this.in(event))
+    for await (const event of events(this.api, asked, { signal }))
+      if (event.type === THRESHOLD_REACHED) yield this.in(event)
+  }
+
+  /** The same to be shown: newest first, as far as it is read. */
+  async passed(of: PassedFilter, signal?: Signal): Promise<PassedList> {
+    const items: Passed[] = []
+    for await (const one of this.everyPassed(of, signal)) {
+      items.push(one)
       if (items.length === MAX_EVENTS) return { items: items.reverse(), more: true }
     }
     return { items: items.reverse(), more: false }

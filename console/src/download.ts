@@ -1,18 +1,74 @@
 import { type ChangeSet, type RowOutcome, setsOf } from './change-sets.ts'
 import { type Column, headLine, rowLines } from './csv.ts'
-import { type Change, type Desk, given, type LedgerFilter, type MarkedPage, MAX_ROWS, type Operation } from './desk.ts'
+import {
+  type Change,
+  type Desk,
+  given,
+  type LedgerFilter,
+  type MarkedPage,
+  MAX_ROWS,
+  type NearLimit,
+  type Operation,
+  type Passed,
+  type Quota,
+  type Refusal,
+  type Series,
+  type TopRefusal,
+} from './desk.ts'
 import type { ChangeSetsSearch, ChangesSearch, QuotasSearch } from './search.ts'
 
 /* Files that the service hands out. It wants the token in a header, so they are fetched here and then saved. */
 
 /** The browser begins to save at once; then its copy may go, in milliseconds. */
 const KEPT_MS = 60_000
+/** Lines are handed to the browser in pieces of about this many characters. */
+const PIECE = 65_536
+
+/** Whose a list is. */
+type Whose = { readonly owner: number } | { readonly quotaId: number }
 
 /** Every quota that a list shows, on whichever page. */
 export async function exportQuotas(desk: Desk, search: QuotasSearch): Promise<void> {
   const { page: _page, beforeId: _before, owner, person, ...rest } = search
   const stream = await setsOf(desk).exportCsv(given({ ...rest, ...desk.peopleOf({ owner, person }) }))
   save(await new Response(stream).blob(), `${desk.name}-quotas.csv`)
+}
+
+/** Every quota that ends within these days, soonest first, in the columns of `exportQuotas`. */
+export async function exportExpiring(desk: Desk, days: number): Promise<void> {
+  const read = async (cursor?: string) => desk.expiring({ days, cursor, pageSize: MAX_ROWS })
+  await saveAll(
+    `${desk.name}-quotas-ending.csv`,
+    quotaColumns(desk, (quota: Quota) => quota),
+    everyRow(read),
+  )
+}
+
+/** The quotas that are over a threshold now, in the columns of `exportQuotas`, with the threshold. */
+export async function exportNearLimit(desk: Desk): Promise<void> {
+  const columns: Column<NearLimit>[] = [
+    ...quotaColumns(desk, ({ quota }: NearLimit) => quota),
+    ['over', ({ threshold }) => threshold],
+    ['passed_at', ({ since }) => since],
+  ]
+  await saveAll(`${desk.name}-quotas-near-the-limit.csv`, columns, (await desk.nearLimit()).items)
+}
+
+/** Every threshold of an owner's quotas, or of one, that was passed in the last 31 days, oldest first. */
+export async function exportPassed(desk: Desk, of: Whose): Promise<void> {
+  const columns: Column<Passed>[] = [
+    ['id', ({ id }) => id],
+    ['at', ({ at }) => at],
+    ['quota_id', ({ quotaId }) => quotaId],
+    [`${desk.owner}_id`, ({ owner }) => owner],
+    ['label', ({ data }) => data.label],
+    ['crossed', ({ data }) => integers(data.crossed)],
+    ['used', ({ data }) => data.used],
+    ['total', ({ data }) => data.total],
+    ['cycle_reset_at', ({ data }) => data.cycleResetAt],
+    ['operation_id', ({ data }) => data.operationId],
+  ]
+  await saveAll(`${desk.name}-thresholds-${nameOf(desk, of)}.csv`, columns, desk.everyPassed(of))
 }
 
 /** Every change that these filters show. */
@@ -29,13 +85,12 @@ export async function exportChanges(desk: Desk, { before: _page, ...filter }: Ch
     ['change_set_id', ({ changeSetId }) => changeSetId],
     ['request_id', ({ requestId }) => requestId],
   ]
-  await saveAll(`${desk.name}-changes.csv`, columns, async (before?: number) =>
-    desk.changes({ ...filter, before, pageSize: MAX_ROWS }),
-  )
+  const read = async (before?: number) => desk.changes({ ...filter, before, pageSize: MAX_ROWS })
+  await saveAll(`${desk.name}-changes.csv`, columns, everyRow(read))
 }
 
 /** Every operation of an owner or of a quota. */
-export async function exportLedger(desk: Desk, of: LedgerFilter, name: string): Promise<void> {
+export async function exportLedger(desk: Desk, of: LedgerFilter & Whose): Promise<void> {
   const columns: Column<Operation>[] = [
     ['id', ({ id }) => id],
     ['created_at', ({ createdAt }) => createdAt],
@@ -52,22 +107,45 @@ export async function exportLedger(desk: Desk, of: LedgerFilter, name: string): 
     ['actor', ({ madeBy }) => madeBy?.actor],
     ['idempotency_key', ({ madeBy }) => madeBy?.idempotencyKey],
   ]
-  await saveAll(`${desk.name}-ledger-${name}.csv`, columns, async (before?: string) =>
-    desk.ledger({ ...of, before, pageSize: MAX_ROWS }),
-  )
+  const read = async (before?: string) => desk.ledger({ ...of, before, pageSize: MAX_ROWS })
+  await saveAll(`${desk.name}-ledger-${nameOf(desk, of)}.csv`, columns, everyRow(read))
+}
+
+/** What an owner, or a quota, used day by day. */
+export async function exportSeries(desk: Desk, of: Whose): Promise<void> {
+  const columns: Column<Series['items'][number]>[] = [
+    ['began_at', ({ beganAt }) => beganAt],
+    ['charged', ({ charged }) => charged],
+    ['refunded', ({ refunded }) => refunded],
+    ['refused', ({ refused }) => refused],
+    ['refusals', ({ refusals }) => refusals],
+  ]
+  await saveAll(`${desk.name}-usage-by-day-${nameOf(desk, of)}.csv`, columns, (await desk.series(of)).items)
 }
 
 /** What was refused to an owner since then, by hour. */
 export async function exportRefusals(desk: Desk, owner: number, from: string): Promise<void> {
-  const items = await desk.refusals(owner, from)
-  const columns: Column<(typeof items)[number]>[] = [
+  const columns: Column<Refusal>[] = [
     ['hour', ({ hour }) => hour],
     ['code', ({ code }) => code],
     ['count', ({ count }) => count],
     ['requested', ({ requested }) => requested],
     ['last_at', ({ lastAt }) => lastAt],
   ]
-  await saveAll(`${desk.name}-refusals-${desk.owner}-${owner}.csv`, columns, async () => ({ items, next: null }))
+  await saveAll(`${desk.name}-refusals-${nameOf(desk, { owner })}.csv`, columns, await desk.refusals(owner, from))
+}
+
+/** Who was refused most in these hours: as many as the service tells at once. */
+export async function exportTopRefusals(desk: Desk, hours: number): Promise<void> {
+  const columns: Column<TopRefusal>[] = [
+    [`${desk.owner}_id`, ({ owner }) => owner],
+    ['code', ({ code }) => code],
+    ['count', ({ count }) => count],
+    ['requested', ({ requested }) => requested],
+    ['last_at', ({ lastAt }) => lastAt],
+  ]
+  const rows = await desk.topRefusals({ hours, pageSize: MAX_ROWS })
+  await saveAll(`${desk.name}-refused-most.csv`, columns, rows)
 }
 
 /** Every change set in this state. */
@@ -84,26 +162,12 @@ export async function exportSets(desk: Desk, { before: _page, ...filter }: Chang
     ['reverted_at', ({ revertedAt }) => revertedAt],
     ['counts', ({ counts }) => counts],
   ]
-  await saveAll(`${desk.name}-change-sets.csv`, columns, async (before?: number) => {
+  const read = async (before?: number) => {
     const asked = given({ ...filter, before, pageSize: MAX_ROWS })
     const { items, nextBefore } = await setsOf(desk).list(asked).page()
     return { items, next: nextBefore }
-  })
-}
-
-/** Walks a list that the service has no file of, page by page; of each only its lines are kept. */
-async function saveAll<Row, Mark>(
-  name: string,
-  columns: readonly Column<Row>[],
-  read: (mark?: Mark) => Promise<MarkedPage<Row, Mark>>,
-): Promise<void> {
-  const parts = [new Blob([headLine(columns)])]
-  for (let mark: Mark | null | undefined; mark !== null;) {
-    const { items, next } = await read(mark)
-    parts.push(new Blob([rowLines(columns, items)]))
-    mark = next
   }
-  save(new Blob(parts), name)
+  await saveAll(`${desk.name}-change-sets.csv`, columns, everyRow(read))
 }
 
 /** Rows of a change set, of which one of these became; as a file that an import takes. */
@@ -119,6 +183,69 @@ export async function exportRows(desk: Desk, id: number, outcomes: readonly RowO
 /** Where the first line ends, in bytes; no name of a column has a line break. */
 async function headerOf(file: Blob): Promise<number> {
   return (await file.slice(0, 4_096).text()).indexOf('\n')
+}
+
+/** The columns in which the service exports a quota; an import knows them. */
+function quotaColumns<Row>(desk: Desk, quotaOf: (row: Row) => Quota): Column<Row>[] {
+  const columns: Column<Quota>[] = [
+    ['id', ({ id }) => id],
+    [`${desk.owner}_id`, ({ owner }) => owner],
+    ...(desk.namesPerson ? [['user_id', ({ person }: Quota) => person] as const] : []),
+    ['quota_type', ({ quotaType }) => quotaType],
+    ['total', ({ total }) => total],
+    ['used', ({ used }) => used],
+    ['reserved', ({ reserved }) => reserved],
+    ['remaining', ({ remaining }) => remaining],
+    ['status', ({ status }) => status],
+    ['expire_at', ({ expireAt }) => expireAt],
+    ['cycle_unit', ({ cycleUnit }) => cycleUnit],
+    ['cycle_reset_at', ({ cycleResetAt }) => cycleResetAt],
+    ['cycle_anchor_at', ({ cycleAnchorAt }) => cycleAnchorAt],
+    ['cycle_time_zone', ({ cycleTimeZone }) => cycleTimeZone],
+    ['label', ({ label }) => label],
+    ['cap', ({ cap }) => cap],
+    ['window_seconds', ({ windowSeconds }) => windowSeconds],
+    ['thresholds', ({ thresholds }) => thresholds && integers(thresholds)],
+    ['version', ({ version }) => version],
+    ['created_at', ({ createdAt }) => createdAt],
+    ['updated_at', ({ updatedAt }) => updatedAt],
+  ]
+  return columns.map(([head, value]) => [head, (row) => value(quotaOf(row))])
+}
+
+/** Integers in one cell, as the service writes them. */
+function integers(list: readonly number[]): string {
+  return list.length === 0 ? 'none' : list.join(' ')
+}
+
+function nameOf(desk: Desk, of: Whose): string {
+  return 'owner' in of ? `${desk.owner}-${of.owner}` : `quota-${of.quotaId}`
+}
+
+/** Walks a list that comes in pages. */
+async function* everyRow<Row, Mark>(read: (mark?: Mark) => Promise<MarkedPage<Row, Mark>>): AsyncGenerator<Row> {
+  for (let mark: Mark | null | undefined; mark !== null;) {
+    const { items, next } = await read(mark)
+    yield* items
+    mark = next
+  }
+}
+
+/** Saves a list that the service has no file of. Of each row only its line is kept. */
+async function saveAll<Row>(
+  name: string,
+  columns: readonly Column<Row>[],
+  rows: Iterable<Row> | AsyncIterable<Row>,
+): Promise<void> {
+  const parts: Blob[] = []
+  let lines = headLine(columns)
+  for await (const row of rows) {
+    lines += rowLines(columns, [row])
+    if (lines.length < PIECE) continue
+    parts.push(new Blob([lines]))
+    lines = ''
+  }
+  save(new Blob([...parts, lines]), name)
 }
 
 function save(file: Blob, name: string): void {

@@ -335,7 +335,8 @@ function told(
       fields: [],
     }
   }
-  const { title, detail, requestId, status } = error
+  const { detail, requestId, status } = error
+  const title = error.code === 'unauthenticated' ? 'You are not signed in' : error.title
   const fields = isProblem(error, 'validation_failed') ? error.errors : []
   return { title, what: fields.length > 0 ? '' : sentence(detail), todo: toDo(status, error.code), requestId, fields }
 }

@@ -48,6 +48,11 @@ export function signedInByProvider(): boolean {
   return sessionStorage.getItem(BY_PROVIDER) !== null
 }
 
+/** This tab is signed in at the provider no more. */
+export function forgetProvider(): void {
+  sessionStorage.removeItem(BY_PROVIDER)
+}
+
 /** Is this page where the provider has sent somebody back to? */
 export function isReturn(): boolean {
   const query = new URLSearchParams(location.search)
@@ -56,9 +61,10 @@ export function isReturn(): boolean {
 
 /**
  * Leaves for the provider.
- * @param silent comes back at once with an error where the provider would have to ask something
+ * @param prompt `none`: come back at once with an error where the provider would have to ask something; `login`: ask
+ * who it is, also where somebody is signed in there
  */
-export async function leave(provider: Provider, silent = false): Promise<void> {
+export async function leave(provider: Provider, prompt?: 'none' | 'login'): Promise<void> {
   const { oauth, server } = await discover(provider)
   if (server.authorization_endpoint === undefined) throw failureOf(new Error('it has no place to sign in at'))
   const pending: Pending = {
@@ -66,7 +72,7 @@ export async function leave(provider: Provider, silent = false): Promise<void> {
     state: oauth.generateRandomState(),
     nonce: oauth.generateRandomNonce(),
     from: location.pathname + location.search,
-    silent,
+    silent: prompt === 'none',
   }
   sessionStorage.setItem(PENDING, JSON.stringify(pending))
   const address = new URL(server.authorization_endpoint)
@@ -80,7 +86,7 @@ export async function leave(provider: Provider, silent = false): Promise<void> {
     state: pending.state,
     nonce: pending.nonce,
     ...resourceOf(provider),
-    ...(silent ? { prompt: 'none' } : {}),
+    ...(prompt === undefined ? {} : { prompt }),
   }
   for (const [name, value] of Object.entries(parameters)) address.searchParams.set(name, value)
   location.assign(address)
@@ -100,7 +106,7 @@ export async function comeBack(provider: Provider): Promise<Grant | undefined> {
   try {
     parameters = oauth.validateAuthResponse(server, client, answer, pending.state)
   } catch (error) {
-    sessionStorage.removeItem(BY_PROVIDER)
+    forgetProvider()
     if (pending.silent && error instanceof oauth.AuthorizationResponseError) return undefined
     throw failureOf(error)
   }
@@ -138,15 +144,19 @@ export async function renew(provider: Provider, { refreshToken = '', idToken }: 
   return { ...renewed, refreshToken: renewed.refreshToken ?? refreshToken, idToken: renewed.idToken ?? idToken }
 }
 
-/** Ends the session at the provider where it says how; the page is left then. */
-export async function endSession(provider: Provider, idToken: string | undefined): Promise<void> {
-  sessionStorage.removeItem(BY_PROVIDER)
+/**
+ * Ends the session at the provider where it says how.
+ * @param leaving called before the page is left for it
+ */
+export async function endSession(provider: Provider, idToken: string | undefined, leaving: () => void): Promise<void> {
+  forgetProvider()
   const { server } = await discover(provider)
   if (server.end_session_endpoint === undefined) return
   const address = new URL(server.end_session_endpoint)
   address.searchParams.set('client_id', provider.clientId)
   address.searchParams.set('post_logout_redirect_uri', redirectUri)
   if (idToken !== undefined) address.searchParams.set('id_token_hint', idToken)
+  leaving()
   location.assign(address)
 }
 

@@ -5,6 +5,7 @@ import { Notice } from './notice.ts'
 import {
   comeBack,
   endSession,
+  forgetProvider,
   type Grant,
   isReturn,
   leave,
@@ -60,6 +61,8 @@ let token = ''
 /** What the identity provider gave with it; undefined for a static token. */
 let grant: Grant | undefined
 let renewing: Promise<void> | undefined
+/** Was somebody without a role sent back? Then the provider is to ask who it is. */
+let refused = false
 /** An access token that ends within this time is renewed first, in milliseconds. */
 const RENEW_BEFORE_MS = 30_000
 
@@ -98,8 +101,10 @@ export function useWaiting(): readonly Waiting[] {
  * @throws Problem unauthenticated, or whatever kept the service from saying who it is
  */
 export async function signIn(given: string, keep: boolean): Promise<Me> {
-  const before = token
+  const before = { token, grant }
   token = given
+  // Else the next renewal would put a token of the identity provider in the place of this one.
+  grant = undefined
   try {
     const me = await client.me({ deadlineMs: 20_000 })
     if (keep) sessionStorage.setItem(KEPT, given)
@@ -107,26 +112,32 @@ export async function signIn(given: string, keep: boolean): Promise<Me> {
     session.set({ state: 'signedIn', me })
     return me
   } catch (error) {
-    token = before
+    ;({ token, grant } = before)
     throw error
   }
 }
 
 /** Leaves for the identity provider; what is typed is there when its owner comes back. */
 export async function signInByProvider(): Promise<void> {
-  if (provider !== undefined) await leave(provider)
+  if (provider !== undefined) await leave(provider, refused ? 'login' : undefined)
 }
 
-/** Forgets the token and all that was typed, and ends the session at the identity provider, if it comes from there. */
-export function signOut(): void {
+/**
+ * Forgets the token and all that was typed, and ends the session at the identity provider, if it comes from there.
+ * @param idle nothing was touched for too long
+ */
+export function signOut(idle = false): void {
   const given = grant
   token = ''
   grant = undefined
   sessionStorage.removeItem(KEPT)
   for (const name of Object.keys(sessionStorage)) if (name.startsWith(DRAFTS)) sessionStorage.removeItem(name)
-  session.set({ state: 'signedOut' })
+  session.set(idle ? idleFor() : { state: 'signedOut' })
   if (provider !== undefined && given !== undefined) {
-    endSession(provider, given.idToken).catch(() => {
+    const leaving = (): void => {
+      if (idle) sessionStorage.setItem(IDLE, 'true')
+    }
+    endSession(provider, given.idToken, leaving).catch(() => {
       const what = 'The session at the identity provider could not be ended: it does not answer.'
       const why = new Notice('You are signed out here alone', what, 'Sign out there, too, or close the browser.')
       session.set({ state: 'signedOut', why })
@@ -136,11 +147,16 @@ export function signOut(): void {
 
 /** Goes on where the identity provider sends back, or with what this tab was signed in by. */
 export async function resume(): Promise<void> {
+  if (sessionStorage.getItem(IDLE) !== null) {
+    sessionStorage.removeItem(IDLE)
+    session.set(idleFor())
+    return
+  }
   if (provider !== undefined && (isReturn() || signedInByProvider())) {
     session.set({ state: 'checking' })
     try {
       if (isReturn()) await take(await comeBack(provider))
-      else await leave(provider, true)
+      else await leave(provider, 'none')
     } catch (why) {
       session.set({ state: 'signedOut', why })
     }
@@ -160,10 +176,20 @@ export async function resume(): Promise<void> {
 
 async function take(found: Grant | undefined): Promise<void> {
   if (found === undefined) {
-    session.set({ state: 'signedOut' })
+    const what = 'The identity provider asks you to sign in again.'
+    session.set({ state: 'signedOut', why: new Notice('Your session has ended', what, 'What you typed is kept.') })
     return
   }
-  await signIn(found.token, false)
+  try {
+    await signIn(found.token, false)
+  } catch (error) {
+    if (!isProblem(error, 'forbidden')) throw error
+    refused = true
+    forgetProvider()
+    const what = 'The identity provider knows you, but gives you no role in this service.'
+    const todo = 'Ask whoever runs the identity provider for one, or sign in as somebody else.'
+    throw new Notice('You may not use this console', what, todo, { cause: error })
+  }
   grant = found
 }
 
@@ -191,6 +217,13 @@ async function freshToken(): Promise<string> {
 }
 
 const IDLE_LOOK_MS = 5_000
+/** Set while the page is away at the provider to end the session of somebody who was idle. */
+const IDLE = 'quota-console-idle'
+
+function idleFor(): Session {
+  const what = `Nothing was touched for ${told.idleMinutes ?? 0} minutes.`
+  return { state: 'signedOut', why: new Notice('You were signed out', what, 'Sign in again to go on.') }
+}
 
 /** Signs out whoever has touched nothing for as long as the service allows. */
 export function watchIdleness(): void {
@@ -208,9 +241,7 @@ export function watchIdleness(): void {
   setInterval(() => {
     const { state } = session.get()
     if (state === 'signedOut' || now() - touched < minutes * 60_000) return
-    signOut()
-    const what = `Nothing was touched for ${minutes} minutes.`
-    session.set({ state: 'signedOut', why: new Notice('You were signed out', what, 'Sign in again to go on.') })
+    signOut(true)
   }, IDLE_LOOK_MS)
 }
 

@@ -29,6 +29,8 @@ export class Issuer {
   readonly answers = new Map<string, { status?: number; body: string; headers?: Record<string, string> }>()
   /** Does it answer at all? */
   up = true
+  /** By path, what never ends: the wait for an answer, or the answer. */
+  readonly hanging = new Map<string, 'silent' | 'endless'>()
 
   private constructor(
     readonly url: string,
@@ -45,6 +47,11 @@ export class Issuer {
       issuer.asked.push(path)
       if (!issuer.up) {
         request.socket.destroy()
+        return
+      }
+      const hanging = issuer.hanging.get(path)
+      if (hanging !== undefined) {
+        if (hanging === 'endless') response.writeHead(200, { 'content-type': 'application/json' }).write('{')
         return
       }
       const { status = 200, body, headers } = issuer.answers.get(path) ?? issuer.answerOf(path)

@@ -13,7 +13,10 @@ export class OpenIdProvider {
   readonly asked: string[] = []
   /** How long access tokens live, in seconds. */
   lifetime = 600
+  /** Roles by name, where a person is no administrator. */
+  readonly roles = new Map<string, readonly string[]>()
   private clients: object[] = []
+  private keys: object[] = []
   private serve: ReturnType<Provider['callback']> | undefined
 
   private constructor(readonly issuer: string) {}
@@ -29,24 +32,29 @@ export class OpenIdProvider {
     })
     opened(() => server.close())
     opened(() => server.closeAllConnections())
-    await found.register([])
+    await found.rotate()
     return found
   }
 
   /** Registers clients, in place of those before; who is signed in is forgotten. */
-  async register(clients: object[]): Promise<void> {
+  register(clients: object[]): void {
     this.clients = clients
-    await this.rotate()
+    this.forget()
   }
 
-  /** Signs with another key from now on, and knows the ones before no more. */
+  /** Signs with another key from now on, and knows the ones before no more; who is signed in is forgotten. */
   async rotate(): Promise<void> {
     const { privateKey } = await generateKeyPair('RS256', { extractable: true })
     const kid = Math.random().toString(36).slice(2)
-    const jwk = { ...(await exportJWK(privateKey)), alg: 'RS256', use: 'sig', kid }
+    this.keys = [{ ...(await exportJWK(privateKey)), alg: 'RS256', use: 'sig', kid }]
+    this.forget()
+  }
+
+  /** Forgets who is signed in. */
+  forget(): void {
     const provider = new Provider(this.issuer, {
       clients: this.clients,
-      jwks: { keys: [jwk] },
+      jwks: { keys: this.keys },
       cookies: { keys: ['any'] },
       clientBasedCORS: () => true,
       issueRefreshToken: () => true,
@@ -66,7 +74,7 @@ export class OpenIdProvider {
         },
       },
       extraTokenClaims: (_context: unknown, token: { clientId?: string; accountId?: string }) => ({
-        roles: [token.accountId === undefined ? 'mailers' : 'quota-admins'],
+        roles: token.accountId === undefined ? ['mailers'] : (this.roles.get(token.accountId) ?? ['quota-admins']),
         preferred_username: token.accountId ?? token.clientId,
       }),
     })

@@ -6,7 +6,7 @@ import { QuotaTable } from './quotas.tsx'
 import { NearTheLimit } from './thresholds.tsx'
 import type { Desk, Refusal } from '../desk.ts'
 import { amount, Time } from '../format.tsx'
-import { Loaded, OwnerLink, Panel, Screen, Table } from '../parts.tsx'
+import { Download, Loaded, OwnerLink, Panel, Screen, Table } from '../parts.tsx'
 import type { OverviewSearch } from '../search.ts'
 import { isReady } from '../session.ts'
 
@@ -25,11 +25,11 @@ export const REASONS: Readonly<Record<Refusal['code'], string>> = {
 export function OverviewScreen({ desk, search }: { desk: Desk; search: OverviewSearch }): ReactNode {
   const refused = useQuery({
     queryKey: [desk.name, 'refused', HOURS],
-    queryFn: ({ signal }) => desk.topRefusals(HOURS, signal),
+    queryFn: ({ signal }) => desk.topRefusals({ hours: HOURS }, signal),
   })
   const expiring = useQuery({
     queryKey: [desk.name, 'expiring', search.cursor],
-    queryFn: ({ signal }) => desk.expiring(DAYS, search.cursor, signal),
+    queryFn: ({ signal }) => desk.expiring({ days: DAYS, cursor: search.cursor }, signal),
   })
   const changes = useQuery({
     queryKey: [desk.name, 'changes', 'latest'],
@@ -37,7 +37,16 @@ export function OverviewScreen({ desk, search }: { desk: Desk; search: OverviewS
   })
   return (
     <Screen title={`${desk.title} overview`} actions={<Readiness />}>
-      <Panel title="Refused most" hint={`In the last ${HOURS} hours. Counts are up to five seconds old.`}>
+      <Panel
+        title="Refused most"
+        hint={`In the last ${HOURS} hours. Counts are up to five seconds old.`}
+        actions={
+          <Download
+            name="Export refused most as CSV"
+            file={async () => (await import('../download.ts')).exportTopRefusals(desk, HOURS)}
+          />
+        }
+      >
         <Loaded of={refused} isEmpty={(rows) => rows.length === 0} empty="Nobody was refused.">
           {(rows) => (
             <Table
@@ -61,7 +70,16 @@ export function OverviewScreen({ desk, search }: { desk: Desk; search: OverviewS
         </Loaded>
       </Panel>
       <NearTheLimit desk={desk} />
-      <Panel title={`Ending within ${DAYS} days`} hint="Active quotas, soonest first.">
+      <Panel
+        title={`Ending within ${DAYS} days`}
+        hint="Active quotas, soonest first."
+        actions={
+          <Download
+            name="Export ending quotas as CSV"
+            file={async () => (await import('../download.ts')).exportExpiring(desk, DAYS)}
+          />
+        }
+      >
         <Loaded
           of={expiring}
           isEmpty={({ items }) => items.length === 0}

@@ -179,7 +179,7 @@ export function OwnerScreen({ desk, owner }: { desk: Desk; owner: number }): Rea
         actions={
           <Download
             name="Export ledger as CSV"
-            file={async () => (await import('../download.ts')).exportLedger(desk, { owner }, `${desk.owner}-${owner}`)}
+            file={async () => (await import('../download.ts')).exportLedger(desk, { owner })}
           />
         }
       >

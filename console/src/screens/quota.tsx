@@ -389,7 +389,7 @@ function History({ desk, id }: { desk: Desk; id: number }): ReactNode {
         actions={
           <Download
             name="Export usage as CSV"
-            file={async () => (await import('../download.ts')).exportLedger(desk, { quotaId: id }, `quota-${id}`)}
+            file={async () => (await import('../download.ts')).exportLedger(desk, { quotaId: id })}
           />
         }
       >

@@ -102,7 +102,7 @@ export function QuotaTable({
           head: 'Status',
           cell: ({ status, deletedAt }) => <Badge status={deletedAt === undefined ? status : 'deleted'} />,
         },
-        ...(last === undefined ? [] : [{ head: 'Do', cell: last }]),
+        ...(last === undefined ? [] : [{ head: 'Actions', cell: last }]),
       ]}
     />
   )

@@ -3,7 +3,7 @@ import type { ReactNode } from 'react'
 import type { Desk, Passed } from '../desk.ts'
 import { amount, Time } from '../format.tsx'
 import { thresholdsText } from '../limits.ts'
-import { Label, Loaded, OperationLink, OwnerLink, Panel, QuotaLink, Table, UsageBar } from '../parts.tsx'
+import { Download, Label, Loaded, OperationLink, OwnerLink, Panel, QuotaLink, Table, UsageBar } from '../parts.tsx'
 
 /* Thresholds: what was passed, and who is over one now. */
 
@@ -28,7 +28,16 @@ export function PassedThresholds({
   if (!expected && asked.data === undefined) return null
   const ofOne = 'quotaId' in of
   return (
-    <Panel title="Thresholds passed" hint="In the last 31 days, newest first.">
+    <Panel
+      title="Thresholds passed"
+      hint="In the last 31 days, newest first."
+      actions={
+        <Download
+          name="Export thresholds as CSV"
+          file={async () => (await import('../download.ts')).exportPassed(desk, of)}
+        />
+      }
+    >
       <Loaded of={asked} isEmpty={({ items }) => items.length === 0} empty="None was passed.">
         {({ items, more }) => (
           <>
@@ -83,7 +92,16 @@ function Cut({ shown, of, more }: { shown: number; of: number; more: boolean }):
 export function NearTheLimit({ desk }: { desk: Desk }): ReactNode {
   const asked = useQuery({ queryKey: [desk.name, 'near'], queryFn: ({ signal }) => desk.nearLimit(signal) })
   return (
-    <Panel title="Near the limit" hint="Active quotas that are over one of their thresholds now, most used first.">
+    <Panel
+      title="Near the limit"
+      hint="Active quotas that are over one of their thresholds now, most used first."
+      actions={
+        <Download
+          name="Export near the limit as CSV"
+          file={async () => (await import('../download.ts')).exportNearLimit(desk)}
+        />
+      }
+    >
       <Loaded of={asked} isEmpty={({ items }) => items.length === 0} empty="No quota is over a threshold.">
         {({ items, more }) => (
           <>

@@ -3,7 +3,7 @@ import type { ReactNode } from 'react'
 import { BarChart } from './bar-chart.tsx'
 import type { Desk, Series } from '../desk.ts'
 import { amount, counted, dayText } from '../format.tsx'
-import { Loaded, Panel } from '../parts.tsx'
+import { Download, Loaded, Panel } from '../parts.tsx'
 
 /** Days between two names below. */
 const NAMED_EVERY = 5
@@ -13,7 +13,16 @@ export function UsageByDay({ desk, of }: { desk: Desk; of: { owner: number } | {
   const key = 'owner' in of ? [desk.name, 'owner', of.owner, 'series'] : [desk.name, 'quota', of.quotaId, 'series']
   const series = useQuery({ queryKey: key, queryFn: ({ signal }) => desk.series(of, signal) })
   return (
-    <Panel title="Usage by day" hint="The last 30 days, each from midnight to midnight UTC.">
+    <Panel
+      title="Usage by day"
+      hint="The last 30 days, each from midnight to midnight UTC."
+      actions={
+        <Download
+          name="Export usage by day as CSV"
+          file={async () => (await import('../download.ts')).exportSeries(desk, of)}
+        />
+      }
+    >
       <Loaded
         of={series}
         isEmpty={({ items }) => items.every(({ charged, refunded }) => charged + refunded === 0)}

@@ -16,7 +16,8 @@ export function WebhooksScreen(): ReactNode {
   return (
     <Screen title="Webhooks">
       <p className="muted">
-        Endpoints that are told of events as they happen. Whoever runs the service names them in its file of webhooks.
+        The service sends events to these endpoints as they happen. Whoever runs the service lists them in a file
+        (WEBHOOKS_FILE).
       </p>
       <Loaded of={asked} isEmpty={(rows) => rows.length === 0} empty="No endpoint is named.">
         {(rows) => (
@@ -40,7 +41,7 @@ export function WebhooksScreen(): ReactNode {
               { head: 'Given up', cell: ({ failed }) => amount(failed), className: 'number' },
               { head: 'Waiting', cell: (hook) => <Waits hook={hook} />, className: 'number' },
               {
-                head: 'Told of',
+                head: 'Events',
                 cell: ({ types, channels }) => (
                   <>
                     {types.map((type) => type.replace('quota.', '').replace('_', ' ')).join(', ')}{' '}
@@ -49,7 +50,7 @@ export function WebhooksScreen(): ReactNode {
                 ),
                 folds: true,
               },
-              { head: 'Do', cell: (hook) => <Deeds hook={hook} /> },
+              { head: 'Actions', cell: (hook) => <Deeds hook={hook} /> },
             ]}
           />
         )}
