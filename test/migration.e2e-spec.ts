@@ -3,11 +3,22 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { DataSource } from 'typeorm'
 import { dataSourceOptions } from '../src/database/data-source-options.js'
 import { Callers1795700000000 } from '../src/database/migrations/1795700000000-callers.js'
+import { NewChannelMigration, UP_TO_NAMES } from '../src/database/migrations/new-channel-migration.js'
 import { migrate } from '../src/database/migrate.js'
 import { ENTITIES } from '../src/entities.js'
 import { onEveryStore, type Store } from './support/store.js'
 
 const DAY_MS = 86_400_000
+
+/** A channel that limits users, as SMS does. */
+class Trial extends NewChannelMigration {
+  constructor() {
+    super({ prefix: 'trial', ownerColumn: 'user_id' }, UP_TO_NAMES)
+  }
+}
+
+/** A table's name, its definition and its rows. */
+type WrittenTable = [table: string, made: unknown[], rows: unknown[]]
 
 onEveryStore('migrations', (kind) => {
   let store: Store
@@ -48,13 +59,13 @@ onEveryStore('migrations', (kind) => {
   })
 
   /** Every table as the store tells it, with its rows, but for the name of the database. */
-  async function written(source: DataSource): Promise<unknown[]> {
+  async function written(source: DataSource): Promise<WrittenTable[]> {
     const tables: Record<string, string>[] = await source.query(
       kind.name === 'SQLite' ? "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name" : 'SHOW TABLES',
     )
-    const told = []
-    for (const [table] of tables.map((row) => Object.values(row))) {
-      const made: unknown = await source.query(
+    const told: WrittenTable[] = []
+    for (const [table = ''] of tables.map((row) => Object.values(row))) {
+      const made: unknown[] = await source.query(
         kind.name === 'SQLite'
           ? `SELECT sql FROM sqlite_master WHERE tbl_name = '${table}' ORDER BY name`
           : `SHOW CREATE TABLE ${table}`,
@@ -67,6 +78,31 @@ onEveryStore('migrations', (kind) => {
       ])
     }
     return told
+  }
+
+  it('give a new channel the tables that the others have, and take them back', async () => {
+    const runner = dataSource.createQueryRunner()
+    // The second time as after a process that was killed before it had written down that this ran.
+    for (let attempt = 1; attempt <= 2; attempt += 1) {
+      await new Trial().up(runner)
+      expect(await tablesOf('trial')).toEqual(await tablesOf('sms'))
+    }
+    await new Trial().down(runner)
+    await runner.release()
+    expect(JSON.stringify(await written(dataSource))).not.toContain('trial')
+  })
+
+  /** A channel's sixteen tables without what depends on its name; indexes and checks are named by a hash of it. */
+  async function tablesOf(prefix: string): Promise<string[][]> {
+    const tables = (await written(dataSource)).filter(([table]) => table.startsWith(`${prefix}_`))
+    expect(tables).toHaveLength(16)
+    return tables.map((table) =>
+      table
+        .flat()
+        .map((part) => JSON.stringify(part).replaceAll(`${prefix}_`, ''))
+        .map((part) => part.replace(/(IDX|CHK|UQ)_[0-9a-f]+| AUTO_INCREMENT=\d+/g, '$1'))
+        .sort(),
+    )
   }
 
   it('run once, however many instances start together', async () => {

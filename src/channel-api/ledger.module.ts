@@ -29,7 +29,7 @@ import { Tracing } from '../tracing/tracing.js'
 import { EventFeeds } from './event-feeds.js'
 import { measureDrift, measureLedger } from './ledger.metrics.js'
 import { OfficeService } from './office.service.js'
-import type { QuotaService } from './quota.service.js'
+import { QuotaService } from './quota.service.js'
 import { measureUpkeep } from './upkeep.metrics.js'
 import { UsageService } from './usage.service.js'
 
@@ -42,8 +42,11 @@ const LANES = 2
  */
 @Module({})
 export class LedgerModule {
-  /** @param Quotas the channel's own service of its quotas */
-  static forChannel<Q extends QuotaRow>(channel: Channel<Q>, Quotas: typeof QuotaService<Q>): DynamicModule {
+  /** @param Quotas the service of the channel's quotas, if it has a class of its own */
+  static forChannel<Q extends QuotaRow>(
+    channel: Channel<Q>,
+    Quotas: typeof QuotaService<Q> = QuotaService,
+  ): DynamicModule {
     return {
       module: LedgerModule,
       providers: [...engineOf(channel), ...servicesOf(channel, Quotas)],

@@ -1,5 +1,5 @@
-import { Body, Delete, Get, HttpCode, Post, Put, Query, Res } from '@nestjs/common'
-import { ApiCreatedResponse, ApiNoContentResponse, ApiOkResponse } from '@nestjs/swagger'
+import { Body, Delete, Get, HttpCode, Injectable, Post, Put, Query, Res } from '@nestjs/common'
+import { ApiCreatedResponse, ApiNoContentResponse, ApiOkResponse, ApiOperation } from '@nestjs/swagger'
 import type { Response } from 'express'
 import { Caller } from '../auth/caller.decorator.js'
 import { IdParam } from '../http/id-param.decorator.js'
@@ -8,20 +8,22 @@ import { PageQuery } from '../http/page.dto.js'
 import { Problems } from '../http/problem.decorator.js'
 import { addHeader } from '../http/reply.js'
 import type { Page } from '../ledger/read/list-reader.js'
+import type { SummaryView } from '../ledger/read/quota-reader.js'
 import type { QuotaRow } from '../ledger/rows/quota.entity.js'
 import type { ChangeView, QuotaView } from '../ledger/store/answers.js'
 import { answer } from './answer.js'
 import type { ChannelApi } from './channel-api.js'
-import { BodyAs } from './dto-class.js'
-import { DeleteQuery, ResetDto } from './quota.dto.js'
-import type { QuotaService } from './quota.service.js'
+import { BodyAs, QueryAs } from './dto-class.js'
+import { DeleteQuery, type QuotaListFields, ResetDto } from './quota.dto.js'
+import { QuotaService } from './quota.service.js'
 import type { NewSettingsFields, SettingsPatchFields } from './settings.dto.js'
 
 /**
- * The routes of a channel's quotas, except list and summary, whose paths differ. The channel's controller extends the
- * class, injects its service, and declares its path and access rule.
+ * The routes of a channel's quotas without the list and the summary, whose paths differ in SMS. The channel's controller
+ * extends the class, and declares its path and access rule.
  */
 export function quotaController<Q extends QuotaRow>({ dto, path }: ChannelApi) {
+  @Injectable()
   class QuotaController {
     constructor(protected readonly quotas: QuotaService<Q>) {}
 
@@ -119,4 +121,28 @@ export function quotaController<Q extends QuotaRow>({ dto, path }: ChannelApi) {
   }
 
   return QuotaController
+}
+
+/** The same with the list, at the path of the quotas, and the summary. */
+export function listedQuotaController<Q extends QuotaRow>(api: ChannelApi) {
+  const { dto, owner } = api
+
+  class ListedQuotaController extends quotaController<Q>(api) {
+    /** List quotas, newest first */
+    @Get()
+    @ApiOkResponse({ type: dto.QuotaPage })
+    async list(@Caller() caller: Caller, @QueryAs(dto.ListQuery) query: QuotaListFields): Promise<string> {
+      return this.quotas.list(caller, query)
+    }
+
+    /** Add up an owner's active quotas */
+    @Get(`summary/:${owner.noun}ID`)
+    @ApiOperation({ summary: `Add up ${owner.one}'s active quotas` })
+    @ApiOkResponse({ type: dto.Summary })
+    async summary(@IdParam(`${owner.noun}ID`) ownerId: number): Promise<SummaryView> {
+      return this.quotas.summary(ownerId)
+    }
+  }
+
+  return ListedQuotaController
 }

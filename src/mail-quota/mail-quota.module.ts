@@ -13,7 +13,6 @@ const ledger = LedgerModule.forChannel(MAIL, MailQuotaService)
 /** Mail: quotas and their usage. */
 @Module({
   imports: [ledger, ChangeSetModule.forChannel(MAIL_CHANGE_SETS, ledger)],
-  // Usage first: its paths would otherwise be taken for a quota's id.
   controllers: [MailUsageController, MailOfficeController, MailChangeSetController, MailQuotaController],
 })
 export class MailQuotaModule {}

@@ -13,7 +13,6 @@ const ledger = LedgerModule.forChannel(SMS, SmsQuotaService)
 /** SMS: quotas and their usage. */
 @Module({
   imports: [ledger, ChangeSetModule.forChannel(SMS_CHANGE_SETS, ledger)],
-  // Usage first: its paths would otherwise be taken for a quota's id.
   controllers: [SmsUsageController, SmsOfficeController, SmsChangeSetController, SmsQuotaController],
 })
 export class SmsQuotaModule {}

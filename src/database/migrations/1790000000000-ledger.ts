@@ -1,33 +1,21 @@
-import { type MigrationInterface, type QueryRunner, Table, type TableColumnOptions } from 'typeorm'
+import { type QueryRunner, Table, type TableColumnOptions } from 'typeorm'
+import { ChannelMigration, type MigratedChannel } from './channel-migration.js'
 
-/** How one channel's tables differ from the other's. */
-interface ChannelTables {
-  prefix: string
-  ownerColumn: string
-  /** A second, optional owner that quotas can be listed by. */
-  userColumn?: string
-}
-
-const CHANNELS: readonly ChannelTables[] = [
-  { prefix: 'mail', ownerColumn: 'account_id', userColumn: 'user_id' },
-  { prefix: 'sms', ownerColumn: 'user_id' },
-]
-
-/** Quotas, and the ledger that every write goes through, for mail and for SMS. */
-export class Ledger1790000000000 implements MigrationInterface {
+/** Quotas, and the ledger that every write goes through. */
+export class Ledger1790000000000 extends ChannelMigration {
   /**
    * MySQL commits at every DDL statement, so a process that is killed in the middle leaves the first tables behind: each step asks first
    * whether it has been taken.
    */
   async up(runner: QueryRunner): Promise<void> {
-    for (const channel of CHANNELS) {
+    for (const channel of this.channels) {
       for (const table of tables(channel, isSqlite(runner))) await runner.createTable(table, true, false, true)
       if (!isSqlite(runner)) await checkCounters(runner, `${channel.prefix}_quota`)
     }
   }
 
   async down(runner: QueryRunner): Promise<void> {
-    for (const channel of [...CHANNELS].reverse()) {
+    for (const channel of [...this.channels].reverse()) {
       for (const table of tables(channel, isSqlite(runner)).reverse()) await runner.dropTable(table.name)
     }
   }
@@ -50,7 +38,7 @@ function isSqlite(runner: QueryRunner): boolean {
   return runner.dataSource.options.type === 'better-sqlite3'
 }
 
-function tables({ prefix, ownerColumn, userColumn }: ChannelTables, sqlite: boolean): Table[] {
+function tables({ prefix, ownerColumn, userColumn }: MigratedChannel, sqlite: boolean): Table[] {
   const generatedId: TableColumnOptions = {
     name: 'id',
     type: sqlite ? 'integer' : 'bigint',

@@ -1,11 +1,6 @@
-import { type MigrationInterface, type QueryRunner, Table, TableColumn, TableIndex } from 'typeorm'
+import { type QueryRunner, Table, TableColumn, TableIndex } from 'typeorm'
+import { ChannelMigration } from './channel-migration.js'
 import { indexOver } from './index-over.js'
-
-/** One channel's tables, and the column of its quotas that names the owner. */
-const CHANNELS = [
-  { prefix: 'mail', ownerColumn: 'account_id' },
-  { prefix: 'sms', ownerColumn: 'user_id' },
-] as const
 
 /** Rows that one statement fills in, so that none holds its locks for long. */
 const STEP = 1_000
@@ -19,9 +14,9 @@ const DELETED = '`deleted_at` IS NOT NULL'
  * Suits release 0.1.0 beside it, which names its columns: each new one may be null or is computed. MySQL commits at every DDL statement, so a process
  * that is killed in the middle leaves a part behind: each step asks first whether it has been taken.
  */
-export class BackOffice1795300000000 implements MigrationInterface {
+export class BackOffice1795300000000 extends ChannelMigration {
   async up(runner: QueryRunner): Promise<void> {
-    for (const { prefix, ownerColumn } of CHANNELS) {
+    for (const { prefix, ownerColumn } of this.channels) {
       await addColumn(runner, `${prefix}_quota`, 'label', text(runner, 120))
       await addColumn(runner, `${prefix}_quota`, 'label_search', text(runner, 361))
       await addColumn(runner, `${prefix}_quota`, 'deleted', `tinyint AS (${DELETED}) VIRTUAL`)
@@ -37,7 +32,7 @@ export class BackOffice1795300000000 implements MigrationInterface {
   }
 
   async down(runner: QueryRunner): Promise<void> {
-    for (const { prefix } of [...CHANNELS].reverse()) {
+    for (const { prefix } of [...this.channels].reverse()) {
       await runner.dropTable(`${prefix}_refusal`)
       for (const [table, ...columnNames] of indexes(prefix).reverse()) {
         const index = await indexOver(runner, table, columnNames)

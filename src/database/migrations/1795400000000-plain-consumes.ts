@@ -1,7 +1,6 @@
-import { type MigrationInterface, type QueryRunner, TableIndex } from 'typeorm'
+import { type QueryRunner, TableIndex } from 'typeorm'
+import { ChannelMigration } from './channel-migration.js'
 import { indexOver } from './index-over.js'
-
-const TABLES = ['mail_act', 'sms_act'] as const
 
 /** Null in every act but a plain consume. */
 const COLUMNS = ['plain_owner_id', 'plain_quota_id', 'cycle_seq', 'owner_remaining'] as const
@@ -17,9 +16,10 @@ const INDEXES = [
  *
  * MySQL commits at every DDL statement: each step asks first whether it has been taken.
  */
-export class PlainConsumes1795400000000 implements MigrationInterface {
+export class PlainConsumes1795400000000 extends ChannelMigration {
   async up(runner: QueryRunner): Promise<void> {
-    for (const table of TABLES) {
+    for (const { prefix } of this.channels) {
+      const table = `${prefix}_act`
       for (const column of COLUMNS) {
         if (await runner.hasColumn(table, column)) continue
         await runner.query(`ALTER TABLE \`${table}\` ADD COLUMN \`${column}\` bigint NULL`)
@@ -32,7 +32,8 @@ export class PlainConsumes1795400000000 implements MigrationInterface {
   }
 
   async down(runner: QueryRunner): Promise<void> {
-    for (const table of TABLES) {
+    for (const { prefix } of this.channels) {
+      const table = `${prefix}_act`
       for (const columnNames of INDEXES) {
         const index = await indexOver(runner, table, columnNames)
         if (index !== undefined) await runner.dropIndex(table, index)

@@ -1,22 +1,21 @@
-import { type MigrationInterface, type QueryRunner, Table, TableColumn } from 'typeorm'
-
-const PREFIXES = ['mail', 'sms'] as const
+import { type QueryRunner, Table, TableColumn } from 'typeorm'
+import { ChannelMigration } from './channel-migration.js'
 
 /**
  * Totals of usage by hour and day, and how far they reach. Instances of the versions before know nothing of them; what those write is added up as well.
  *
  * MySQL commits at every DDL statement: a table that is there was made by a try before.
  */
-export class UsageTotals1795500000000 implements MigrationInterface {
+export class UsageTotals1795500000000 extends ChannelMigration {
   async up(runner: QueryRunner): Promise<void> {
-    for (const prefix of PREFIXES) {
+    for (const { prefix } of this.channels) {
       await runner.createTable(totals(prefix), true, false, true)
       await runner.createTable(state(prefix), true, false, true)
     }
   }
 
   async down(runner: QueryRunner): Promise<void> {
-    for (const prefix of PREFIXES) {
+    for (const { prefix } of this.channels) {
       await runner.dropTable(`${prefix}_ledger_state`)
       await runner.dropTable(`${prefix}_usage_total`)
     }

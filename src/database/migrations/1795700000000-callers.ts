@@ -1,6 +1,5 @@
-import { type MigrationInterface, type QueryRunner, Table, TableColumn } from 'typeorm'
-
-const PREFIXES = ['mail', 'sms'] as const
+import { type QueryRunner, Table, TableColumn } from 'typeorm'
+import { ChannelMigration } from './channel-migration.js'
 
 /**
  * Whom acts belong to where that is not the name that is shown, and who has spent in a channel, filled with those of the last 31 days. Instances of the versions before write nothing there: whom they alone serve is found by a
@@ -8,10 +7,10 @@ const PREFIXES = ['mail', 'sms'] as const
  *
  * MySQL commits at every DDL statement: a table that is there was made by a try before.
  */
-export class Callers1795700000000 implements MigrationInterface {
+export class Callers1795700000000 extends ChannelMigration {
   async up(runner: QueryRunner): Promise<void> {
     const embedded = runner.dataSource.options.type === 'better-sqlite3'
-    for (const prefix of PREFIXES) {
+    for (const { prefix } of this.channels) {
       await runner.createTable(callers(prefix, embedded), true, false, true)
       if (!(await runner.hasColumn(`${prefix}_act`, 'caller_id')))
         await runner.query(`ALTER TABLE \`${prefix}_act\` ADD COLUMN \`caller_id\` varchar(37) NULL`)
@@ -20,7 +19,7 @@ export class Callers1795700000000 implements MigrationInterface {
   }
 
   async down(runner: QueryRunner): Promise<void> {
-    for (const prefix of PREFIXES) {
+    for (const { prefix } of this.channels) {
       await runner.dropTable(`${prefix}_caller`)
       await runner.query(`ALTER TABLE \`${prefix}_act\` DROP COLUMN \`caller_id\``)
     }

@@ -1,6 +1,5 @@
-import { type MigrationInterface, type QueryRunner, Table, TableColumn } from 'typeorm'
-
-const PREFIXES = ['mail', 'sms'] as const
+import { type QueryRunner, Table, TableColumn } from 'typeorm'
+import { ChannelMigration } from './channel-migration.js'
 
 /**
  * Up to where acts are closed. Instances of the versions before know nothing of it, and write past it; from those the totals are protected by their lag alone.
@@ -8,9 +7,9 @@ const PREFIXES = ['mail', 'sms'] as const
  * MySQL commits at every DDL statement: a table that is there was made by a try before, and its row may be missing. It may be there already where a process was
  * killed before it had written down that this ran.
  */
-export class LedgerGate1795800000000 implements MigrationInterface {
+export class LedgerGate1795800000000 extends ChannelMigration {
   async up(runner: QueryRunner): Promise<void> {
-    for (const prefix of PREFIXES) {
+    for (const { prefix } of this.channels) {
       const table = `${prefix}_ledger_gate`
       const columns = [
         { name: 'id', type: 'bigint', isPrimary: true },
@@ -24,6 +23,6 @@ export class LedgerGate1795800000000 implements MigrationInterface {
   }
 
   async down(runner: QueryRunner): Promise<void> {
-    for (const prefix of PREFIXES) await runner.dropTable(`${prefix}_ledger_gate`)
+    for (const { prefix } of this.channels) await runner.dropTable(`${prefix}_ledger_gate`)
   }
 }

@@ -1,6 +1,6 @@
-import type { MigrationInterface, QueryRunner } from 'typeorm'
+import type { QueryRunner } from 'typeorm'
+import { ChannelMigration } from './channel-migration.js'
 
-const PREFIXES = ['mail', 'sms'] as const
 const AMOUNTS = ['smallest', 'largest', 'last_amount'] as const
 
 /**
@@ -8,9 +8,9 @@ const AMOUNTS = ['smallest', 'largest', 'last_amount'] as const
  *
  * MySQL commits at every DDL statement: a column that is there was made by a try before.
  */
-export class RefusedAmounts1795810000000 implements MigrationInterface {
+export class RefusedAmounts1795810000000 extends ChannelMigration {
   async up(runner: QueryRunner): Promise<void> {
-    for (const prefix of PREFIXES) {
+    for (const { prefix } of this.channels) {
       for (const column of AMOUNTS) {
         if (await runner.hasColumn(`${prefix}_refusal`, column)) continue
         await runner.query(`ALTER TABLE \`${prefix}_refusal\` ADD COLUMN \`${column}\` bigint NULL`)
@@ -19,7 +19,7 @@ export class RefusedAmounts1795810000000 implements MigrationInterface {
   }
 
   async down(runner: QueryRunner): Promise<void> {
-    for (const prefix of PREFIXES) {
+    for (const { prefix } of this.channels) {
       for (const column of AMOUNTS) await runner.query(`ALTER TABLE \`${prefix}_refusal\` DROP COLUMN \`${column}\``)
     }
   }

@@ -1,7 +1,6 @@
-import { type MigrationInterface, type QueryRunner, TableIndex } from 'typeorm'
+import { type QueryRunner, TableIndex } from 'typeorm'
+import { ChannelMigration } from './channel-migration.js'
 import { indexOver } from './index-over.js'
-
-const PREFIXES = ['mail', 'sms'] as const
 
 const COLUMNS = [
   ['quota', 'cap', 'varchar(7) NULL'],
@@ -25,9 +24,9 @@ const INDEXES = [
  *
  * MySQL commits at every DDL statement: each step asks first whether it has been taken.
  */
-export class Caps1795830000000 implements MigrationInterface {
+export class Caps1795830000000 extends ChannelMigration {
   async up(runner: QueryRunner): Promise<void> {
-    for (const prefix of PREFIXES) {
+    for (const { prefix } of this.channels) {
       for (const [table, column, type] of COLUMNS) {
         if (await runner.hasColumn(`${prefix}_${table}`, column)) continue
         await runner.query(`ALTER TABLE \`${prefix}_${table}\` ADD COLUMN \`${column}\` ${type}`)
@@ -40,7 +39,7 @@ export class Caps1795830000000 implements MigrationInterface {
   }
 
   async down(runner: QueryRunner): Promise<void> {
-    for (const prefix of PREFIXES) {
+    for (const { prefix } of this.channels) {
       for (const columnNames of INDEXES) {
         const index = await indexOver(runner, `${prefix}_quota`, columnNames)
         if (index !== undefined) await runner.dropIndex(`${prefix}_quota`, index)

@@ -1,6 +1,5 @@
-import { type MigrationInterface, type QueryRunner, Table, TableColumn } from 'typeorm'
-
-const PREFIXES = ['mail', 'sms'] as const
+import { type QueryRunner, Table, TableColumn } from 'typeorm'
+import { ChannelMigration } from './channel-migration.js'
 
 /**
  * Events, how far they are numbered, and which thresholds a quota has passed. Instances of the versions before write no
@@ -8,10 +7,10 @@ const PREFIXES = ['mail', 'sms'] as const
  *
  * MySQL commits at every DDL statement: each step asks first whether it has been taken.
  */
-export class Events1795840000000 implements MigrationInterface {
+export class Events1795840000000 extends ChannelMigration {
   async up(runner: QueryRunner): Promise<void> {
     const sqlite = runner.dataSource.options.type === 'better-sqlite3'
-    for (const prefix of PREFIXES) {
+    for (const { prefix } of this.channels) {
       if (!(await runner.hasColumn(`${prefix}_quota`, 'passed')))
         await runner.query(`ALTER TABLE \`${prefix}_quota\` ADD COLUMN \`passed\` varchar(320) NULL`)
       await runner.createTable(events(prefix, sqlite), true, false, true)
@@ -27,7 +26,7 @@ export class Events1795840000000 implements MigrationInterface {
   }
 
   async down(runner: QueryRunner): Promise<void> {
-    for (const prefix of PREFIXES) {
+    for (const { prefix } of this.channels) {
       await runner.dropTable(`${prefix}_event_feed`)
       await runner.dropTable(`${prefix}_event`)
       await runner.query(`ALTER TABLE \`${prefix}_quota\` DROP COLUMN \`passed\``)

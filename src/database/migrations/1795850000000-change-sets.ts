@@ -1,16 +1,15 @@
-import { type MigrationInterface, type QueryRunner, Table, TableColumn, TableIndex } from 'typeorm'
+import { type QueryRunner, Table, TableColumn, TableIndex } from 'typeorm'
+import { ChannelMigration } from './channel-migration.js'
 import { indexOver } from './index-over.js'
-
-const PREFIXES = ['mail', 'sms'] as const
 
 /**
  * Change sets with their rows, and which of them a change was part of. Instances of the version before name their columns, and leave the new one null.
  *
  * MySQL commits at every DDL statement, so a process that is killed in the middle leaves a part behind: each step asks first whether it has been taken.
  */
-export class ChangeSets1795850000000 implements MigrationInterface {
+export class ChangeSets1795850000000 extends ChannelMigration {
   async up(runner: QueryRunner): Promise<void> {
-    for (const prefix of PREFIXES) {
+    for (const { prefix } of this.channels) {
       await runner.createTable(changeSets(prefix, isSqlite(runner)), true, false, true)
       await runner.createTable(items(prefix), true, false, true)
       const change = `${prefix}_change`
@@ -24,7 +23,7 @@ export class ChangeSets1795850000000 implements MigrationInterface {
   }
 
   async down(runner: QueryRunner): Promise<void> {
-    for (const prefix of PREFIXES) {
+    for (const { prefix } of this.channels) {
       // First what needs a right of its own: where that is refused, everything is still there.
       await runner.dropTable(`${prefix}_change_set_item`, true)
       await runner.dropTable(`${prefix}_change_set`, true)
