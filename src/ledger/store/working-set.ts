@@ -309,7 +309,9 @@ export class WorkingSet<Q extends QuotaRow> {
     }
   }
 
-  /** A quota as stored: including the units of due holds that are not yet recorded as expired; itself if there are none. */
+  /**
+   * A quota as stored, including the units of due holds that are not yet recorded as expired: itself if there are none.
+   */
   stored(quota: Q): Q {
     const units = this.dueUnitsOf(quota)
     if (units === 0) return quota
