@@ -19,8 +19,8 @@ import { QuotaService } from './quota.service.js'
 import type { NewSettingsFields, SettingsPatchFields } from './settings.dto.js'
 
 /**
- * The routes of a channel's quotas without the list and the summary, whose paths differ in SMS. The channel's controller
- * extends the class, and declares its path and access rule.
+ * The routes of a channel's quotas without the list and the summary, whose paths differ in SMS. The channel's
+ * controller extends the class, and declares its path and access rule.
  */
 export function quotaController<Q extends QuotaRow>({ dto, path }: ChannelApi) {
   @Injectable()
