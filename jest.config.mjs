@@ -43,9 +43,9 @@ export default {
   transform: { '^.+\\.ts$': ['ts-jest', { useESM: true, diagnostics: false }] },
   globalSetup: '<rootDir>/test/support/templates.setup.mjs',
   testSequencer: '<rootDir>/scripts/longest-first.mjs',
-  // On two cores: suites wait for processes, servers and browsers for a third of their time. More workers would starve
-  // each other. Suites under faults measure how long others wait, and take both cores themselves.
-  maxWorkers: process.env.QUOTA_SUITES === 'slow' ? 2 : 3,
+  // On two cores: suites wait for processes, servers and browsers for a third of their time, suites under faults for
+  // two thirds. More workers would starve each other.
+  maxWorkers: 3,
   restoreMocks: true,
   errorOnDeprecated: true,
   collectCoverageFrom: [

@@ -14,11 +14,18 @@ const CONTRACT = /from '(\.[^']*\.contract)\.js'/g
 /** Suites that take longer than their size says, since they wait or work in a browser: about how many seconds. */
 const WAITING = {
   'console.e2e': 140,
-  'abuse-callers.slow': 45,
-  'abuse-http.slow': 160,
+  'event-faults.slow': 360,
+  'abuse-http.slow': 180,
+  'outage.slow': 150,
+  'migrate-command.slow': 140,
+  'abuse-callers.slow': 120,
+  'fault.slow': 120,
+  'galera.slow': 110,
   'caps.slow': 100,
   'clocks.slow': 100,
-  'stopped-instance.slow': 50,
+  'abuse-reads.slow': 75,
+  'console-work.slow': 70,
+  'stopped-instance.slow': 60,
 }
 /** A line of a spec without an application takes so much less time. */
 const SPEC_SHARE = 0.1
