@@ -11,7 +11,7 @@ describe('a time in the store', () => {
     expect(instantToStore(Date.parse('0040-01-01T00:00:00.000Z'))).toBe('0040-01-01 00:00:00.000')
   })
 
-  it('comes back as it went in, in every year', () => {
+  it('is read back unchanged, in every year', () => {
     for (let year = 0; year <= 9999; year += 1) {
       for (const rest of ['-01-01T00:00:00.000Z', '-02-28T23:59:59.999Z', '-12-31T12:34:56.789Z']) {
         const text = String(year).padStart(4, '0') + rest
@@ -28,7 +28,7 @@ describe('a time in the store', () => {
     )
   })
 
-  it('is not for TypeORM to read or write', () => {
+  it('is not read or written by TypeORM', () => {
     const { from, to } = INSTANT.transformer
     expect(() => from(new Date(0))).toThrow('RowCodec')
     expect(() => to(0)).toThrow('RowCodec')

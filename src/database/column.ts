@@ -7,7 +7,21 @@ import type { Instant } from '../time/instant.js'
  * 9999 are read back unchanged; mysql2's own conversion changes years before 100, and is switched off (`dateStrings`).
  */
 export function instantFromStore(text: string): Instant {
-  return Date.parse(`${text.replace(' ', 'T')}Z`)
+  const year = twoDigits(text, 0) * 100 + twoDigits(text, 2)
+  // Date.UTC takes years before 100 for those of the twentieth century. Sums by the hour have no milliseconds.
+  if (year < 100 || text.length !== COMPLETE) return Date.parse(`${text.replace(' ', 'T')}Z`)
+  const milliseconds = twoDigits(text, 20) * 10 + text.charCodeAt(22) - ZERO
+  const [hour, minute, second] = [twoDigits(text, 11), twoDigits(text, 14), twoDigits(text, 17)]
+  return Date.UTC(year, twoDigits(text, 5) - 1, twoDigits(text, 8), hour, minute, second, milliseconds)
+}
+
+/** The length of a time with its milliseconds, and the code of the digit 0. */
+const COMPLETE = 23
+const ZERO = 48
+
+/** Half the time of `Date.parse`, of which a list of quotas needs three a row. */
+function twoDigits(text: string, at: number): number {
+  return (text.charCodeAt(at) - ZERO) * 10 + text.charCodeAt(at + 1) - ZERO
 }
 
 /** Writes a time in the form that both stores compare: `2026-12-01 00:00:00.000`, in UTC. */

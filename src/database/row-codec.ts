@@ -51,6 +51,7 @@ export class RowCodec<T extends ObjectLiteral> {
   readonly updated: readonly (keyof T & string)[]
   private readonly fields: readonly Field[]
   private readonly readFields: readonly Field[]
+  private readonly decoded: (row: RawRow) => Record<string, unknown>
   private readonly byProperty: ReadonlyMap<string, Field>
   private readonly indexes: ReadonlyMap<string, string>
   private readonly insertedFields: readonly Field[]
@@ -74,6 +75,7 @@ export class RowCodec<T extends ObjectLiteral> {
       read: column.isSelect,
     }))
     this.readFields = this.fields.filter(({ read }) => read)
+    this.decoded = decoder(this.readFields)
     this.byProperty = new Map(this.fields.map((field) => [field.property, field]))
     this.columns = this.readFields.map((field) => field.column).join(', ')
     const inserted = metadata.columns.filter(({ isInsert, isGenerated }) => isInsert && !isGenerated)
@@ -145,7 +147,7 @@ export class RowCodec<T extends ObjectLiteral> {
 
   /** A selected row as a plain object with the entity's properties. */
   decode(row: RawRow): T {
-    return decoded(this.readFields, row) as T
+    return this.decoded(row) as T
   }
 
   /**
@@ -157,7 +159,7 @@ export class RowCodec<T extends ObjectLiteral> {
     const before = alias === undefined ? '' : `${alias}.`
     return {
       columns: fields.map(({ column }) => before + column).join(', '),
-      decode: (row) => decoded(fields, row) as Pick<T, K>,
+      decode: decoder(fields) as (row: RawRow) => Pick<T, K>,
     }
   }
 
@@ -183,22 +185,29 @@ export class RowCodec<T extends ObjectLiteral> {
   }
 }
 
-function decoded(fields: readonly Field[], row: RawRow): Record<string, unknown> {
-  const entity: Record<string, unknown> = {}
-  for (const { property, name, kind } of fields) {
-    const value = row[name]
-    entity[property] =
-      value === null
-        ? null
-        : kind === 'text'
-          ? value
-          : kind === 'integer'
-            ? Number(value)
-            : kind === 'instant'
-              ? instantFromStore(value as string)
-              : WINDOW.from(value as string)
+/**
+ * Decodes rows of these fields. All objects begin as copies of one, so that they share a shape (hidden class): the
+ * engine then allocates each in one piece.
+ */
+function decoder(fields: readonly Field[]): (row: RawRow) => Record<string, unknown> {
+  const empty = Object.fromEntries(fields.map(({ property }) => [property, null]))
+  const texts = fields.filter(({ kind }) => kind === 'text')
+  const others = fields.filter(({ kind }) => kind !== 'text')
+  return (row) => {
+    const entity: Record<string, unknown> = { ...empty }
+    for (const { property, name } of texts) entity[property] = row[name]
+    for (const { property, name, kind } of others) {
+      const value = row[name]
+      if (value === null) continue
+      entity[property] =
+        kind === 'integer'
+          ? Number(value)
+          : kind === 'instant'
+            ? instantFromStore(value as string)
+            : WINDOW.from(value as string)
+    }
+    return entity
   }
-  return entity
 }
 
 function bound(kind: Field['kind'], value: unknown): Scalar {
