@@ -44,15 +44,15 @@ const OWN_TRANSACTIONS = [
   {
     selector:
       'CallExpression[callee.property.name=/^(transaction|startTransaction|commitTransaction|rollbackTransaction|createQueryRunner)$/]',
-    message: 'Transactions belong to the unit of work in src/database.',
+    message: 'Transactions belong to TransactionRunner in src/database.',
   },
   {
     selector: 'Literal[value=/^\\s*(BEGIN|START TRANSACTION|COMMIT|ROLLBACK|SAVEPOINT)\\b/]',
-    message: 'Transactions belong to the unit of work in src/database.',
+    message: 'Transactions belong to TransactionRunner in src/database.',
   },
   {
     selector: 'TemplateElement[value.raw=/^\\s*(BEGIN|START TRANSACTION|COMMIT|ROLLBACK|SAVEPOINT)\\b/]',
-    message: 'Transactions belong to the unit of work in src/database.',
+    message: 'Transactions belong to TransactionRunner in src/database.',
   },
   {
     selector: "MemberExpression[property.name='errno']",

@@ -6,7 +6,7 @@ import { findPostfix } from './scripts/postfix.mjs'
 
 /** ESM under Jest: ts-jest emits modules, and Node runs them (--experimental-vm-modules). */
 export default {
-  testEnvironment: 'node',
+  testEnvironment: '<rootDir>/test/support/quick-exit.environment.mjs',
   rootDir: '.',
   // Whatever TMPDIR is: what is compiled once stays.
   cacheDirectory: '<rootDir>/node_modules/.cache/jest',

@@ -27,12 +27,12 @@ const ROW = 34
 
 /** Panels that stay empty as long as nothing goes wrong. */
 const EMPTY_WHEN_WELL = [
-  'Answered with 5xx',
-  'Tries that failed',
-  'Held back and refused',
-  'Connections that were ended',
-  'Refusals not counted one by one',
-  'Writes that wait',
+  'Answers with 5xx',
+  'Failed attempts',
+  'Refused: too many requests, no valid token',
+  'Closed connections',
+  'Refusals not counted individually',
+  'Waiting writes',
 ]
 
 const dashboard = JSON.parse(readFileSync('deploy/grafana/quota-service.json', 'utf8'))

@@ -11,7 +11,7 @@ import { SystemClock } from '../dist/src/clock/clock.js'
 import { loadConfig } from '../dist/src/config/config.js'
 import { dataSourceOptions } from '../dist/src/database/data-source-options.js'
 import { migrate } from '../dist/src/database/migrate.js'
-import { UnitOfWork } from '../dist/src/database/unit-of-work.js'
+import { TransactionRunner } from '../dist/src/database/transaction-runner.js'
 import { ENTITIES } from '../dist/src/entities.js'
 import { ChangeReader } from '../dist/src/ledger/read/change-reader.js'
 import { deduplicationKeyFor } from '../dist/src/ledger/store/command.js'
@@ -107,7 +107,7 @@ if (Number(stored) === 0) {
     .catch(() => dataSource.query(`ANALYZE TABLE ${tables}`))
 }
 
-const work = new UnitOfWork(dataSource)
+const work = new TransactionRunner(dataSource)
 const statements = []
 let reading = 0
 const watched = {
@@ -141,9 +141,9 @@ const changes = (filter) => () => changeReader.page(filter, undefined, 20)
 const anybody = { name: 'mailer', ownOnly: false }
 const itself = { name: 'mailer', ownOnly: true }
 const ledger =
-  (of, filter, asking = anybody) =>
+  (of, filter, reader = anybody) =>
   () =>
-    usageReader.ledger(asking, of, undefined, 20, filter)
+    usageReader.ledger(reader, of, undefined, 20, filter)
 const at = (text) => Date.parse(text)
 const first = { page: 1, pageSize: 20 }
 const list =

@@ -12,6 +12,7 @@ import { once } from 'node:events'
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { gzipSync } from 'node:zlib'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const at = (...path) => join(root, ...path)
@@ -165,10 +166,15 @@ async function transpile(folder, next) {
   }
 }
 
-/** Types are looked at by `npm run typecheck` alone. */
+/** Types are checked by `npm run typecheck` alone. Writes a compressed copy beside each asset. */
 async function buildConsole(next) {
   const options = ['--outDir', next, '--emptyOutDir', '--logLevel', 'warn']
-  return run(at('node_modules/vite/bin/vite.js'), 'build', at('console'), ...options)
+  if (!(await run(at('node_modules/vite/bin/vite.js'), 'build', at('console'), ...options))) return false
+  // The service sends these copies to browsers that accept gzip.
+  const assets = join(next, 'assets')
+  for (const file of readdirSync(assets).map((name) => join(assets, name)))
+    writeFileSync(`${file}.gz`, gzipSync(readFileSync(file), { level: 9 }))
+  return true
 }
 
 /** Runs a command of a package in the root of the project. Did it succeed? */

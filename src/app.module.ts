@@ -19,8 +19,8 @@ import { SmsQuotaModule } from './sms-quota/sms-quota.module.js'
 import { TracingModule } from './tracing/tracing.module.js'
 import { WebhookModule } from './webhook/webhook.module.js'
 
-/** What every request passes, whatever its route. */
-export const FRAME = [
+/** The pipeline, guard, pipe and filter of every route. */
+export const GLOBAL_PROVIDERS = [
   ProblemFilter,
   RequestPipeline,
   { provide: APP_GUARD, useClass: CallerGuard },
@@ -48,7 +48,7 @@ export class AppModule {
         WebhookModule,
         OperationsModule,
       ],
-      providers: FRAME,
+      providers: GLOBAL_PROVIDERS,
     }
   }
 }

@@ -6,6 +6,7 @@ import { ProviderKeys } from './auth/provider-keys.js'
 import { Config } from './config/config.js'
 import { Connections } from './http/connections.js'
 import { NativeExpressAdapter } from './http/express.adapter.js'
+import { ProblemFilter } from './http/problem.filter.js'
 import { checkRequestHead } from './http/request-head.js'
 import { parseQuery } from './http/query.js'
 import { requestId } from './http/request-id.js'
@@ -20,17 +21,17 @@ import { type RequestLog, requestLog } from './operations/request-log.js'
 import { Shutdown } from './operations/shutdown.js'
 import { Tracing } from './tracing/tracing.js'
 
-/** What Nest is told when it makes the application. */
+/** The options with which Nest creates the application. */
 export const APP_OPTIONS: NestApplicationOptions = {
-  // Bodies are read after all guards, by the last of them.
+  // The last guard of each route reads the body.
   bodyParser: false,
   routeConflictPolicy: { duplicate: 'error' },
 }
 
 /**
- * Sets up what stands before the routes. To be called once, before the application is initialised; the process and the
- * tests share it, so that both serve the same thing.
- * @param log is told of each request; without it, requests are measured alone
+ * Installs everything that runs before the routes. Call it once, before the application is initialised; the process and
+ * the tests share it, so that both serve the same.
+ * @param log receives each request; if absent, requests are only measured
  */
 export function configureApp(app: NestExpressApplication, log?: RequestLog): void {
   const config = app.get(Config)
@@ -59,7 +60,9 @@ export function configureApp(app: NestExpressApplication, log?: RequestLog): voi
     ...(config.corsOrigins.length > 0 ? [crossOrigin(config.corsOrigins)] : []),
     gate,
     checkRequestHead,
-    ...(consoleFolder === undefined ? [] : [consoleGate(consoleFolder, signInOf(config, app.get(ProviderKeys)))]),
+    ...(consoleFolder === undefined
+      ? []
+      : [consoleGate(consoleFolder, signInOf(config, app.get(ProviderKeys)), app.get(ProblemFilter))]),
   ]
   const listener = pipeline.listener(gates, routes)
   adapter.listenWith(tracer?.following(listener) ?? listener)
@@ -71,8 +74,8 @@ export function configureApp(app: NestExpressApplication, log?: RequestLog): voi
 }
 
 /**
- * Makes the application: everything but listening.
- * @param options the logger Nest writes to, its own where none is given; one that also takes requests is told of each
+ * Creates the application, without listening.
+ * @param options the logger for Nest, otherwise its own; one that also accepts requests receives each of them
  */
 export async function createApp(
   config: Config,

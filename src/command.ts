@@ -1,22 +1,21 @@
 import { StartError } from './startup.js'
 
-/** How a command ended, as its exit code. */
+/** The exit codes of commands. */
 export const EXIT = { done: 0, failed: 1, wrongArguments: 2, couldNotRun: 2, notUpToDate: 3 } as const
 
-/** What is wrong with a command's arguments. */
+/** A mistake in a command's arguments. */
 export class ArgumentError extends Error {}
 
-/** Writes lines to stdout: what the command was asked for. */
+/** Writes lines to stdout: the result of the command. */
 export function tell(...lines: string[]): void {
   process.stdout.write(lines.map((line) => `${line}\n`).join(''))
 }
 
 /**
- * Runs a command on the arguments of the process and sets the exit code.
- * @param usage told on stderr where the arguments are wrong
- * @param main answers the exit code; what it throws is told on stderr, with a stack only where something in the code is
- *   wrong
- * @param thrown the exit code where it throws
+ * Runs a command with the arguments of the process and sets the exit code.
+ * @param usage printed on stderr if the arguments are wrong
+ * @param main returns the exit code; its errors are printed on stderr, with a stack only if the code is at fault
+ * @param thrown the exit code after an error
  */
 export async function command(
   usage: string,

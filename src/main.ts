@@ -21,8 +21,8 @@ import { Webhooks } from './webhook/webhooks.js'
 import { configured, newerSchema, reasonOf, StartError, using } from './startup.js'
 
 /**
- * Connections that wait to be taken, as many as the system lets wait; whoever finds no place there is heard a second
- * later.
+ * The length of the system's queue of new connections, as large as the system permits; a caller that finds it full
+ * retries a second later.
  */
 const BACKLOG = 4_096
 
@@ -63,7 +63,7 @@ async function start(): Promise<void> {
   )
   await listening(
     async () => {
-      // Nest's own listen would tell of a failure in the log as well.
+      // Nest's own listen would also log a failure.
       server.listen({ port: config.port, host: config.host, backlog: BACKLOG })
       await once(server, 'listening')
     },
@@ -72,7 +72,7 @@ async function start(): Promise<void> {
   )
   app.get(Shutdown).install(app, server, config, {
     on: (signal, listener) => process.on(signal, listener),
-    // The last lines tell how it ended.
+    // Writes the last lines, which report the result.
     exit: (code) => void stdout.end().finally(() => process.exit(code)),
   })
   if (apart !== undefined) logger.log(`/metrics listens on ${nameOf(apart)}`, 'Main')

@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util'
 import { ArgumentError, command, EXIT, tell } from './command.js'
 import { type DatabaseConfig, loadDatabaseConfig } from './config/config.js'
 import { readEnvironment } from './config/environment.js'
-import { compareVersions, type Instance, instancesHere } from './database/instances.js'
+import { compareVersions, type Instance, runningInstances } from './database/instances.js'
 import { migrate, migrateBack, migrationStates } from './database/migrate.js'
 import { ENTITIES } from './entities.js'
 import { configured, databaseName, newerSchema, StartError, using } from './startup.js'
@@ -32,7 +32,7 @@ await command(USAGE, async (args) => {
     throw new ArgumentError('--status, --finish and --back exclude each other')
   }
   const database = configured(() => loadDatabaseConfig(readEnvironment()))
-  // Told first: whoever waits, or only reads that all went well, knows for which database.
+  // Printed first, so that readers of any later line know the database.
   tell(`Database ${databaseName(database)}`)
   if (status) return tellStatus(database)
   if (back) return takeBack(database)
@@ -43,17 +43,17 @@ await command(USAGE, async (args) => {
   return EXIT.done
 })
 
-/** @throws StartError an instance is there that could not stand what is to be finished */
+/** @throws StartError an instance is running that cannot handle the migrations to finish */
 async function ensureNobodyOlder(database: DatabaseConfig): Promise<void> {
   const states = await using(database, async () => migrationStates(database, ENTITIES))
   if (!states.some(({ ran, finishing }) => !ran && finishing)) return
-  const here = await using(database, async () => instancesHere(database, ENTITIES))
+  const here = await using(database, async () => runningInstances(database, ENTITIES))
   const older = here.filter(({ version }) => compareVersions(version, VERSION) < 0)
   if (older.length > 0) throw new StartError(refusal('--finish', `older than ${VERSION}`, older))
 }
 
 async function takeBack(database: DatabaseConfig): Promise<number> {
-  const here = await using(database, async () => instancesHere(database, ENTITIES))
+  const here = await using(database, async () => runningInstances(database, ENTITIES))
   const users = here.filter(({ version }) => compareVersions(version, VERSION) >= 0)
   if (users.length > 0) throw new StartError(refusal('--back', `of ${VERSION} or newer`, users))
   const name = await using(database, async () => migrateBack(database, ENTITIES))
@@ -79,7 +79,7 @@ async function tellStatus(database: DatabaseConfig): Promise<number> {
   for (const { name, ran, finishing, known } of states) {
     tell(`${!known ? 'newer  ' : ran ? 'ran    ' : finishing ? 'later  ' : 'waiting'}  ${name}`)
   }
-  const here = await using(database, async () => instancesHere(database, ENTITIES))
+  const here = await using(database, async () => runningInstances(database, ENTITIES))
   tell(...here.map((instance) => `here     ${inWords(instance)}`))
   tell(waiting === 0 ? 'The schema is up to date.' : `The schema is not up to date: ${waiting} to run.`)
   if (unknown.length > 0) tell(newerSchema(unknown))

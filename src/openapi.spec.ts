@@ -44,7 +44,7 @@ describe('buildDocument', () => {
 
   const of = (name: string) => operations.find(([one]) => one === name)![1]
 
-  it('is OpenAPI 3.1 of this version, with every route of the contract', () => {
+  it('is an OpenAPI 3.1 document of this version, with every route of the contract', () => {
     expect(document).toMatchObject({
       openapi: '3.1.0',
       info: { version: '1.2.3', license: { name: 'MIT' } },
@@ -86,7 +86,7 @@ describe('buildDocument', () => {
     }
   })
 
-  it('says of a label what the service takes, as far as patterns go', () => {
+  it('describes valid labels as far as patterns allow', () => {
     const { label } = (
       document.components!.schemas!['CreateMailQuota'] as { properties: Record<string, { pattern: string }> }
     ).properties
@@ -101,7 +101,7 @@ describe('buildDocument', () => {
     }
   })
 
-  it('refers to nothing that it does not hold', () => {
+  it('contains no dangling reference', () => {
     const refs = [...JSON.stringify(document).matchAll(/"\$ref":"#\/([^"]*)"/g)].map(([, ref]) => ref!.split('/'))
     const lost = refs.filter((ref) => {
       let node: unknown = document
@@ -111,7 +111,7 @@ describe('buildDocument', () => {
     expect(lost).toEqual([])
   })
 
-  it('leaves no word of this code or of OpenAPI 3.0', () => {
+  it('contains no names of this code or of OpenAPI 3.0', () => {
     expect(JSON.stringify(document)).not.toMatch(/"nullable"|"x-any"|Dto["/]|Controller/)
   })
 
@@ -123,7 +123,7 @@ describe('buildDocument', () => {
     expect(operations.filter(([, { tags }]) => tags?.length !== 1 || !known.includes(tags[0]!))).toEqual([])
   })
 
-  it('asks for a token everywhere but at health', () => {
+  it('requires a token everywhere except for health', () => {
     const open = operations.filter(([, { security }]) => security?.length === 0).map(([route]) => route)
     expect(open).toEqual(['get /health/live', 'get /health/ready'])
     for (const [, { security, responses }] of operations) {
@@ -158,13 +158,13 @@ describe('buildDocument', () => {
     expect(Object.keys(of('get /health/live').responses)).toEqual(['200', '400', '413', '415', '500'])
   })
 
-  it('lets a body be missing where nothing in it is required', () => {
+  it('makes a body optional if none of its fields is required', () => {
     expect(of('post /api/v1/quotas/usage/{operationId}/commit').requestBody?.required).toBe(false)
     expect(of('post /api/v1/quotas').requestBody?.required).toBe(true)
     expect(of('put /api/v1/quotas/{id}').requestBody?.required).toBe(true)
   })
 
-  it('closes the schemas of bodies and leaves those of answers open', () => {
+  it('closes the schemas of bodies and keeps those of answers open', () => {
     const closed = Object.entries(document.components?.schemas ?? {})
       .filter(([, schema]) => (schema as { additionalProperties?: boolean }).additionalProperties === false)
       .map(([name]) => name)

@@ -94,9 +94,9 @@ export function buildDocument(app: INestApplication, version: string): OpenAPIOb
   return ordered(withPlainNames(document))
 }
 
-/** `MailQuotaController`, `create` → `mailQuotaCreate`. */
+/** `MailQuotaController`, `create` → `mailQuotaCreate`. The released ids of reports contain `Office`. */
 function operationId(controller: string, method: string): string {
-  const subject = controller.replace(/Controller$/, '')
+  const subject = controller.replace(/Controller$/, '').replace(/Report$/, 'Office')
   return `${subject.charAt(0).toLowerCase()}${subject.slice(1)}${method.charAt(0).toUpperCase()}${method.slice(1)}`
 }
 

@@ -3,12 +3,12 @@ import { ConfigError, type DatabaseConfig } from './config/config.js'
 import { withAdvice } from './database/store-error.js'
 
 /**
- * Why a process of the service does not start, in words for whoever started it: no stack, since nothing in the code is
- * wrong.
+ * A reason why a process of the service does not start, for the person who started it: without a stack, since the code
+ * is not at fault.
  */
 export class StartError extends Error {}
 
-/** Runs a reader of the configuration; its mistakes become a StartError. */
+/** Runs a reader of the configuration and converts its mistakes to a StartError. */
 export function configured<T>(read: () => T): T {
   try {
     return read()
@@ -19,7 +19,8 @@ export function configured<T>(read: () => T): T {
 }
 
 /**
- * Names the database without its password. A file is named from the root on: the same words mean another one elsewhere.
+ * Names the database without its password. A file has its absolute path, since a relative one depends on the working
+ * directory.
  */
 export function databaseName(database: DatabaseConfig): string {
   if (database.kind === 'sqlite') return `sqlite:${resolve(database.path)}`
@@ -27,13 +28,13 @@ export function databaseName(database: DatabaseConfig): string {
   return `${protocol}//${username}@${host}${pathname}`
 }
 
-/** What went wrong, in one line. */
+/** The message of an error, in one line. */
 export function reasonOf(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(reasonOf).join('; ')
   return error instanceof Error ? error.message : String(error)
 }
 
-/** What it means that the database has migrations which this version does not know. */
+/** Explains that the database has migrations that this version does not know. */
 export function newerSchema(names: readonly string[]): string {
   return (
     `The schema is newer than this version, which does not know ${names.join(', ')}. This version may run next to a newer ` +
@@ -41,7 +42,7 @@ export function newerSchema(names: readonly string[]): string {
   )
 }
 
-/** Uses the database; that it cannot be used becomes a StartError which names it. */
+/** Uses the database; a failure becomes a StartError that names it. */
 export async function using<T>(database: DatabaseConfig, use: () => Promise<T>): Promise<T> {
   try {
     return await use()

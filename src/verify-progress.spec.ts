@@ -17,7 +17,7 @@ describe('VerifyProgress', () => {
     return { read, lines }
   }
 
-  it('tells every ten seconds what was read, what remains and for how long', () => {
+  it('prints every ten seconds what was read, what remains and for how long', () => {
     const { read, lines } = progress({ mail: { acts: 1_000, owners: 10 }, sms: { acts: 0, owners: 0 } })
     read(5, 'mail', 'acts', 100)
     expect(lines).toEqual([])
@@ -30,7 +30,7 @@ describe('VerifyProgress', () => {
     expect(lines[1]).toBe('74 % after 20 s, about 7 s left; 5 of about 10 mail owners')
   })
 
-  it('does not tell of more than everything where there are more rows than were estimated', () => {
+  it('never reports more than everything, even if there are more rows than estimated', () => {
     const { read, lines } = progress({ mail: { acts: 10 } })
     read(10, 'mail', 'acts', 50)
     expect(lines).toEqual(['100 % after 10 s, about 0 s left'])

@@ -1,12 +1,12 @@
-/** Between two lines at least. */
+/** The minimum time between two lines. */
 const EVERY_MS = 10_000
 
-/** What has been read of a channel, by what it is: `acts`. */
+/** The numbers of rows that were read of a channel, by subject: `acts`. */
 type Counts = Readonly<Record<string, number>>
 
 /**
- * Tells how far a long look at everything has come: what was read, what remains, and for about how long. Adding up an
- * owner's ledger reads its acts and operations once more, so owners weigh as much as these.
+ * Prints the progress of a long verification: what was read, what remains, and for about how long. To add up an owner's
+ * ledger, its acts and operations are read again, so owners count as much as these.
  */
 export class VerifyProgress {
   private readonly done: Record<string, Record<string, number>> = {}
@@ -14,9 +14,9 @@ export class VerifyProgress {
   private told: number
 
   /**
-   * @param about how many rows there are, by channel; a server estimates them
-   * @param tell is given a line
-   * @param now in milliseconds, of any beginning
+   * @param about estimated numbers of rows, by channel
+   * @param tell prints a line
+   * @param now a clock, in milliseconds
    */
   constructor(
     private readonly about: Readonly<Record<string, Counts>>,
@@ -27,7 +27,7 @@ export class VerifyProgress {
     this.told = this.began
   }
 
-  /** A page was read. */
+  /** Accounts for a page. */
   read(channel: string, what: string, count: number): void {
     const done = (this.done[channel] ??= {})
     done[what] = (done[what] ?? 0) + count

@@ -8,12 +8,10 @@ import { readEnvironment } from './config/environment.js'
 import { dataSourceOptions } from './database/data-source-options.js'
 import { migrationStates } from './database/migrate.js'
 import { StoreClock } from './database/store-clock.js'
-import { UnitOfWork } from './database/unit-of-work.js'
-import { ENTITIES } from './entities.js'
+import { TransactionRunner } from './database/transaction-runner.js'
+import { CHANNELS, ENTITIES } from './entities.js'
 import { findingLine, type Page, type Repaired, type Verification, Verifier } from './ledger/verify/verifier.js'
 import { IdSource } from './ledger/write/id-source.js'
-import { MAIL } from './mail-quota/mail.channel.js'
-import { SMS } from './sms-quota/sms.channel.js'
 import { configured, databaseName, StartError, using } from './startup.js'
 import { VerifyProgress } from './verify-progress.js'
 
@@ -24,17 +22,17 @@ const USAGE = `usage: node dist/src/verify.js [--repair] [--rest] [--json]
   --json tells a JSON object a line.
   Exit code: 0 no contradiction is left, 1 some are, 2 it could not run.`
 
-/** How a finding is told that a repair has looked at. */
+/** The outcomes of a repair, for people. */
 const REPAIRED: Readonly<Record<Repaired, string>> = {
   mended: 'mended',
   gone: 'gone by itself, nothing to mend',
   left: 'cannot be mended: see docs/operations.md',
 }
 
-/** What is looked at, in the order in which it is told. */
+/** The subjects, in the order of the report. */
 const LOOKED = ['tables', 'acts', 'operations', 'changes', 'owners']
 
-/** What was looked at and found, over all channels. */
+/** The numbers of subjects and findings, over all channels. */
 class Tally {
   readonly looked: Record<string, number> = {}
   contradictions = 0
@@ -72,7 +70,7 @@ await command(
     const { json } = how
     const database = configured(() => loadDatabaseConfig(readEnvironment()))
     if (!json) tell(`Database ${databaseName(database)}`)
-    // What is wrong with the database ends the command, and is told by that.
+    // A failure of the database ends the command, which reports it.
     Logger.overrideLogger(false)
     const tally = await using(database, async () => verify(database, how))
     tell(json ? JSON.stringify(tally) : tally.line(how.repair))
@@ -81,7 +79,7 @@ await command(
   EXIT.couldNotRun,
 )
 
-/** What the arguments ask for. */
+/** The options that the arguments select. */
 interface How {
   readonly repair: boolean
   readonly rest: boolean
@@ -93,20 +91,19 @@ async function verify(database: DatabaseConfig, how: How): Promise<Tally> {
   if (states.some(({ ran, finishing }) => !ran && !finishing))
     throw new StartError('its schema is not that of this version, see npm run migrate -- --status')
   const dataSource = await new DataSource(dataSourceOptions(database, ENTITIES, 'service')).initialize()
-  const work = new UnitOfWork(dataSource)
-  const clock = await StoreClock.of(work)
+  const transactions = new TransactionRunner(dataSource)
+  const clock = await StoreClock.of(transactions)
   const requestId = `verify-${new IdSource(clock).next()}`
   const tally = new Tally()
   try {
-    const channels: Verification[] = [
-      new Verifier(MAIL, dataSource, work, clock),
-      new Verifier(SMS, dataSource, work, clock),
-    ]
+    const channels: Verification[] = CHANNELS.map(
+      ({ channel }) => new Verifier(channel, dataSource, transactions, clock),
+    )
     const about: Record<string, Record<string, number>> = {}
     for (const verification of channels) about[verification.channel] = await verification.sizes()
     const progress = new VerifyProgress(about, (line) => process.stderr.write(`${line}\n`))
     for (const verification of channels) {
-      // What is repaired must be seen in order: counters by a ledger that is mended.
+      // Repairs run in order: counters are derived from a repaired ledger.
       const parts = how.repair || how.rest ? [verification.pages()] : verification.parts()
       await Promise.all(
         parts.map(async (pages) =>
@@ -116,7 +113,7 @@ async function verify(database: DatabaseConfig, how: How): Promise<Tally> {
     }
     return tally
   } finally {
-    await work.onApplicationShutdown()
+    await transactions.onApplicationShutdown()
     await dataSource.destroy()
   }
 }

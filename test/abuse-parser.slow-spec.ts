@@ -52,7 +52,7 @@ const BROKEN: Readonly<Record<string, string>> = {
 }
 const KINDS = Object.entries(BROKEN)
 
-describe('requests that the parser gives up', () => {
+describe('requests that the parser rejects', () => {
   let store: Store
   let client: HttpClient
   let instance: Instance

@@ -24,7 +24,7 @@ onEveryStore('the back office', (kind) => {
     await store.drop()
   })
 
-  describe('whose token this is', () => {
+  describe('the principal of the token', () => {
     it.each<[As, string]>([
       ['usage', 'usage'],
       ['other', 'service'],
@@ -34,7 +34,7 @@ onEveryStore('the back office', (kind) => {
       expect([answer.status, answer.body]).toEqual([200, { name, role }])
     })
 
-    it('is told by GET alone, and takes no parameter', async () => {
+    it('is shown only by GET, without parameters', async () => {
       const posted = await app.post('/api/v1/me', {})
       expect([posted.status, posted.headers['allow'], posted.body.allow]).toEqual([405, 'GET, HEAD', ['GET', 'HEAD']])
       expect((await app.get('/api/v1/me?name=boss')).status).toBe(400)

@@ -35,7 +35,7 @@ afterEach(async () => {
 })
 
 describe('the backup command', () => {
-  it('copies what was answered before, as one consistent state, while the service goes on writing', async () => {
+  it('copies everything that was answered before, as one consistent state, while the service continues to write', async () => {
     const env = { DATABASE_URL: `sqlite:${at('quota.db')}` }
     const instance = await Instance.start(env.DATABASE_URL, client)
     let consumed = 0
@@ -75,7 +75,7 @@ describe('the backup command', () => {
     }
   })
 
-  it('refuses without touching anything: no file, one that is there, a server', async () => {
+  it('refuses without any change: no file, an existing one, a server', async () => {
     const copyOf = async (url: string) => runNode([ENTRY, 'copy.db'], { cwd: folder, env: { DATABASE_URL: url } })
     const missing = await copyOf('sqlite:./none.db')
     expect(missing).toMatchObject({ code: 1, stdout: '' })
@@ -185,7 +185,7 @@ onEveryStore('a dump of a server', (kind) => {
   const consume = async (key: string): Promise<{ status: number; text: string }> =>
     instance!.post(CONSUME, { account_id: 7, amount: 5 }, key)
 
-  it('is one state, taken while the service writes, and takes the place of what is there in one step', async () => {
+  it('is one consistent state, taken while the service writes, and replaces the existing one in one step', async () => {
     await started()
     expect((await instance!.post('/api/v1/quotas', { ...QUOTA, label: 'Ünicode 💡' })).status).toBe(201)
     const first = await consume('first')
@@ -211,7 +211,7 @@ onEveryStore('a dump of a server', (kind) => {
     await stopped()
   })
 
-  it('that is not whole, not of the service, or not to be loaded, leaves everything as it is', async () => {
+  it('that is not whole, not of the service, or cannot be loaded, changes nothing', async () => {
     await started()
     expect((await instance!.post('/api/v1/quotas', QUOTA)).status).toBe(201)
     expect((await consume('first')).status).toBe(200)
@@ -264,7 +264,7 @@ onEveryStore('a dump of a server', (kind) => {
   })
 
   if (kind.name === 'MySQL') {
-    it('of a server with gtid_mode=ON needs no privilege but those of the page', async () => {
+    it('of a server with gtid_mode=ON needs only the privileges of the page', async () => {
       const [row] = await query('SELECT @@gtid_mode AS mode')
       expect(row!['mode']).toMatch(/^(ON|OFF)$/)
       await started()

@@ -57,7 +57,7 @@ onEveryStore('a batch', (kind) => {
   })
 
   describe.each(WIRES)('of $channel', (wire) => {
-    it('judges items with one key in order, whatever owners they name', async () => {
+    it('decides items with one key in order, whatever owners they name', async () => {
       const seen: string[] = []
       for (const round of times(40)) {
         const [one, two] = [await made(wire), await made(wire)]
@@ -75,7 +75,7 @@ onEveryStore('a batch', (kind) => {
       expect(tally(seen)).toEqual({ '200 false, 422 idempotency_key_reused': 40 })
     })
 
-    it('says that a key is reused before it looks at what the second owner has', async () => {
+    it("reports key reuse before it checks the second owner's quotas", async () => {
       for (const stranger of times(10)) {
         const key = fresh('stranger')
         const results = await batch(wire, [
@@ -86,7 +86,7 @@ onEveryStore('a batch', (kind) => {
       }
     })
 
-    it('lets a key go on to the next item where the one before was refused', async () => {
+    it('lets the next item use a key if the previous one was refused', async () => {
       const [dry, well] = [await made(wire, 1), await made(wire)]
       const key = fresh('refused')
       const results = await batch(wire, [
@@ -98,7 +98,7 @@ onEveryStore('a batch', (kind) => {
       expect(told(results)).toEqual(['409 quota_exceeded', '200 false', '200 true', '422 idempotency_key_reused'])
     })
 
-    it('refuses a key with a blank at either end, which no header could carry', async () => {
+    it('refuses a key with a blank at either end, which no header can contain', async () => {
       const one = await made(wire)
       const results = await batch(wire, [
         [one, ' blank'],

@@ -44,14 +44,14 @@ afterAll(async () => {
 })
 
 describe('a build', () => {
-  it('is made where there is none, and left alone while nothing has changed', async () => {
+  it('runs if there is none, and not if nothing has changed', async () => {
     expect(await build('--if-changed', 'service')).toMatchObject({ code: 0 })
     const made = await inodeOf('dist/src/main.js')
     expect(await build('--if-changed', 'service')).toMatchObject({ code: 0, stdout: '', stderr: '' })
     expect(await inodeOf('dist/src/main.js')).toBe(made)
   })
 
-  it('never takes away what runs, and takes its place when it is whole', async () => {
+  it('never removes a running build, and replaces it when it is complete', async () => {
     expect(await build('--if-changed', 'service')).toMatchObject({ code: 0 })
     await writeFile(at('src/main.ts'), 'export const answer = 2\n')
     let ended = false as boolean
@@ -72,7 +72,7 @@ describe('a build', () => {
     expect(await readFile(at('dist/src/main.js'), 'utf8')).toContain('answer = 2')
   })
 
-  it('that fails leaves the last one, and no rubbish', async () => {
+  it('that fails leaves the previous one, and no temporary files', async () => {
     expect(await build('--if-changed', 'service')).toMatchObject({ code: 0 })
     const last = await inodeOf('dist/src/main.js')
     const good = await readFile(at('src/main.ts'), 'utf8')
@@ -83,7 +83,7 @@ describe('a build', () => {
     expect(readdirSync(project).filter((name) => name.startsWith('.build-'))).toEqual([])
   })
 
-  it('of the client has comments in its types alone, and leaves the service as it is', async () => {
+  it('of the client has comments only in its types, and does not change the service', async () => {
     expect(await build('--if-changed', 'service')).toMatchObject({ code: 0 })
     const service = await inodeOf('dist/src/main.js')
     expect(await build('--if-changed', 'service', 'client')).toMatchObject({ code: 0, stdout: '', stderr: '' })
@@ -102,7 +102,7 @@ describe('a build', () => {
     expect(await inodeOf('client/dist/index.js')).toBe(built)
   })
 
-  it('is made before the client is packed, and fails the packing where it fails', async () => {
+  it('runs before the client is packed, and fails the packing if it fails', async () => {
     const pack = async () => run('npm', ['pack', '--workspace', 'client'], { cwd: project })
     await rm(at('client/dist'), { recursive: true, force: true })
     await pack()
@@ -123,7 +123,7 @@ describe('a build', () => {
     await writeFile(at('client/src/said.ts'), good)
   })
 
-  it('of the client that has a mistake in its types leaves the last one', async () => {
+  it('of the client with a type error leaves the previous one', async () => {
     expect(await build('--if-changed', 'client')).toMatchObject({ code: 0 })
     await writeFile(at('client/src/said.ts'), 'export const said: string = 1\n')
     expect((await build('--if-changed', 'client')).code).toBe(1)
@@ -131,7 +131,7 @@ describe('a build', () => {
     expect(readdirSync(at('client')).filter((name) => name.startsWith('.build-'))).toEqual([])
   })
 
-  it('of something that there is not says what there is', async () => {
+  it('of an unknown part lists the known ones', async () => {
     expect(await build('everything')).toMatchObject({ code: 2, stderr: expect.stringContaining('[service] [client]') })
   })
 })

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { DataSource } from 'typeorm'
-import { partOf } from '../src/channel-api/ledger.module.js'
+import { channelToken } from '../src/channel-api/ledger.module.js'
 import { FOLD_LAG_MS } from '../src/ledger/rows/act-id.js'
 import { Upkeep } from '../src/ledger/upkeep/upkeep.js'
 import { LAZY_MS } from '../src/ledger/totals/totals-updater.js'
@@ -28,7 +28,7 @@ onEveryStore('the books of caps', (kind) => {
   beforeAll(async () => {
     store = await kind.open()
     app = await TestApp.start(store)
-    upkeep = app.app.get<Upkeep<never>>(partOf(MAIL, Upkeep))
+    upkeep = app.app.get<Upkeep<never>>(channelToken(MAIL, Upkeep))
     // Adding up is done here, step by step; and what is damaged is not swept while it is looked at.
     await stopSweepers(app)
     await upkeep.onModuleDestroy()
@@ -124,7 +124,7 @@ onEveryStore('the books of caps', (kind) => {
     return { large, hourly, minute, daily, plain, refunded, split, open, committed }
   }
 
-  it('agree with the ledger where what is settled belongs to a cycle that is over and not yet rolled', async () => {
+  it('agree with the ledger if a settled operation belongs to an earlier cycle that is not rolled yet', async () => {
     const ids = [await cycle(100, 'hour'), await cycle(100, 'hour', { cap: 'enforce' })]
     const [refunded, committed, released] = [await consume(5), await reserve(4), await reserve(3)]
     app.clock.pass(2 * HOUR)
@@ -137,7 +137,26 @@ onEveryStore('the books of caps', (kind) => {
       expect(bodyOf(200, await app.get(`${MAIL_API.quotas}/${id}`))).toMatchObject({ used: 0, reserved: 0 })
   })
 
-  it('agree with the ledger whatever happens, before and after acts are added up, and when time passes', async () => {
+  it('do not contradict a counter that stopped at the largest exact number', async () => {
+    const payer = await total(1_000)
+    const cap = await total(5, { cap: 'observe' })
+    const { id } = await consume(1)
+    await consume(2)
+    const most = Number.MAX_SAFE_INTEGER
+    const set = async (amount: number, counted: number): Promise<void> => {
+      await sql('UPDATE mail_act SET amount = ? WHERE id = ?', [amount, id])
+      await sql('UPDATE mail_quota SET used = ? WHERE id = ?', [counted, cap])
+    }
+    // As if units had been refunded since the counter stopped.
+    await set(most, most - 1_000)
+    const found = (await verify()).map(([line]) => line)
+    expect(found.some((line) => line.includes(`quota ${payer} `))).toBe(true)
+    expect(found.filter((line) => line.includes(`quota ${cap} `))).toEqual([])
+    await set(1, 3)
+    expect(await verify()).toEqual([])
+  })
+
+  it('agree with the ledger after any acts, before and after these are added up, and as time passes', async () => {
     const { hourly, minute, daily } = await live()
     const inOrder = async (): Promise<void> => {
       expect(await verify()).toEqual([])
@@ -164,7 +183,7 @@ onEveryStore('the books of caps', (kind) => {
     await inOrder()
   })
 
-  it('tell of each operation once in what the owner took, and in each cap', async () => {
+  it("contain each operation once in the owner's usage, and in each cap", async () => {
     const { large, hourly, minute, daily } = await live()
     const took = [14 + 10 + 20 + 30 + 45, 10 + 2 + 5, 0]
     const said = async (): Promise<number[][]> =>
@@ -316,7 +335,7 @@ onEveryStore('the books of caps', (kind) => {
     })
   })
 
-  it('reach farther back than acts are kept: what was removed still counts, is told, and is guessed at by no repair', async () => {
+  it('reach farther back than acts are kept: removed acts still count and are shown, and no repair guesses', async () => {
     const noon = Math.ceil(app.clock.now() / 1_000 / DAY) * DAY + DAY / 2
     app.clock.set(noon * 1_000)
     const yearly = await cycle(100, 'year', { cap: 'enforce' })
@@ -349,7 +368,7 @@ onEveryStore('the books of caps', (kind) => {
     app.clock.pass(20.5 * DAY)
     await fold()
     const keeper = await TestApp.start(store, { clock: app.clock, env: { RETENTION_DAYS: '30' } })
-    await keeper.app.get<Upkeep<never>>(partOf(MAIL, Upkeep)).round()
+    await keeper.app.get<Upkeep<never>>(channelToken(MAIL, Upkeep)).round()
     await keeper.stop()
     expect(bodyOf(200, await app.get(`${MAIL_API.usage}?account_id=${owner}`)).items).toHaveLength(1)
     expect((await app.get(`${MAIL_API.usage}/${first}`)).status).toBe(404)

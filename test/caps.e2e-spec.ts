@@ -43,7 +43,7 @@ onEveryStore('caps while an upgrade is not finished', (kind) => {
     }
   }
 
-  it('are not made, since an older instance would pay from them, and go with what made them', async () => {
+  it('cannot be created, since an older instance would pay from them, and are removed with their migration', async () => {
     const make = async (more: object) =>
       app.post(MAIL_API.quotas, { account_id: 1, quota_type: 1, total: 10, expire_at: app.clock.after(DAY), ...more })
     const consume = async (amount: number, key: string) =>

@@ -112,7 +112,7 @@ onEveryStore('text in a database', (kind) => {
         }
       })
 
-      it('nobody else has what one sender made', async () => {
+      it('operations belong to their sender alone', async () => {
         const key = 'own'
         const own = bodyOf(200, await app.post(api.consume, { [api.owner]: 7, amount: 1 }, { key, as: 'own-usage' }))
         bodyOf(200, await app.post(`${api.usage}/${own.id}/refund`, {}, { key: 'back', as: 'own-usage' }))

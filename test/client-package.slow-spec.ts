@@ -152,7 +152,7 @@ describe('the package of the client', () => {
     return found
   }
 
-  it('depends on nothing, and holds what is built and nothing else', async () => {
+  it('has no dependencies, and contains only build output', async () => {
     const manifest = JSON.parse(await readFile(join(installed, 'package.json'), 'utf8'))
     expect(Object.keys(manifest).filter((name) => /dependencies/i.test(name))).toEqual([])
     expect(await readdir(join(project, 'node_modules'))).toEqual(['.package-lock.json', '@quota-service'])
@@ -181,7 +181,7 @@ describe('the package of the client', () => {
     }
   })
 
-  it('knows nothing of Node: it names no module but its own', async () => {
+  it('does not depend on Node: it imports only its own modules', async () => {
     const names = (await readdir(join(installed, 'dist'))).filter((name) => name.endsWith('.js'))
     for (const name of names) {
       const text = await readFile(join(installed, 'dist', name), 'utf8')
@@ -224,7 +224,7 @@ describe('the package of the client', () => {
     60_000,
   )
 
-  it('is used from plain JavaScript', async () => {
+  it('works in plain JavaScript', async () => {
     await writeFile(join(project, 'plain.js'), PLAIN)
     const { stdout } = await run(process.execPath, ['plain.js', url], { cwd: project })
     expect(JSON.parse(stdout)).toEqual({

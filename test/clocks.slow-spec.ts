@@ -16,7 +16,7 @@ import { bodyOf, fresh, MAIL, owners, tally, times, totalQuota } from './support
  */
 const onServer = HAS_SERVER ? describe : describe.skip
 
-/** Until the clocks have been seen to stay, and a while longer: the idle instance must get to sweep. */
+/** Until the clocks are steady, and a while longer: the idle instance must get to sweep. */
 const RUN_MS = 90_000 * SCALE
 const SHIFTED = `--import ${pathToFileURL(join(process.cwd(), 'test/support/shifted-clock.mjs')).href}`
 const MINUTE_MS = 60_000

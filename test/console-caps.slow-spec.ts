@@ -68,7 +68,7 @@ async function sound(page: Page): Promise<void> {
 }
 
 describe('a new cap', () => {
-  it('is made in plain words, and an example says what it will do', async () => {
+  it('is created in plain words, with an example of its effect', async () => {
     const page = await open('/mail/new?owner=301')
     expect(await page.getByLabel(/^rolling/).count()).toBe(0)
     await page.getByLabel(/^limits/).check()
@@ -93,7 +93,7 @@ describe('a new cap', () => {
     ])
   })
 
-  it('of a window that cannot be is told beside the field, and not sent', async () => {
+  it('with an invalid window is reported at the field, and not sent', async () => {
     const page = await open('/mail/new?owner=302')
     await page.getByLabel(/^limits/).check()
     await field(page, 'Total').fill('10')
@@ -105,7 +105,7 @@ describe('a new cap', () => {
     expect((await service.call('anna', 'GET', `${QUOTAS}?account_id=302`)).total).toBe(0)
   })
 
-  it('may follow the calendar, and what pays has no window', async () => {
+  it('can follow the calendar, and a payer has no window', async () => {
     const page = await open('/mail/new?owner=303')
     await page.getByLabel(/^limits/).check()
     await page.getByLabel(/^cycle/).check()
@@ -121,7 +121,7 @@ describe('a new cap', () => {
 })
 
 describe('an account with caps', () => {
-  it('that is held up by one says so before anything else, and when it goes on', async () => {
+  it('that is refused by one shows this first, and when it can continue', async () => {
     await service.quota(311, { total: 5000 })
     const cap = await service.quota(311, { ...ROLLING, cap: 'enforce', label: 'Provider' })
     for (let message = 0; message < 16; message += 1) await consume(311, 20)
@@ -146,7 +146,7 @@ describe('an account with caps', () => {
     await sound(page)
   })
 
-  it('says what a cap that only watches would have refused this week, and enforces it', async () => {
+  it('shows what an observing cap would have refused this week, and enforces it', async () => {
     await service.quota(312, { total: 5000 })
     const cap = await service.quota(312, { ...ROLLING, total: 50, cap: 'observe' })
     for (let message = 0; message < 6; message += 1) await consume(312, 20)
@@ -167,7 +167,7 @@ describe('an account with caps', () => {
     expect(await service.call('anna', 'GET', `${QUOTAS}/${cap}`)).toMatchObject({ cap: 'enforce', version: 2 })
   })
 
-  it('without caps looks as ever', async () => {
+  it('without caps looks as before', async () => {
     await service.quota(313, { total: 5000 })
     const page = await open('/mail/owners/313')
     await panel(page, 'Now').getByText('of 1 active quota').waitFor()
@@ -193,7 +193,7 @@ describe('a cap', () => {
       .waitFor()
   })
 
-  it('is edited: what it does, its window, with an example; and undone', async () => {
+  it('is edited: its effect, its window, with an example; and undone', async () => {
     await service.quota(322, { total: 5000 })
     const cap = await service.quota(322, { ...ROLLING, cap: 'enforce' })
     const page = await open(`/mail/quotas/${cap}?edit=true`)
@@ -235,7 +235,7 @@ describe('a cap', () => {
 })
 
 describe('thresholds', () => {
-  it('are typed as per cents, and what was passed stands with the quota, its account and the overview', async () => {
+  it('are entered as percentages, and passed ones are shown with the quota, its account and the overview', async () => {
     const id = await service.quota(331, { total: 100 })
     const calm = await service.quota(332, { total: 100, thresholds: [50] })
     const page = await open(`/mail/quotas/${id}?edit=true`)
@@ -265,7 +265,7 @@ describe('thresholds', () => {
     await sound(overview)
   })
 
-  it('are not asked of a rolling cap', async () => {
+  it('are not offered for a rolling cap', async () => {
     const cap = await service.quota(333, { ...ROLLING, cap: 'enforce', expire_at: inDays(5) })
     const page = await open(`/mail/quotas/${cap}?edit=true`)
     await field(page, 'Window').waitFor()

@@ -56,7 +56,7 @@ describe('many quotas at once, in the console', () => {
   const total = async (id: number): Promise<number> =>
     ((await service.call('admin', 'GET', `/api/v1/quotas/${id}`)) as { total: number }).total
 
-  it('changes all that a filter shows and takes it back, with the keyboard alone', async () => {
+  it('changes all quotas of a filter and undoes it, only with the keyboard', async () => {
     await look()
     await tabTo('Change all 4')
     await page.keyboard.press('Enter')
@@ -117,7 +117,7 @@ describe('many quotas at once, in the console', () => {
     await look()
   })
 
-  it('imports what is pasted, tells a mistake beside its line, and exports what a list shows', async () => {
+  it('imports pasted records, shows a mistake next to its line, and exports a list', async () => {
     await page.getByRole('link', { name: 'Import' }).click()
     const pasted = field(page, 'Paste from a spreadsheet, or type')
     const end = new Date(Date.now() + 86_400_000).toISOString()
@@ -178,7 +178,7 @@ describe('many quotas at once, in the console', () => {
   }
   const saved = async (name: string): Promise<string[]> => (await savedFile(name)).lines
 
-  it('exports lists of which the service has no file, all pages of them', async () => {
+  it('exports lists without a file from the service, all pages of them', async () => {
     // More than a page of them.
     let version = 1
     while (version <= 120) {
@@ -210,7 +210,7 @@ describe('many quotas at once, in the console', () => {
     expect([browser.errors, browser.reports]).toEqual([[], []])
   })
 
-  it('exports what ends soon, who is near a limit, and each threshold that was passed', async () => {
+  it('exports quotas that expire soon, owners near a limit, and each passed threshold', async () => {
     const label = '=1+1'
     const id = await service.quota(60, { label, thresholds: [10, 50] })
     // More than a page of events, and of quotas that end.
@@ -253,7 +253,7 @@ describe('many quotas at once, in the console', () => {
     expect([browser.errors, browser.reports]).toEqual([[], []])
   })
 
-  it('is the same for SMS, and only for whom it is', async () => {
+  it('is the same for SMS, and only for administrators', async () => {
     const chen = await open(browser, service, '/sms/change-sets', 'chen')
     await heading(chen, 'SMS quotas are for administrators').waitFor()
     await service.call('anna', 'POST', '/api/sms/admin/quota', {

@@ -223,7 +223,7 @@ onOwnServer('the console over a million quotas', () => {
   }
   const clear = async () => button(page, 'Clear').click()
 
-  it('opens, pages and goes deep with two requests at most', async () => {
+  it('opens, pages and reaches deep pages with at most two requests', async () => {
     await step('opened', 2, async () => page.reload(), live)
     const next = async () => page.getByRole('link', { name: 'Next' }).click()
     await step('next page', 1, next, live, PAGE_SIZE, /page 2$/)
@@ -251,7 +251,7 @@ onOwnServer('the console over a million quotas', () => {
     await step('an owner, expired', 1, async () => field(page, 'Status').selectOption('expired'), blocked)
   })
 
-  it('finds labels, however many begin alike and however old they are', async () => {
+  it('finds labels, however many have the same beginning and however old they are', async () => {
     for (const [name, typed] of [
       ['label of half', 'customer'],
       ['label of a few', 'PILOT'],

@@ -95,7 +95,7 @@ onEveryStore('signing in at an identity provider', (kind) => {
     expect(await answer.json()).toMatchObject({ name: 'oidc:mailer', role: 'usage', scopes: ['mail'], source: 'oidc' })
   })
 
-  it('comes back to the screen that was asked for, keeps no token, and stays in when the page is loaded anew', async () => {
+  it('returns to the requested screen, stores no token, and stays signed in after a reload', async () => {
     const page = await browser.page()
     await page.goto(`${service.url}/admin/mail/quotas?status=active`)
     expect(await seriousFindings(page)).toEqual([])
@@ -115,7 +115,7 @@ onEveryStore('signing in at an identity provider', (kind) => {
     expect(addresses.filter((address) => address.includes('eyJ'))).toEqual([])
   })
 
-  it('renews the token in the middle of a form', async () => {
+  it('renews the token while a form is open', async () => {
     const id = await service.quota(4711)
     // Ends within the half minute in which a token is renewed before it is used.
     provider.lifetime = 20
@@ -135,7 +135,7 @@ onEveryStore('signing in at an identity provider', (kind) => {
     expect(items[0]).toMatchObject({ actor: 'oidc:boris', after: { total: 4321 } })
   })
 
-  it('asks to sign in again once a token has ended and cannot be renewed, and keeps what is typed', async () => {
+  it('asks to sign in again after the token has expired and cannot be renewed, and keeps the input', async () => {
     const id = await service.quota(4712)
     provider.lifetime = 3
     const page = await browser.page()
@@ -168,7 +168,7 @@ onEveryStore('signing in at an identity provider', (kind) => {
     expect(page.url()).toBe(`${service.url}/admin/mail/quotas/${id}`)
   })
 
-  it('goes on as whoever signs in with a token instead, and not as the one whose token could be renewed', async () => {
+  it('continues as the user who signs in with a token instead, and not as the previous session', async () => {
     provider.lifetime = 20
     const page = await browser.page()
     await page.goto(`${service.url}/admin/mail/quotas`)
@@ -192,7 +192,7 @@ onEveryStore('signing in at an identity provider', (kind) => {
     provider.lifetime = 600
   })
 
-  it('tells whom the provider gives no role, or too small a one, and lets somebody else in', async () => {
+  it('tells users without a sufficient role, and lets another user sign in', async () => {
     provider.roles.set('dora', []).set('emil', ['mailers'])
     const page = await browser.page()
     await page.goto(`${service.url}/admin/`)
@@ -228,7 +228,7 @@ onEveryStore('signing in at an identity provider', (kind) => {
     await page.locator('input[name=login]').waitFor()
   })
 
-  it('says what the provider says, and is there again', async () => {
+  it("shows the provider's error, and then the sign-in page", async () => {
     const page = await browser.page()
     await page.goto(`${service.url}/admin/`)
     await button(page).click()
@@ -241,7 +241,7 @@ onEveryStore('signing in at an identity provider', (kind) => {
     await button(page).waitFor()
   })
 
-  it('signs out whoever touches nothing', async () => {
+  it('signs out an inactive user', async () => {
     const page = await browser.page()
     await page.clock.install()
     await page.goto(`${service.url}/admin/`)
@@ -258,7 +258,7 @@ onEveryStore('signing in at an identity provider', (kind) => {
     expect(await kept(page)).toBe('[{},{},""]')
   })
 
-  it('ends the session at the provider, too, and says why when it is back', async () => {
+  it('also ends the session at the provider, and says why after the return', async () => {
     const page = await browser.page()
     await page.clock.install()
     await page.goto(`${service.url}/admin/mail/quotas`)
@@ -275,7 +275,7 @@ onEveryStore('signing in at an identity provider', (kind) => {
     expect(await page.getByRole('alert').count()).toBe(0)
   })
 
-  it('names the issuer in the policy, and nobody else, and met no hole in it', async () => {
+  it('names only the issuer in the policy, and had no violation of it', async () => {
     const answer = await fetch(`${service.url}/admin/`)
     expect(answer.headers.get('content-security-policy')).toContain(`connect-src 'self' ${provider.issuer};`)
     expect(browser.reports).toEqual([])

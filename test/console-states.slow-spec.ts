@@ -134,7 +134,7 @@ describe('each screen of the console', () => {
     await look()
   }
 
-  it('says so where there is nothing', async () => {
+  it('says so if there is nothing', async () => {
     for (const { empty } of Object.values(screens)) {
       const [path, ...texts] = empty
       await page.goto(`${service.url}/admin${path}`)
@@ -153,7 +153,7 @@ describe('each screen of the console', () => {
     )
   })
 
-  it('tells of a service that is away, and reads on where it is back', async () => {
+  it('reports an unavailable service, and continues when it returns', async () => {
     await onEach(refuses(503, 'unavailable', LATER), async () =>
       failed(new RegExp(`unavailable[\\s\\S]*Try again; if it stays so[\\s\\S]*${REQUEST_ID}`)),
     )
@@ -162,7 +162,7 @@ describe('each screen of the console', () => {
     await page.locator('tbody [data-row]').first().waitFor()
   })
 
-  it('reads all parts on with one press, not the first alone', async () => {
+  it('retries all parts at once, not only the first', async () => {
     await page.route(DATA, refuses(503, 'unavailable', LATER))
     await page.goto(`${service.url}/admin/mail/owners/7`)
     await until(page, "document.querySelectorAll('.unread').length >= 5 && document.querySelector('.loading') === null")
@@ -172,11 +172,11 @@ describe('each screen of the console', () => {
     await page.getByText('Nothing was refused.').waitFor()
   })
 
-  it('tells that there is no right', async () => {
+  it('says that the user has no access', async () => {
     await onEach(refuses(403, 'forbidden'), async () => failed(/forbidden[\s\S]*Ask for a token with that role/))
   })
 
-  it('asks for a token where the one it has is not taken any more', async () => {
+  it('asks for a token if its own is no longer accepted', async () => {
     await onEach(refuses(401, 'unauthenticated'), async () => {
       const dialog = page.getByRole('dialog', { name: 'Sign in again' })
       await dialog.waitFor()
@@ -188,7 +188,7 @@ describe('each screen of the console', () => {
     expect(await page.getByRole('alert').count()).toBe(0)
   })
 
-  it('says first that it waits, then that no answer came, where the network is gone', async () => {
+  it('says first that it waits, then that no answer came, without a network', async () => {
     const before = page
     page = await browser.page()
     await page.clock.install()
@@ -209,7 +209,7 @@ describe('each screen of the console', () => {
     page = before
   })
 
-  it('says at the door why a kept token could not be looked at, and goes in when it can', async () => {
+  it('says on the sign-in page why a kept token could not be checked, and signs in when it can', async () => {
     await signInAgain()
     await page.route('**/api/v1/me', refuses(503, 'unavailable', LATER))
     await page.goto(`${service.url}/admin/mail/changes`)

@@ -43,7 +43,7 @@ describe('the page of webhooks', () => {
   const row = (page: Page, name: string) => page.locator(`tr[data-row="${name}"]`)
   const told = (page: Page, text: string | RegExp) => page.locator('.announcement', { hasText: text })
 
-  it('shows how it goes, tries an endpoint, enables one and sends again', async () => {
+  it('shows the state, tests an endpoint, enables one and sends events again', async () => {
     const page = await open()
     await row(page, 'ops').getByText('none yet').waitFor()
     await button(page, 'Test ops').click()

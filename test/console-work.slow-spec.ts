@@ -68,7 +68,7 @@ const goTo = async (page: Page, name: string): Promise<void> =>
   page.getByRole('navigation', { name: 'Sections' }).getByRole('link', { name }).click()
 
 describe('numbers, as people of the browser’s language type them', () => {
-  it('1.000 in a German browser is a thousand, and shown so before it is saved', async () => {
+  it('1.000 in a German browser is a thousand, and is shown so before it is saved', async () => {
     const id = await service.quota(201, { total: 50 })
     const page = await open(`/mail/quotas/${id}?edit=true`, german)
     await field(page, 'Total').fill('1.000')
@@ -90,7 +90,7 @@ describe('numbers, as people of the browser’s language type them', () => {
     expect(sent).toEqual([])
   })
 
-  it('in a top-up too: 1.500 gives as many, and what cannot be read is told where it was nothing before', async () => {
+  it('in a top-up too: 1.500 is accepted, and an unreadable number is reported at its field', async () => {
     await service.quota(203, { total: 50 })
     const page = await open('/mail/owners/203', german)
     await button(page, 'Top up').click()
@@ -107,7 +107,7 @@ describe('numbers, as people of the browser’s language type them', () => {
     expect(await service.call('admin', 'GET', `${QUOTAS}/summary/203`)).toMatchObject({ total: 1550 })
   })
 
-  it('in every other field: a new quota, a question, a commit, filters', async () => {
+  it('in every other field: a new quota, a check, a commit, filters', async () => {
     const page = await open('/mail/new', german)
     await field(page, 'Account').fill('0xcc')
     await field(page, 'Total').fill('2.000')
@@ -149,7 +149,7 @@ describe('numbers, as people of the browser’s language type them', () => {
 })
 
 describe('an answer that comes late', () => {
-  it('leaves people where they have gone meanwhile, and says that it is saved', async () => {
+  it('does not leave the screen that the user has opened meanwhile, and reports that it is saved', async () => {
     const id = await service.quota(211)
     const page = await open(`/mail/quotas/${id}?edit=true`)
     const { asked, letGo } = await held(page, `**${QUOTAS}/${id}`, 'PUT')
@@ -168,7 +168,7 @@ describe('an answer that comes late', () => {
     expect(await page.getByText('not saved yet').count()).toBe(0)
   })
 
-  it('leaves a form that was opened again, with what was typed since, which can be saved', async () => {
+  it('keeps a form that was opened again, with the input since, which can be saved', async () => {
     const id = await service.quota(212, { label: 'before' })
     const page = await open(`/mail/quotas/${id}?edit=true`)
     const { asked, letGo } = await held(page, `**${QUOTAS}/${id}`, 'PUT')
@@ -188,7 +188,7 @@ describe('an answer that comes late', () => {
     expect(await service.call('admin', 'GET', `${QUOTAS}/${id}`)).toMatchObject({ total: 1234, label: 'typed since' })
   })
 
-  it('keeps what is typed while it is on its way', async () => {
+  it('keeps what is typed during the request', async () => {
     const id = await service.quota(213)
     const page = await open(`/mail/quotas/${id}?edit=true`)
     const { asked, letGo } = await held(page, `**${QUOTAS}/${id}`, 'PUT')
@@ -202,7 +202,7 @@ describe('an answer that comes late', () => {
     expect(await page.getByText('Changes label.').count()).toBe(1)
   })
 
-  it('keeps a conflict for whoever comes back', async () => {
+  it('shows a conflict when the user returns', async () => {
     const id = await service.quota(214)
     const page = await open(`/mail/quotas/${id}?edit=true`)
     await service.call('boris', 'PUT', `${QUOTAS}/${id}`, { total: 700 })
@@ -219,7 +219,7 @@ describe('an answer that comes late', () => {
     expect(await field(page, 'Total').inputValue()).toBe('5000')
   })
 
-  it('makes a quota and leads nobody there who is elsewhere', async () => {
+  it('creates a quota without leaving the screen that the user has opened', async () => {
     const page = await open('/mail/new')
     const { asked, letGo } = await held(page, `**${QUOTAS}`, 'POST')
     await field(page, 'Account').fill('215')
@@ -280,7 +280,7 @@ describe('why an account is refused', () => {
     }
   }
 
-  it('is told by the amounts that were refused, not by their average', async () => {
+  it('is shown by the refused amounts, not by their average', async () => {
     await service.quota(221, { total: 1000 })
     await spend(221, 990, 'first')
     for (let n = 0; n < 4; n += 1) await spend(221, 11, `small ${n}`)
@@ -297,7 +297,7 @@ describe('why an account is refused', () => {
     await now.getByText('5,000 would be refused: 110 left. No reset will make it fit; top up.').waitFor()
   })
 
-  it('by the last refusal, also where another reason of that hour comes first', async () => {
+  it('is shown by the last refusal, also if another reason of that hour comes first', async () => {
     const id = await service.quota(222, { total: 10 })
     await service.call('anna', 'PUT', `${QUOTAS}/${id}`, { status: 'disabled' })
     await spend(222, 3, 'none')
@@ -336,7 +336,7 @@ describe('why an account is refused', () => {
     expect(await service.call('admin', 'GET', `${QUOTAS}/${id}`)).toMatchObject({ status: 'active' })
   })
 
-  it('stands with what changed lately on the account’s page, and is undone there', async () => {
+  it('is listed with recent changes on the account’s page, and is undone there', async () => {
     const id = await service.quota(226, { total: 2500 })
     await service.call('boris', 'PUT', `${QUOTAS}/${id}`, { total: 120 })
     const page = await open('/mail/owners/226')
@@ -350,7 +350,7 @@ describe('why an account is refused', () => {
     expect(await service.call('admin', 'GET', `${QUOTAS}/${id}`)).toMatchObject({ total: 2500 })
   })
 
-  it('and an account that never had a quota says so', async () => {
+  it('is shown for an account that never had a quota', async () => {
     const page = await open('/mail/owners/999001')
     await page.getByText('This account never had a quota. Is 999001 the right number?').waitFor()
     await page.goto(`${service.url}/admin/mail/owners/226`)
@@ -424,7 +424,7 @@ describe('what is printed and looked at', () => {
     },
   )
 
-  it('a label that turns its letters round leaves its neighbours alone', async () => {
+  it('a label that turns its letters round does not affect the text next to it', async () => {
     for (const path of ['/mail/quotas?owner=231', `/mail/quotas/${turned}`, `/mail/changes?quotaId=${turned}`]) {
       const page = await open(path)
       await page.locator('bdi', { hasText: 'gnitekram' }).first().waitFor()
@@ -437,7 +437,7 @@ describe('what is printed and looked at', () => {
     }
   })
 
-  it('success is seen, and goes when it is dismissed', async () => {
+  it('success is seen, and disappears when it is dismissed', async () => {
     const id = await service.quota(232)
     const page = await open(`/mail/quotas/${id}`)
     await button(page, 'Disable').click()
@@ -451,7 +451,7 @@ describe('what is printed and looked at', () => {
     await message.waitFor({ state: 'detached' })
   })
 
-  it('each page says as of when it is, and is had anew at a press', async () => {
+  it('each page shows when it was read, and is read again on request', async () => {
     const id = await service.quota(233, { label: 'fresh' })
     for (const path of ['/mail', '/mail/quotas?owner=233', `/mail/quotas/${id}`, '/mail/owners/233', '/mail/changes']) {
       const page = await open(path)
@@ -465,7 +465,7 @@ describe('what is printed and looked at', () => {
     await page.getByText('2 quotas · page 1').waitFor()
   })
 
-  it('a list stays fresh while it is looked at', async () => {
+  it('a visible list is kept up to date', async () => {
     await service.quota(234)
     const page = await browser.page()
     await page.clock.install()
@@ -477,7 +477,7 @@ describe('what is printed and looked at', () => {
     await page.getByText('2 quotas · page 1').waitFor()
   })
 
-  it('the search takes whatever is printed', async () => {
+  it('the search accepts whatever is printed', async () => {
     const id = await service.quota(235, { label: 'Späte Post' }, 'boris')
     const key = 'order 8841/ä'.replace('ä', 'a')
     const { id: operation } = await service.call(
@@ -522,7 +522,7 @@ describe('what is printed and looked at', () => {
     await heading(page, 'Account 235').waitFor()
   })
 
-  it('the ledger goes on beyond 20 operations, with key and sender', async () => {
+  it('the ledger continues beyond 20 operations, with key and sender', async () => {
     const id = await service.quota(236)
     for (let n = 1; n <= 45; n += 1)
       await service.call('mailer', 'POST', `${USAGE}/consume`, { account_id: 236, amount: 1 }, `row-${n}`)
@@ -544,7 +544,7 @@ describe('what is printed and looked at', () => {
     }
   })
 
-  it('changes of today, of yesterday and of this week are a press away', async () => {
+  it('changes of today, of yesterday and of this week are one press away', async () => {
     const page = await open('/mail/changes', { timezoneId: 'America/New_York' })
     for (const [name, days] of [
       ['Today', 1],
@@ -560,7 +560,7 @@ describe('what is printed and looked at', () => {
     }
   })
 
-  it('another channel is looked at in the same place', async () => {
+  it('another channel opens at the same page', async () => {
     const page = await open('/mail/changes?actor=boris&owner=231')
     const go = async (name: string): Promise<string> => {
       await page.getByRole('navigation', { name: 'Channel' }).getByRole('link', { name }).click()
@@ -582,7 +582,7 @@ describe('what is printed and looked at', () => {
     expect(await go('Mail')).toBe('/admin/mail')
   })
 
-  it('two links never share a name', async () => {
+  it('two links never have the same name', async () => {
     for (const path of [
       '/mail',
       '/mail/quotas',
@@ -604,7 +604,7 @@ describe('what is printed and looked at', () => {
     }
   })
 
-  it('cards fold where it is narrow', async () => {
+  it('cards fold on narrow screens', async () => {
     for (let n = 0; n < 50; n += 1) await service.quota(240, { label: `card ${n}` })
     const page = await open('/mail/quotas?owner=240', { viewport: { width: 360, height: 740 } })
     const height = await page.evaluate<number>('document.documentElement.scrollHeight')

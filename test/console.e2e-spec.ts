@@ -48,7 +48,7 @@ onEveryStore('two people edit one quota', (kind) => {
     await store.drop()
   })
 
-  it('and the second is told, sees theirs, their own and what both started from, and saves on top', async () => {
+  it('and the second is told, sees both edits and their common base, and saves on top', async () => {
     const id = await service.quota(7, { label: 'Team', total: 1000 })
     const path = `/mail/quotas/${id}?edit=true`
     const [anna, boris] = [await open(service, path, 'anna'), await open(service, path, 'boris')]
@@ -82,7 +82,7 @@ onEveryStore('two people edit one quota', (kind) => {
     expect(await conflict.count()).toBe(0)
   })
 
-  it('and the second may take theirs', async () => {
+  it("and the second can accept the first's", async () => {
     const id = await service.quota(8, { total: 1000 })
     const page = await open(service, `/mail/quotas/${id}?edit=true`)
     await field(page, 'Total').fill('5000')
@@ -108,8 +108,8 @@ describe('the console', () => {
     await store.drop()
   })
 
-  describe('at the door', () => {
-    it('takes a good token alone, and says what is wrong with another', async () => {
+  describe('on the sign-in page', () => {
+    it('accepts only a valid token, and says what is wrong with others', async () => {
       const page = await browser.page()
       await page.goto(`${service.url}/admin/mail/changes`)
       await field(page, 'Token').fill('qs_admin_wrong')
@@ -130,7 +130,7 @@ describe('the console', () => {
       await heading(page, 'Sign in').waitFor()
     })
 
-    it('keeps it for the tab where that is wanted, until one signs out', async () => {
+    it('keeps it for the tab on request, until the user signs out', async () => {
       const page = await browser.page()
       await page.goto(`${service.url}/admin/mail/quotas`)
       await signIn(page, 'anna', { keep: true })
@@ -146,7 +146,7 @@ describe('the console', () => {
       await heading(page, 'Sign in').waitFor()
     })
 
-    it('shows a service mail alone, and tells a sender that it may not manage', async () => {
+    it('shows a service only mail, and tells a sender that it may not manage', async () => {
       const chen = await open(service, '/mail', 'chen')
       expect(await chen.getByRole('navigation', { name: 'Channel' }).count()).toBe(0)
       await chen.goto(`${service.url}/admin/sms/quotas`)
@@ -159,7 +159,7 @@ describe('the console', () => {
   })
 
   describe('nothing typed is lost', () => {
-    it('where the service stops taking the token: sign in again, go on', async () => {
+    it('if the service no longer accepts the token: the user signs in again and continues', async () => {
       const id = await service.quota(11)
       const page = await open(service, `/mail/quotas/${id}?edit=true`)
       await field(page, 'Total').fill('1234')
@@ -182,7 +182,7 @@ describe('the console', () => {
       expect(items[0]).toMatchObject({ actor: 'boris', after: { total: 1234 } })
     })
 
-    it('where the service is busy: it waits as long as it is told, says so, and goes on', async () => {
+    it('if the service is busy: it waits as long as requested, says so, and continues', async () => {
       const id = await service.quota(12)
       const page = await open(service, `/mail/quotas/${id}?edit=true`)
       await field(page, 'Total').fill('1234')
@@ -214,7 +214,7 @@ describe('the console', () => {
       expect(await page.getByText('The service is busy').count()).toBe(0)
     })
 
-    it('where the page is loaded anew, on each form', async () => {
+    it('if the page is reloaded, on each form', async () => {
       const id = await service.quota(13)
       const page = await browser.page()
       await page.goto(`${service.url}/admin/mail/quotas/${id}?edit=true`)
@@ -238,7 +238,7 @@ describe('the console', () => {
   })
 
   describe('the quotas', () => {
-    it('are found by filters that stand in the address', async () => {
+    it('are found by filters in the address', async () => {
       const wanted = await service.quota(21, { label: 'Spring campaign' })
       await service.call('anna', 'PUT', `/api/v1/quotas/${wanted}`, { status: 'disabled' })
       await service.quota(21, { label: 'Autumn campaign' })
@@ -258,7 +258,7 @@ describe('the console', () => {
       expect(await field(page, 'Status').inputValue()).toBe('')
     })
 
-    it('are made with the key n, with every mistake told at its field', async () => {
+    it('are created with the key n, with every mistake shown at its field', async () => {
       const page = await open(service, '/mail/quotas')
       await page.keyboard.press('n')
       await heading(page, 'New Mail quota').waitFor()
@@ -277,7 +277,7 @@ describe('the console', () => {
       await expectText(page, 'Next resets', 'Asia/Tokyo')
     })
 
-    it('are deleted and restored, disabled and enabled, and reset, each after a question', async () => {
+    it('are deleted and restored, disabled and enabled, and reset, each after a confirmation', async () => {
       const id = await service.quota(23)
       await service.call('mailer', 'POST', '/api/v1/quotas/usage/consume', { account_id: 23, amount: 40 }, 'k-23')
       const page = await open(service, `/mail/quotas/${id}`)
@@ -319,7 +319,7 @@ describe('the console', () => {
       expect(await rows.nth(1).locator('time').getAttribute('title')).toBe('2027-01-31 05:00:00 UTC')
     })
 
-    it('tell of their changes as differences, and undo one', async () => {
+    it('show their changes as differences, and undo one', async () => {
       const id = await service.quota(25, { total: 1000 })
       await service.call('boris', 'PUT', `/api/v1/quotas/${id}`, { total: 10, label: 'lowered' })
       const page = await open(service, `/mail/quotas/${id}`)
@@ -384,7 +384,7 @@ describe('the console', () => {
       expect(await chart.getByRole('row').nth(1).innerText()).toMatch(/quota exceeded\t3\t1,506/)
     })
 
-    it('has its holds released, after a question', async () => {
+    it('releases its holds, after a confirmation', async () => {
       const page = await open(service, `/mail/owners/${account}`)
       await button(page, 'Release the hold of 5').click()
       await page.getByRole('dialog').getByRole('button', { name: 'Release' }).click()
@@ -392,7 +392,7 @@ describe('the console', () => {
       await panel(page, 'Open holds').getByText('Nothing is held.').waitFor()
     })
 
-    it('is topped up until the running cycle ends, once however often it is sent', async () => {
+    it('is topped up until the current cycle ends, once for any number of requests', async () => {
       const page = await open(service, `/mail/owners/${account}`)
       await button(page, 'Top up').click()
       const dialog = page.getByRole('dialog')
@@ -477,7 +477,7 @@ describe('the console', () => {
     expect(await page.locator('tbody [data-row]').count()).toBe(1)
   })
 
-  it('serves SMS from the same screens', async () => {
+  it('serves SMS with the same screens', async () => {
     await service.call('anna', 'POST', '/api/sms/admin/quota', {
       user_id: 3,
       quota_type: 1,
@@ -499,7 +499,7 @@ describe('the console', () => {
   })
 
   describe('by keyboard alone', () => {
-    it('searches, walks rows, opens one, and lists its keys; the focus comes back', async () => {
+    it('searches, moves between rows, opens one, and lists its keys; the focus returns', async () => {
       await service.quota(61)
       await service.quota(61)
       const page = await open(service, '/mail/quotas?owner=61')
@@ -538,7 +538,7 @@ describe('the console', () => {
       expect(await page.getByRole('dialog').count()).toBe(0)
     })
 
-    it('edits a quota from the search to the saving', async () => {
+    it('edits a quota, from the search to the save', async () => {
       const id = await service.quota(62)
       const page = await open(service, '/mail')
       await page.keyboard.press('/')
@@ -560,7 +560,7 @@ describe('the console', () => {
       expect(await service.call('admin', 'GET', `/api/v1/quotas/${id}`)).toMatchObject({ total: 77 })
     })
 
-    it('jumps over what stands on every screen', async () => {
+    it('skips what is on every screen', async () => {
       const page = await browser.page()
       await page.goto(`${service.url}/admin/mail`)
       await signIn(page, 'anna', { keep: true })
@@ -574,7 +574,7 @@ describe('the console', () => {
   })
 
   describe('says what happens', () => {
-    it('while it loads, where there is nothing, and where something went wrong', async () => {
+    it('while it loads, if there is nothing, and after an error', async () => {
       const page = await open(service, '/mail/quotas?label=nobody-has-this')
       await page.getByText('No quota matches these filters.').waitFor()
 
@@ -612,7 +612,7 @@ describe('the console', () => {
       await page.locator('tbody [data-row]').first().waitFor()
     })
 
-    it('about what is not there', async () => {
+    it('about unknown pages', async () => {
       const page = await open(service, '/mail/quotas/999999')
       await page.getByRole('alert').getByText('There is no such quota').waitFor()
       await page.goto(`${service.url}/admin/mail/quotas/abc`)
@@ -623,7 +623,7 @@ describe('the console', () => {
       await heading(page, 'There is no such screen').waitFor()
     })
 
-    it('to those who hear it, and in the name of the tab', async () => {
+    it('to screen readers, and in the title of the tab', async () => {
       const id = await service.quota(71)
       const page = await open(service, `/mail/quotas/${id}`)
       expect(await page.title()).toMatch(new RegExp(`^Quota ${id} .*· Quota console$`))
@@ -633,7 +633,7 @@ describe('the console', () => {
     })
   })
 
-  describe('for somebody at the support desk', () => {
+  describe('for the support desk', () => {
     const account = 107
     let lowered: number
     const clicks: Record<string, number> = {}
@@ -683,14 +683,14 @@ describe('the console', () => {
       await page.keyboard.press('Enter')
     }
 
-    it('tells why an account is refused, and until when', async () => {
+    it('shows why an account is refused, and until when', async () => {
       const [page, clicked] = await desk()
       await page.getByRole('link', { name: `Account ${account}` }).click()
       await page.getByText(/20 would be refused: 5 left\. It fits from .* on\./).waitFor()
       expect((clicks['why'] = await clicked())).toBe(1)
     })
 
-    it('says first that a cap holds an account up, and enforces no cap that only watches by itself', async () => {
+    it('shows first that a cap refuses an account, and enforces no observing cap by itself', async () => {
       await service.quota(109)
       const rolling = { quota_type: 3, total: 10, window_seconds: 3600, cycle_unit: null, cycle_reset_at: null }
       const cap = await service.quota(109, { ...rolling, cap: 'enforce' })
@@ -717,7 +717,7 @@ describe('the console', () => {
       expect((clicks['give'] = await clicked())).toBe(3)
     })
 
-    it('tells who lowered a quota, and undoes it', async () => {
+    it('shows who lowered a quota, and undoes it', async () => {
       const [page, clicked] = await desk()
       await search(page, `#${lowered}`)
       const row = panel(page, 'Changes').getByRole('row', { name: /boris.*1,000.*100/s })
@@ -737,14 +737,14 @@ describe('the console', () => {
       expect((clicks['release'] = await clicked())).toBe(2)
     })
 
-    it('tells which quotas end this week', async () => {
+    it('shows which quotas end this week', async () => {
       const [page, clicked] = await desk()
       await expectText(page, 'Ending within 7 days', 'ends soon')
       expect((clicks['ending'] = await clicked())).toBe(0)
     })
   })
 
-  it('shows what people wrote as text', async () => {
+  it('shows what people entered as text', async () => {
     const label = '<img src=x onerror="document.title=\'broken\'"><script>alert(1)</script>'
     const id = await service.quota(81, { label })
     for (const path of ['/mail/quotas?owner=81', `/mail/quotas/${id}`, '/mail', `/mail/changes?quotaId=${id}`]) {
@@ -754,7 +754,7 @@ describe('the console', () => {
     }
   })
 
-  describe('looks right to everybody', () => {
+  describe('is accessible', () => {
     const SCREENS: Record<string, [string, ((page: Page) => Promise<unknown>)?]> = {
       overview: ['/mail'],
       quotas: ['/mail/quotas'],
@@ -838,7 +838,7 @@ describe('the console', () => {
       }
     }
 
-    it('at the door: nothing serious for axe-core, and nothing sticks out', look)
+    it('on the sign-in page: nothing serious for axe-core, and no overflow', look)
 
     it.each(Object.entries(SCREENS))(
       '%s: nothing serious for axe-core, and nothing sticks out',
@@ -862,7 +862,7 @@ describe('the console', () => {
     })
   })
 
-  it('has sent nothing but what it may: no report of the policy, no error, no token in any address, storage or log', () => {
+  it('made only permitted requests: no report of the policy, no error, no token in any address, storage or log', () => {
     expect(browser.reports).toEqual([])
     expect(browser.errors).toEqual([])
     const secrets = Object.values(TOKENS)
@@ -891,7 +891,7 @@ describe('a list of more than 10,000 quotas', () => {
     await store.drop()
   })
 
-  it('is there with two requests, says about how many, and is walked', async () => {
+  it('opens with two requests, shows the approximate number, and is paged', async () => {
     const page = await browser.page()
     await page.goto(`${service.url}/admin/mail/quotas`)
     await signIn(page, 'anna', { keep: true })

@@ -18,7 +18,7 @@ const PATIENCE_MS = 90_000
 
 const withCertificates = CAN_START_SERVER && CAN_CERTIFY ? describe : describe.skip
 
-withCertificates('a server that takes encrypted connections alone', () => {
+withCertificates('a server that accepts only encrypted connections', () => {
   let folder: string
   let authority: Authority
   let stranger: Authority
@@ -99,7 +99,7 @@ withCertificates('a server that takes encrypted connections alone', () => {
   const required = { DATABASE_TLS: 'required' }
   const verified = (by: Authority) => ({ DATABASE_TLS: 'verify', DATABASE_TLS_CA: by.certificate })
 
-  it('is told from one that is away to whoever comes without TLS, and what to do', async () => {
+  it('is distinguished from an unavailable one for clients without TLS, with the remedy', async () => {
     const { code, stderr } = await migrate('127.0.0.1', {})
     expect(code).toBe(1)
     // MariaDB says to such a one that the password is wrong, MySQL what it is.
@@ -107,15 +107,15 @@ withCertificates('a server that takes encrypted connections alone', () => {
     expect(stderr).toMatch(says)
   })
 
-  it('is used with TLS, whoever it says it is', async () => {
+  it('is used with TLS, without verification', async () => {
     expect(await migrate('127.0.0.1', required)).toMatchObject({ code: 0, stderr: '' })
   })
 
-  it('is used where its certificate names it and comes from whom we trust', async () => {
+  it('is used if its certificate names it and is trusted', async () => {
     expect(await migrate('localhost', verified(authority))).toMatchObject({ code: 0, stderr: '' })
   })
 
-  it('is refused with a certificate of somebody else', async () => {
+  it('is refused with an untrusted certificate', async () => {
     for (const ca of [verified(stranger), { DATABASE_TLS: 'verify' }]) {
       const before = await refused()
       const { code, stderr } = await migrate('localhost', ca)
@@ -126,7 +126,7 @@ withCertificates('a server that takes encrypted connections alone', () => {
     }
   })
 
-  it('is refused under a name or an address that its certificate does not have', async () => {
+  it('is refused under a name or an address that its certificate lacks', async () => {
     const refusal = /cannot be used: .*altnames.*\. DATABASE_URL must name the server as its certificate does/
     // mysql2 by itself would compare the certificate of an address with "localhost".
     const address = await migrate('127.0.0.1', verified(authority))
@@ -143,7 +143,7 @@ withCertificates('a server that takes encrypted connections alone', () => {
     }
   })
 
-  it("gets no connection without TLS from a service that serves, nor from TypeORM's command line", async () => {
+  it("gets no connection without TLS from a running service, nor from TypeORM's command line", async () => {
     const client = new HttpClient()
     const before = await refused()
     const instance = await Instance.start(url('localhost'), client, verified(authority))
@@ -171,7 +171,7 @@ withCertificates('a server that takes encrypted connections alone', () => {
     expect((await refused()) - before).toBe(0)
   })
 
-  it('tells the log, and whoever runs it, when it begins to ask for TLS while the service runs', async () => {
+  it('is reported in the log and by commands when it begins to require TLS while the service runs', async () => {
     const client = new HttpClient()
     await ask('SET GLOBAL require_secure_transport = OFF')
     const instance = await Instance.start(url('127.0.0.1'), client, { LOG_LEVEL: 'warn' })
@@ -193,7 +193,7 @@ withCertificates('a server that takes encrypted connections alone', () => {
 const onOwnServer = CAN_START_SERVER ? describe : describe.skip
 
 onOwnServer('a server without TLS', () => {
-  it('is told from one that is away where TLS is asked for', async () => {
+  it('is distinguished from an unavailable one if TLS is required', async () => {
     const server = await OwnServer.start({ args: ['--skip-ssl'] })
     try {
       const env = { DATABASE_URL: `${server.url}quota`, DATABASE_TLS: 'required' }

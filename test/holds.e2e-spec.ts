@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { DataSource } from 'typeorm'
-import { partOf } from '../src/channel-api/ledger.module.js'
-import { UnitOfWork } from '../src/database/unit-of-work.js'
+import { channelToken } from '../src/channel-api/ledger.module.js'
+import { TransactionRunner } from '../src/database/transaction-runner.js'
 import { MAX_EXPIRED_AT_ONCE } from '../src/ledger/write/holds.js'
 import { Ledger } from '../src/ledger/write/ledger.js'
 import { QuotaReader } from '../src/ledger/read/quota-reader.js'
@@ -45,8 +45,8 @@ onEveryStore('200 quotas with 5,000 holds', (kind) => {
     store = await kind.open()
     app = await TestApp.start(store)
     await stopSweepers(app)
-    ledger = app.app.get<Ledger<MailQuota>>(partOf(MAIL, Ledger))
-    reader = app.app.get<QuotaReader<MailQuota>>(partOf(MAIL, QuotaReader))
+    ledger = app.app.get<Ledger<MailQuota>>(channelToken(MAIL, Ledger))
+    reader = app.app.get<QuotaReader<MailQuota>>(channelToken(MAIL, QuotaReader))
     for (const owner of OTHERS)
       await create(owner, { quota_type: 1, total: 1_000_000, expire_at: app.clock.after(90 * DAY) })
     const half = QUOTAS / 2
@@ -95,7 +95,7 @@ onEveryStore('200 quotas with 5,000 holds', (kind) => {
     return Math.round(longest)
   }
 
-  it('say in a moment when more might fit, in a refusal and in a check', async () => {
+  it('answer quickly when more might fit, in a refusal and in a check', async () => {
     const { total, remaining } = await reader.summary(BUSY)
     expect(total - remaining).toBe(HOLDS * HELD)
     let took = 0
@@ -120,7 +120,7 @@ onEveryStore('200 quotas with 5,000 holds', (kind) => {
     expect(took).toBeLessThan(inTime(3 * PATIENCE_MS))
   })
 
-  it('come back at one instant, and nobody else waits for it', async () => {
+  it('return at one instant without delaying others', async () => {
     app.clock.pass(DAY)
     // At that instant nothing is held, whoever has noticed: the hourly ones but the first have been reset, nothing else
     // was used.
@@ -156,7 +156,7 @@ onEveryStore('200 quotas with 5,000 holds', (kind) => {
     await inOrder()
   })
 
-  it('are all written down before they are spent, so that no slower clock can settle one any more', async () => {
+  it('are all recorded as expired before their units are spent, so that no slower clock can settle one', async () => {
     const { remaining } = await reader.summary(BUSY)
     const spent = HOLDS * HELD - 300
     const { holds: before } = await written()
@@ -169,7 +169,7 @@ onEveryStore('200 quotas with 5,000 holds', (kind) => {
     await inOrder()
   })
 
-  it('are written down by the sweeper, step by step', async () => {
+  it('are recorded as expired by the sweeper, step by step', async () => {
     const before = await reader.summary(BUSY)
     const waited = await othersWaitDuring(async () => sweeperOf(app, MAIL_API).sweep())
     figure(`${kind.name}, the sweep of what was left`, { 'others waited, ms': waited })
@@ -191,7 +191,7 @@ onEveryStore('200 quotas with 5,000 holds', (kind) => {
 
   async function inOrder(): Promise<void> {
     if (kind.name !== 'SQLite') expect(await audit({ rows })).toEqual([])
-    const verifier = new Verifier(MAIL, app.app.get(DataSource), app.app.get(UnitOfWork), app.clock)
+    const verifier = new Verifier(MAIL, app.app.get(DataSource), app.app.get(TransactionRunner), app.clock)
     expect(await linesOf(verifier)).toEqual([])
   }
 })

@@ -75,7 +75,7 @@ onEveryStore('times', (kind) => {
     await roundTrip(time)
   })
 
-  it('come back as they went in, whatever they are', async () => {
+  it('are read back unchanged, whatever they are', async () => {
     const anyTime = fc.integer({ min: MIN_INSTANT, max: MAX_INSTANT })
     const early = fc.integer({ min: MIN_INSTANT, max: Date.parse('0100-01-01T00:00:00Z') })
     const drawn: Instant[] = [...fc.sample(anyTime, DRAWN / 2), ...fc.sample(early, DRAWN / 2)]
@@ -85,7 +85,7 @@ onEveryStore('times', (kind) => {
     for (const time of times) await roundTrip(time)
   })
 
-  it('leave a quota that was over in the year 40 over', async () => {
+  it('keep a quota expired that ended in the year 40', async () => {
     await update({ expire_at: '0040-01-01T00:00:00.000Z', status: 'active' })
     await update({ total: 5 })
     expect(bodyOf(200, await app.get(MAIL_API.summary(owner))).quota_count).toBe(0)

@@ -6,7 +6,7 @@ import { STORES } from './support/store.js'
 
 const PATIENCE_MS = 10_000
 
-it('SIGUSR2 lets a running process tell everything, and again what LOG_LEVEL says', async () => {
+it('SIGUSR2 switches a running process to debug, and back to LOG_LEVEL', async () => {
   const store = await STORES[0]!.open()
   const client = new HttpClient()
   const instance = await Instance.start(store.url, client, { LOG_LEVEL: 'error' })

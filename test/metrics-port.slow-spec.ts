@@ -43,7 +43,7 @@ onEveryStore('metrics on a port of their own', (kind) => {
     return as === undefined ? test : test.set('Authorization', `Bearer ${TOKENS[as]}`)
   }
 
-  it('are there for every role, and for nobody else', async () => {
+  it('are available to every role, and to nobody else', async () => {
     for (const as of ['metrics', 'usage', 'service', 'admin', 'own-mail'] as const) {
       const answer = await ask('/metrics', as)
       expect(answer.status).toBe(200)
@@ -77,7 +77,7 @@ onEveryStore('metrics on a port of their own', (kind) => {
     expect((await app.get('/api/v1/me', { as: 'metrics' })).text).toBe('{"name":"metrics","role":"metrics"}')
   })
 
-  it('are measured by their route, and what is unknown there as unmatched', async () => {
+  it('are measured by their route, and unknown paths as unmatched', async () => {
     await ask('/metrics', 'metrics')
     await ask('/api/v1/me', 'admin')
     await app.get('/metrics')
@@ -90,7 +90,7 @@ onEveryStore('metrics on a port of their own', (kind) => {
     expect(counted(text, '/metrics', 404)).toBe(0)
   })
 
-  it('have the limits of the other port: what does not arrive in time is broken off', async () => {
+  it('have the limits of the other port: late requests end the connection', async () => {
     const socket = connect(Number(new URL(url).port), '127.0.0.1')
     let said = ''
     socket.on('data', (chunk: Buffer) => (said += chunk.toString('utf8')))
@@ -129,7 +129,7 @@ describe('a process with METRICS_PORT', () => {
 
   const database = (): string => `sqlite:${join(folder, 'quota.db')}`
 
-  it('is watched until its end, and then listens nowhere', async () => {
+  it('can be scraped until its end, and then listens nowhere', async () => {
     const port = await freePort()
     const watched = `http://127.0.0.1:${port}`
     const instance = await Instance.start(database(), client, {

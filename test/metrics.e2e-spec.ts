@@ -19,7 +19,7 @@ onEveryStore('metrics', (kind) => {
   const metrics = async (): Promise<string[]> => (await app.get('/metrics', { as: 'usage' })).text.split('\n')
   const usage = '/api/sms/quota/usage'
 
-  it('count what the ledger did, by channel', async () => {
+  it('count results of the ledger, by channel', async () => {
     const quota = { user_id: 7, quota_type: 1, total: 10, expire_at: app.clock.after(3600) }
     await app.post('/api/sms/admin/quota', quota).expect(201)
     await app.post(`${usage}/consume`, { user_id: 7, amount: 4 }, { key: 'a' }).expect(200)
@@ -58,7 +58,7 @@ onEveryStore('metrics', (kind) => {
     expect(lines.join('\n')).not.toContain(id)
   })
 
-  it('tell what runs here, and liveness does not', async () => {
+  it('contain the version, which liveness does not show', async () => {
     expect(await metrics()).toContainEqual(expect.stringMatching(/^build_info\{version="[^"]+",commit="[^"]*"\} 1$/))
     expect((await app.get('/health/live')).body).toEqual({ status: 'ok' })
   })
@@ -68,7 +68,7 @@ onEveryStore('metrics', (kind) => {
     expect(await metrics()).toContain('http_refusals_total{principal="service",code="quota_not_found"} 1')
   })
 
-  it('tell where the time of a request goes', async () => {
+  it('contain the duration of each step of a request', async () => {
     const value = (lines: readonly string[], name: string): number =>
       Number(lines.find((line) => line.startsWith(`${name} `))?.split(' ')[1])
     await app.get('/api/v1/quotas/4712').expect(404)
@@ -86,7 +86,7 @@ onEveryStore('metrics', (kind) => {
     else expect(waits).toBeGreaterThan(5)
   })
 
-  it('show how the pool is used, where there is one', async () => {
+  it('show the use of the pool, if there is one', async () => {
     const states = (await metrics()).filter((line) => line.startsWith('database_pool_connections{'))
     const total = states.reduce((sum, line) => sum + Number(line.split(' ')[1]), 0)
     if (kind.name === 'SQLite') expect(states).toEqual([])

@@ -74,7 +74,7 @@ onEveryStore('the migrate command', (kind) => {
     expect(await recordedIn(store)).toEqual(NAMES)
   })
 
-  it('works on the database that .env names, as the service does, and says which', async () => {
+  it('uses the database that .env names, as the service does, and names it', async () => {
     await writeFile(join(folder, '.env'), `NODE_ENV=production\nDATABASE_URL=${store.url}\n`)
     const ended = await runNode([ENTRY], { cwd: folder })
     expect(ended).toMatchObject({ code: 0, stderr: '' })
@@ -85,7 +85,7 @@ onEveryStore('the migrate command', (kind) => {
     expect(existsSync(join(folder, 'data'))).toBe(false)
   })
 
-  it('lets the environment win over .env', async () => {
+  it('gives the environment precedence over .env', async () => {
     await writeFile(join(folder, '.env'), 'DATABASE_URL=sqlite:./other.db\n')
     const ended = await runNode([ENTRY], { cwd: folder, env: { DATABASE_URL: store.url } })
     expect(ended.code).toBe(0)
@@ -93,7 +93,7 @@ onEveryStore('the migrate command', (kind) => {
     expect(existsSync(join(folder, 'other.db'))).toBe(false)
   })
 
-  it('says with --status what has run, and changes nothing', async () => {
+  it('lists with --status what has run, and changes nothing', async () => {
     const env = { DATABASE_URL: store.url }
     const before = await runNode([ENTRY, '--status'], { env })
     expect(before).toMatchObject({ code: 3, stderr: '' })
@@ -111,7 +111,7 @@ onEveryStore('the migrate command', (kind) => {
     expect(again.stdout).toMatch(/nothing to do/)
   })
 
-  it('says of a schema that is newer what that means, and so does the log of an instance', async () => {
+  it('explains a schema that is newer, and so does the log of an instance', async () => {
     await migrate(store.config, ENTITIES)
     const dataSource = await new DataSource(dataSourceOptions(store.config, [], 'migration')).initialize()
     await dataSource.query(
@@ -135,7 +135,7 @@ onEveryStore('the migrate command', (kind) => {
   })
 
   if (kind.name !== 'SQLite') {
-    it('leaves no table without a key, in a database that an earlier version has made too', async () => {
+    it('leaves no table without a key, also in a database that an earlier version created', async () => {
       await migrate(store.config, ENTITIES)
       const dataSource = await new DataSource(dataSourceOptions(store.config, ENTITIES, 'migration')).initialize()
       const withoutKey = async (): Promise<unknown[]> =>
@@ -188,7 +188,7 @@ onEveryStore('the migrate command', (kind) => {
       )
     }
 
-    it('does not finish while an older one was there within the last minute, and names it', async () => {
+    it('does not finish if an older instance was running within the last minute, and names it', async () => {
       await updated()
       await seen('old-1 (pid 7)', '0.1.9', 20)
       await seen('old-2 (pid 8)', '0.1.9', 70)
@@ -217,7 +217,7 @@ onEveryStore('the migrate command', (kind) => {
       expect(await command('--finish')).toMatchObject({ code: 0, stderr: '' })
     })
 
-    it('knows one of 0.1.0 by what it wrote within the last minute, and takes no other for one', async () => {
+    it('recognizes an instance of 0.1.0 by its writes within the last minute, and no other', async () => {
       await updated()
       const client = new HttpClient()
       const instance = await Instance.start(store.url, client)
@@ -253,7 +253,7 @@ onEveryStore('the migrate command', (kind) => {
       }
     })
 
-    it('takes migrations back one by one with --back, not while an instance is there that needs them', async () => {
+    it('reverts migrations one by one with --back, unless an instance is running that needs them', async () => {
       await migrate(store.config, ENTITIES)
       await seen('new-1', VERSION, 5)
       const refused = await command('--back')
@@ -274,7 +274,7 @@ onEveryStore('the migrate command', (kind) => {
     }, 300_000)
 
     if (kind.name !== 'SQLite') {
-      it('does each with the grants that docs/operations.md names for it', async () => {
+      it('runs each with the grants that docs/operations.md names for it', async () => {
         const account = `m${randomBytes(6).toString('hex')}`
         const { pathname } = new URL(store.url)
         const url = new URL(store.url)
@@ -305,7 +305,7 @@ onEveryStore('the migrate command', (kind) => {
     }
   })
 
-  it('leaves for --finish what an instance of the version before could not stand', async () => {
+  it('leaves for --finish what an instance of the previous version cannot handle', async () => {
     const env = { DATABASE_URL: store.url }
     const later = FINISHING.map(({ name }) => name)
     expect((await runNode([ENTRY], { env })).code).toBe(0)
@@ -338,7 +338,7 @@ describe('the migrate command', () => {
     expect(stdout + stderr).not.toContain('geheim')
   })
 
-  it('refuses what it does not know with 2, and a configuration with mistakes with 1', async () => {
+  it('refuses unknown arguments with 2, and an invalid configuration with 1', async () => {
     expect(await runNode([ENTRY, '--dry'], { cwd: folder })).toMatchObject({ code: 2, stdout: '' })
     expect(await runNode([ENTRY, '--status', '--finish'], { cwd: folder })).toMatchObject({ code: 2, stdout: '' })
     const nowhere = await runNode([ENTRY], { cwd: folder, env: { NODE_ENV: 'production' } })
@@ -367,7 +367,7 @@ describe('a SQLite file that may not be written', () => {
     return stdout
   }
 
-  it('is told at the start: which path, who may not write it, and what to do', async () => {
+  it('is reported at start: the path, the user, and the remedy', async () => {
     const path = join(folder, 'quota.db')
     await writeFile(path, '')
     await chmod(folder, 0o755)
@@ -388,7 +388,7 @@ describe('a SQLite file that may not be written', () => {
     expect(await refusalOf(path)).toContain(`may not write ${path}-wal (`)
   })
 
-  it('is told also where its folder cannot be made', async () => {
+  it('is reported also if its folder cannot be created', async () => {
     await chmod(folder, 0o555)
     expect(await refusalOf(join(folder, 'a/b/quota.db'))).toContain(
       `may not make ${join(folder, 'a/b')} in ${folder} (`,

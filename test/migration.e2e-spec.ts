@@ -36,7 +36,7 @@ onEveryStore('migrations', (kind) => {
     await store.drop()
   })
 
-  it('leave a schema that equals the entities', async () => {
+  it('result in a schema that equals the entities', async () => {
     if (kind.name === 'SQLite') {
       // SQLite generates ids for a column of type INTEGER alone, which holds 64 bits there; the entities say BIGINT for
       // the servers' sake.
@@ -47,7 +47,7 @@ onEveryStore('migrations', (kind) => {
     expect(difference.upQueries.map(({ query }) => query)).toEqual([])
   })
 
-  it('leave what the suites’ own stores start from', async () => {
+  it('result in the template of the suites’ own stores', async () => {
     const copy = await kind.open()
     const other = await new DataSource(dataSourceOptions(copy.config, ENTITIES, 'migration')).initialize()
     try {
@@ -80,7 +80,7 @@ onEveryStore('migrations', (kind) => {
     return told
   }
 
-  it('give a new channel the tables that the others have, and take them back', async () => {
+  it('give a new channel the tables of the others, and remove them', async () => {
     const runner = dataSource.createQueryRunner()
     // The second time as after a process that was killed before it had written down that this ran.
     for (let attempt = 1; attempt <= 2; attempt += 1) {
@@ -111,14 +111,14 @@ onEveryStore('migrations', (kind) => {
     expect(await dataSource.showMigrations()).toBe(false)
   })
 
-  it('can be taken back and run again', async () => {
+  it('can be reverted and run again', async () => {
     await dataSource.undoLastMigration({ transaction: 'none' })
     expect(await dataSource.showMigrations()).toBe(true)
     await dataSource.runMigrations({ transaction: 'none' })
     expect(await dataSource.showMigrations()).toBe(false)
   })
 
-  it('know who has spent in the last days, by bytes', async () => {
+  it('find the callers of the last days, by bytes', async () => {
     const act = async (caller: string, kind: string, agoMs: number) => {
       const at = new Date(Date.now() - agoMs)
       const hex = at.getTime().toString(16).padStart(12, '0')
@@ -147,7 +147,7 @@ onEveryStore('migrations', (kind) => {
     await dataSource.query('DELETE FROM mail_act')
   })
 
-  it('go on where a killed process stopped', async () => {
+  it('continue where a killed process stopped', async () => {
     await dataSource.query('DROP TABLE sms_change')
     await dataSource.query('DROP TABLE mail_hold')
     await dataSource.query('DELETE FROM schema_migration')
@@ -157,7 +157,7 @@ onEveryStore('migrations', (kind) => {
   })
 
   if (kind.name !== 'SQLite') {
-    it('keep counters from falling below zero in the database itself', async () => {
+    it('prevent counters below zero in the database itself', async () => {
       await dataSource.query(
         "INSERT INTO mail_quota (quota_type, total, state, created_at, updated_at, account_id) VALUES (1, 1, 'active', NOW(3), NOW(3), 1)",
       )

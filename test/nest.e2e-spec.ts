@@ -41,6 +41,8 @@ import { map, type Observable, of } from 'rxjs'
 import { AnyAdminAuth, AnyPrincipal, Public } from '../src/auth/access.decorator.js'
 import { AdminGuard } from '../src/auth/role.guard.js'
 import { AmountField } from '../src/http/field.decorator.js'
+import { IdParam, OperationIdParam } from '../src/http/id-param.decorator.js'
+import { IdempotencyKey } from '../src/http/idempotency-key.decorator.js'
 import { AUTH_TOKENS, TestApp } from './support/app.js'
 import { opened } from './support/opened.js'
 import { it } from './support/scoped.js'
@@ -146,6 +148,16 @@ class NestController {
   @UsePipes(TwicePipe)
   piped(@Body() dto: Amount): Amount {
     return dto
+  }
+
+  @Post('parameters/:id/:operation')
+  parameters(
+    @IdempotencyKey() key: string,
+    @Body() dto: Amount,
+    @OperationIdParam('operation') operation: string,
+    @IdParam('id') id: number,
+  ): object {
+    return { key, amount: dto.amount, operation, id }
   }
 
   @Get('filter')
@@ -323,6 +335,18 @@ describe('what somebody who knows Nest may use', () => {
   it('@UsePipes: gets what the global pipe has validated', async () => {
     expect((await post('pipe', 4)).body).toEqual({ amount: 8 })
     expect((await post('pipe', 'x')).body.code).toBe('validation_failed')
+  })
+
+  it('parameters: the path comes before the body and that before the key, in whatever order they are declared', async () => {
+    const operation = '01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d'
+    const sent = async (path: string, amount: unknown, key?: string) =>
+      app.post(`/nest/parameters/${path}`, { amount }, key === undefined ? {} : { key })
+    expect((await sent('7/x', 'x')).body.errors).toMatchObject([{ field: 'operation' }])
+    expect((await sent(`0/${operation}`, 'x')).body.errors).toMatchObject([{ field: 'id' }])
+    expect((await sent(`7/${operation}`, 'x')).body.errors).toMatchObject([{ field: 'amount' }])
+    expect((await sent(`7/${operation}`, 5)).body.code).toBe('idempotency_key_missing')
+    const answer = await sent(`7/${operation.toUpperCase()}`, 5, 'a, b')
+    expect(answer.body).toEqual({ key: 'a, b', amount: 5, operation, id: 7 })
   })
 
   it('@UseFilters: answers by response.status().json(), with the headers of every answer', async () => {

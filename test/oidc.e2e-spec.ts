@@ -59,149 +59,6 @@ onEveryStore('tokens of an identity provider', (kind) => {
   }
   const REFUSED = [401, 'unauthenticated']
 
-  it.each(ALGORITHMS)('are admitted with a signature by %s', async (key) => {
-    const { body } = await asked({ key })
-    const expires = new Date(Math.floor(clock.now() / 1000) * 1000 + 600_000).toISOString()
-    expect(body).toEqual({ name: 'oidc:anna', role: 'admin', scopes: [], expires_at: expires, source: 'oidc' })
-  })
-
-  it('leave static tokens as they are', async () => {
-    const { body } = await app.get(ME, { as: 'usage' })
-    expect(body).toEqual({ name: 'usage', role: 'usage', scopes: [], expires_at: null, source: 'token' })
-  })
-
-  it.each<[string, Record<string, unknown>]>([
-    ['another issuer', { iss: 'https://elsewhere.example' }],
-    ['no issuer', { iss: undefined }],
-    ['another audience', { aud: 'console' }],
-    ['no audience', { aud: undefined }],
-    ['an end that has come', { exp: 1 }],
-    ['no end', { exp: undefined }],
-    ['an end that is no number', { exp: 'tomorrow' }],
-    ['a beginning that is to come', { nbf: 4_000_000_000 }],
-    ['no subject', { sub: undefined }],
-    ['an empty subject', { sub: '' }],
-    ['a subject that is no text', { sub: 7 }],
-  ])('are refused with %s', async (_what, claims) => {
-    expect(await status({ claims })).toEqual(REFUSED)
-  })
-
-  it('hold within the skew that is allowed to clocks, and no longer', async () => {
-    const now = clock.now() / 1000
-    expect(await status({ claims: { exp: now - 29 } })).toBe(200)
-    expect(await status({ claims: { exp: now - 31 } })).toEqual(REFUSED)
-    expect(await status({ claims: { nbf: now + 29 } })).toBe(200)
-    expect(await status({ claims: { nbf: now + 31 } })).toEqual(REFUSED)
-  })
-
-  it('may say that they last for ever, and end when time does', async () => {
-    for (const exp of [1e13, 1e300]) {
-      const { body } = await asked({ claims: { exp } })
-      expect(body.expires_at).toBe('9999-12-31T23:59:59.999Z')
-    }
-  })
-
-  it('are one of several audiences', async () => {
-    expect(await status({ claims: { aud: ['other', 'quota'] } })).toBe(200)
-  })
-
-  it("are refused without a signature, with a secret, with another's key, and with one byte changed", async () => {
-    const good = await issuer.token()
-    const thief = await Issuer.start(() => clock.now())
-    await thief.addKey('RS256', 'RS256')
-    const [head = '', body = '', signature = ''] = good.split('.')
-    const changed = signature.replace(/^./, (first) => (first === 'A' ? 'B' : 'A'))
-    const bad = [
-      issuer.unsigned(),
-      await issuer.confused(),
-      await thief.token({ claims: { iss: issuer.url } }),
-      `${head}.${body}.`,
-      `${head}.${body}.${changed}`,
-      'a.b.c',
-      '..',
-    ]
-    for (const token of bad) expect(refusal(await bearing(token))).toEqual(REFUSED)
-    const challenge = (await bearing('a.b.c')).headers['www-authenticate']
-    expect(challenge).toBe('Bearer realm="quota", error="invalid_token"')
-  })
-
-  it.each(['RS384', 'RS512', 'PS512', 'ES384'])('are refused with a signature by %s', async (alg) => {
-    const own = await Issuer.start(() => clock.now())
-    await own.addKey(alg, alg)
-    const other = await TestApp.start(store, { clock, env: { ...env(), OIDC_ISSUER: own.url } })
-    try {
-      expect(refusal(await bearing(await own.token({ key: alg }), ME, other))).toEqual(REFUSED)
-      expect(own.asked).toEqual([])
-    } finally {
-      await other.stop()
-    }
-  })
-
-  it('give the first role of the list that the claim holds, with its scopes', async () => {
-    const role = async (roles: unknown): Promise<unknown> => {
-      const answer = await asked({ claims: { roles } })
-      return answer.status === 200 ? [answer.body.role, answer.body.scopes] : refusal(answer)
-    }
-    expect(await role(['mailers', 'quota-admins'])).toEqual(['admin', []])
-    expect(await role(['x', 'mailers'])).toEqual(['usage', ['mail']])
-    expect(await role(['urn:x:office'])).toEqual(['service', []])
-    expect(await role('x mailers')).toEqual(['usage', ['mail']])
-    for (const none of [[], ['x'], '', 'Mailers', { mailers: true }, null, undefined, 7, [['mailers']]])
-      expect(await role(none)).toEqual([403, 'forbidden'])
-  })
-
-  it('are held to the scope of their role', async () => {
-    const token = await issuer.token({ claims: { roles: ['mailers'] } })
-    expect((await bearing(token, '/api/v1/quotas/usage/check?account_id=1&amount=1')).status).toBe(200)
-    expect(refusal(await bearing(token, '/api/sms/quota/usage/check?user_id=1&amount=1'))).toEqual([403, 'forbidden'])
-  })
-
-  it('are known by the first name that they tell', async () => {
-    const name = async (claims: Record<string, unknown>): Promise<unknown> => {
-      const answer = await asked({ claims: { preferred_username: undefined, ...claims } })
-      return answer.status === 200 ? answer.body.name : refusal(answer)
-    }
-    expect(await name({ email: 'anna@x.example', client_id: 'c' })).toBe('oidc:anna@x.example')
-    expect(await name({ client_id: 'c', azp: 'z' })).toBe('oidc:c')
-    expect(await name({ azp: 'z' })).toBe('oidc:z')
-    expect(await name({})).toBe('oidc:u-1')
-    expect(await name({ preferred_username: 7, email: '' })).toBe('oidc:u-1')
-    expect(await name({ preferred_username: 'Zoë 100%' })).toBe('oidc:Zoë 100%')
-    const digest = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 12)
-    expect(await name({ preferred_username: 'x'.repeat(59) })).toBe(`oidc:${'x'.repeat(59)}`)
-    for (const one of ['x', 'ë', '日', '\u{1f511}']) {
-      expect(await name({ preferred_username: one.repeat(59) })).toBe(`oidc:${one.repeat(59)}`)
-      const long = one.repeat(60)
-      expect(await name({ preferred_username: long })).toBe(`oidc:${one.repeat(46)}~${digest(long)}`)
-    }
-    expect(await name({ preferred_username: '\ud800' })).toBe('oidc:u-1')
-  })
-
-  it('look where they are told to', async () => {
-    const other = await TestApp.start(store, {
-      clock,
-      env: { ...env(), OIDC_ROLES_CLAIM: 'realm_access.roles', OIDC_NAME_CLAIM: 'https://x.example/name' },
-    })
-    try {
-      const claims = { roles: [], realm_access: { roles: ['mailers'] }, 'https://x.example/name': 'boris' }
-      expect((await asked({ claims }, other)).body).toMatchObject({ name: 'oidc:boris', role: 'usage' })
-      expect(refusal(await asked({ claims: { realm_access: { roles: ['mailers'] } } }, other))).toEqual(REFUSED)
-      expect(refusal(await asked({ claims: { ...claims, realm_access: null } }, other))).toEqual([403, 'forbidden'])
-      // A name with dots is one where there is no such path.
-      const named = { ...claims, 'realm_access.roles': ['quota-admins'] }
-      expect((await asked({ claims: named }, other)).body.role).toBe('usage')
-      expect((await asked({ claims: { ...named, realm_access: {} } }, other)).body.role).toBe('admin')
-    } finally {
-      await other.stop()
-    }
-  })
-
-  it('are refused before it is told which paths there are', async () => {
-    const bad = await issuer.token({ claims: { exp: 1 } })
-    expect(refusal(await bearing(bad, '/nowhere'))).toEqual(REFUSED)
-    expect(refusal(await bearing(await issuer.token(), '/nowhere'))).toEqual([404, 'route_not_found'])
-  })
-
   describe('belong to issuer and subject', () => {
     const usage = '/api/v1/quotas/usage'
     const consume = async (claims: Record<string, unknown>, owner: number, key: string): Promise<Response> =>
@@ -224,7 +81,7 @@ onEveryStore('tokens of an identity provider', (kind) => {
     })
     afterAll(async () => narrowed.stop())
 
-    it('keys: another name is the same caller, the same name another one is not', async () => {
+    it('keys: the same subject with another name is the same caller, another subject with the same name is not', async () => {
       const owner = await withQuota()
       const first = await consume(ANNA, owner, `key ${owner}`)
       const { id } = bodyOf(200, first)
@@ -243,7 +100,7 @@ onEveryStore('tokens of an identity provider', (kind) => {
       expect((await found('*')).sort()).toEqual([id, other].sort())
     })
 
-    it('are shown and found by names of any language', async () => {
+    it('are shown and found by names in any language', async () => {
       const digest = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 12)
       for (const [sub, told, name] of [
         ['müller', 'Jürgen Müller, 100%', 'oidc:Jürgen Müller, 100%'],
@@ -296,7 +153,7 @@ onEveryStore('tokens of an identity provider', (kind) => {
       }
     })
 
-    it('operations, where they may see but their own', async () => {
+    it('operations, with the scope own', async () => {
       const owner = await withQuota()
       const mine = bodyOf(200, await consume(ANNA, owner, `mine ${owner}`)).id
       const others = bodyOf(200, await consume({ ...ANNA, sub: 'another anna' }, owner, `mine ${owner}`)).id
@@ -308,6 +165,149 @@ onEveryStore('tokens of an identity provider', (kind) => {
       expect(refusal(await see(`${usage}/${others}`))).toEqual([404, 'operation_not_found'])
       expect(refusal(await see(`${usage}/${others}/acts`))).toEqual([404, 'operation_not_found'])
     })
+  })
+
+  it.each(ALGORITHMS)('are admitted with a signature by %s', async (key) => {
+    const { body } = await asked({ key })
+    const expires = new Date(Math.floor(clock.now() / 1000) * 1000 + 600_000).toISOString()
+    expect(body).toEqual({ name: 'oidc:anna', role: 'admin', scopes: [], expires_at: expires, source: 'oidc' })
+  })
+
+  it('do not affect static tokens', async () => {
+    const { body } = await app.get(ME, { as: 'usage' })
+    expect(body).toEqual({ name: 'usage', role: 'usage', scopes: [], expires_at: null, source: 'token' })
+  })
+
+  it.each<[string, Record<string, unknown>]>([
+    ['another issuer', { iss: 'https://elsewhere.example' }],
+    ['no issuer', { iss: undefined }],
+    ['another audience', { aud: 'console' }],
+    ['no audience', { aud: undefined }],
+    ['an end that has come', { exp: 1 }],
+    ['no end', { exp: undefined }],
+    ['an end that is no number', { exp: 'tomorrow' }],
+    ['a beginning that is to come', { nbf: 4_000_000_000 }],
+    ['no subject', { sub: undefined }],
+    ['an empty subject', { sub: '' }],
+    ['a subject that is no text', { sub: 7 }],
+  ])('are refused with %s', async (_what, claims) => {
+    expect(await status({ claims })).toEqual(REFUSED)
+  })
+
+  it('are valid within the permitted clock skew, and no longer', async () => {
+    const now = clock.now() / 1000
+    expect(await status({ claims: { exp: now - 29 } })).toBe(200)
+    expect(await status({ claims: { exp: now - 31 } })).toEqual(REFUSED)
+    expect(await status({ claims: { nbf: now + 29 } })).toBe(200)
+    expect(await status({ claims: { nbf: now + 31 } })).toEqual(REFUSED)
+  })
+
+  it('may have a very late expiry, and expire at the latest time', async () => {
+    for (const exp of [1e13, 1e300]) {
+      const { body } = await asked({ claims: { exp } })
+      expect(body.expires_at).toBe('9999-12-31T23:59:59.999Z')
+    }
+  })
+
+  it('may name several audiences', async () => {
+    expect(await status({ claims: { aud: ['other', 'quota'] } })).toBe(200)
+  })
+
+  it("are refused without a signature, with a secret, with another's key, and with one byte changed", async () => {
+    const good = await issuer.token()
+    const thief = await Issuer.start(() => clock.now())
+    await thief.addKey('RS256', 'RS256')
+    const [head = '', body = '', signature = ''] = good.split('.')
+    const changed = signature.replace(/^./, (first) => (first === 'A' ? 'B' : 'A'))
+    const bad = [
+      issuer.unsigned(),
+      await issuer.confused(),
+      await thief.token({ claims: { iss: issuer.url } }),
+      `${head}.${body}.`,
+      `${head}.${body}.${changed}`,
+      'a.b.c',
+      '..',
+    ]
+    for (const token of bad) expect(refusal(await bearing(token))).toEqual(REFUSED)
+    const challenge = (await bearing('a.b.c')).headers['www-authenticate']
+    expect(challenge).toBe('Bearer realm="quota", error="invalid_token"')
+  })
+
+  it.each(['RS384', 'RS512', 'PS512', 'ES384'])('are refused with a signature by %s', async (alg) => {
+    const own = await Issuer.start(() => clock.now())
+    await own.addKey(alg, alg)
+    const other = await TestApp.start(store, { clock, env: { ...env(), OIDC_ISSUER: own.url } })
+    try {
+      expect(refusal(await bearing(await own.token({ key: alg }), ME, other))).toEqual(REFUSED)
+      expect(own.asked).toEqual([])
+    } finally {
+      await other.stop()
+    }
+  })
+
+  it('get the first role of the list that the claim contains, with its scopes', async () => {
+    const role = async (roles: unknown): Promise<unknown> => {
+      const answer = await asked({ claims: { roles } })
+      return answer.status === 200 ? [answer.body.role, answer.body.scopes] : refusal(answer)
+    }
+    expect(await role(['mailers', 'quota-admins'])).toEqual(['admin', []])
+    expect(await role(['x', 'mailers'])).toEqual(['usage', ['mail']])
+    expect(await role(['urn:x:office'])).toEqual(['service', []])
+    expect(await role('x mailers')).toEqual(['usage', ['mail']])
+    for (const none of [[], ['x'], '', 'Mailers', { mailers: true }, null, undefined, 7, [['mailers']]])
+      expect(await role(none)).toEqual([403, 'forbidden'])
+  })
+
+  it('are limited to the scope of their role', async () => {
+    const token = await issuer.token({ claims: { roles: ['mailers'] } })
+    expect((await bearing(token, '/api/v1/quotas/usage/check?account_id=1&amount=1')).status).toBe(200)
+    expect(refusal(await bearing(token, '/api/sms/quota/usage/check?user_id=1&amount=1'))).toEqual([403, 'forbidden'])
+  })
+
+  it('are named by the first name that they contain', async () => {
+    const name = async (claims: Record<string, unknown>): Promise<unknown> => {
+      const answer = await asked({ claims: { preferred_username: undefined, ...claims } })
+      return answer.status === 200 ? answer.body.name : refusal(answer)
+    }
+    expect(await name({ email: 'anna@x.example', client_id: 'c' })).toBe('oidc:anna@x.example')
+    expect(await name({ client_id: 'c', azp: 'z' })).toBe('oidc:c')
+    expect(await name({ azp: 'z' })).toBe('oidc:z')
+    expect(await name({})).toBe('oidc:u-1')
+    expect(await name({ preferred_username: 7, email: '' })).toBe('oidc:u-1')
+    expect(await name({ preferred_username: 'Zoë 100%' })).toBe('oidc:Zoë 100%')
+    const digest = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 12)
+    expect(await name({ preferred_username: 'x'.repeat(59) })).toBe(`oidc:${'x'.repeat(59)}`)
+    for (const one of ['x', 'ë', '日', '\u{1f511}']) {
+      expect(await name({ preferred_username: one.repeat(59) })).toBe(`oidc:${one.repeat(59)}`)
+      const long = one.repeat(60)
+      expect(await name({ preferred_username: long })).toBe(`oidc:${one.repeat(46)}~${digest(long)}`)
+    }
+    expect(await name({ preferred_username: '\ud800' })).toBe('oidc:u-1')
+  })
+
+  it('use the configured claims', async () => {
+    const other = await TestApp.start(store, {
+      clock,
+      env: { ...env(), OIDC_ROLES_CLAIM: 'realm_access.roles', OIDC_NAME_CLAIM: 'https://x.example/name' },
+    })
+    try {
+      const claims = { roles: [], realm_access: { roles: ['mailers'] }, 'https://x.example/name': 'boris' }
+      expect((await asked({ claims }, other)).body).toMatchObject({ name: 'oidc:boris', role: 'usage' })
+      expect(refusal(await asked({ claims: { realm_access: { roles: ['mailers'] } } }, other))).toEqual(REFUSED)
+      expect(refusal(await asked({ claims: { ...claims, realm_access: null } }, other))).toEqual([403, 'forbidden'])
+      // A name with dots is one where there is no such path.
+      const named = { ...claims, 'realm_access.roles': ['quota-admins'] }
+      expect((await asked({ claims: named }, other)).body.role).toBe('usage')
+      expect((await asked({ claims: { ...named, realm_access: {} } }, other)).body.role).toBe('admin')
+    } finally {
+      await other.stop()
+    }
+  })
+
+  it('are refused before the answer reveals which paths exist', async () => {
+    const bad = await issuer.token({ claims: { exp: 1 } })
+    expect(refusal(await bearing(bad, '/nowhere'))).toEqual(REFUSED)
+    expect(refusal(await bearing(await issuer.token(), '/nowhere'))).toEqual([404, 'route_not_found'])
   })
 
   describe('and its keys', () => {
@@ -328,7 +328,7 @@ onEveryStore('tokens of an identity provider', (kind) => {
       return answer.status === 200 ? 200 : refusal(answer)
     }
 
-    it('are looked at when the first token comes, once however many do', async () => {
+    it('are read when the first token arrives, once for any number of tokens', async () => {
       expect(issuer.asked).toEqual([])
       await other.get(ME)
       expect(issuer.asked).toEqual([])
@@ -338,7 +338,7 @@ onEveryStore('tokens of an identity provider', (kind) => {
       expect(issuer.asked).toEqual(['/.well-known/openid-configuration', '/jwks'])
     })
 
-    it('are looked at once for thousands of keys that nobody knows, and again after thirty seconds', async () => {
+    it('are read once for thousands of unknown keys, and again after thirty seconds', async () => {
       expect(await told()).toBe(200)
       // Nobody looks at a signature for which there is no key.
       const [, body = '', signature = ''] = (await issuer.token({ key: 'ES256' })).split('.')
@@ -363,6 +363,14 @@ onEveryStore('tokens of an identity provider', (kind) => {
       expect([await told({ kid: 'k' }), issuer.looks]).toEqual([REFUSED, 3])
     })
 
+    it('are read once if the first tokens have unknown keys, and the address of the keys once', async () => {
+      for (const kid of ['a', 'b', 'c']) expect(await told({ kid })).toEqual(REFUSED)
+      expect(issuer.asked).toEqual(['/.well-known/openid-configuration', '/jwks'])
+      clock.pass(31)
+      expect(await told({ kid: 'd' })).toEqual(REFUSED)
+      expect(issuer.asked).toEqual(['/.well-known/openid-configuration', '/jwks', '/jwks'])
+    })
+
     it('are found when the provider changes them', async () => {
       expect(await told()).toBe(200)
       await issuer.addKey('new', 'ES256')
@@ -371,7 +379,7 @@ onEveryStore('tokens of an identity provider', (kind) => {
       issuer.removeKey('new')
     })
 
-    it('are looked at once in thirty seconds, also where the look found one', async () => {
+    it('are read once in thirty seconds, also if the read found one', async () => {
       expect(await told()).toBe(200)
       await issuer.addKey('new', 'ES256')
       expect([await told({ key: 'new' }), issuer.looks]).toEqual([200, 2])
@@ -383,7 +391,7 @@ onEveryStore('tokens of an identity provider', (kind) => {
       issuer.removeKey('newer')
     })
 
-    it('may be no keys: what names such a one is refused, and others are admitted', async () => {
+    it('may be invalid: tokens with such a key are refused, and others are admitted', async () => {
       const good = JSON.parse(issuer.answerOf('/jwks').body) as { keys: Record<string, string>[] }
       const broken = good.keys.map((key) => ({ ...key, kid: `broken ${key['kid']}`, x: 'AA', n: 'AA' }))
       issuer.answers.set('/jwks', { body: JSON.stringify({ keys: [...good.keys, ...broken] }) })
@@ -391,7 +399,7 @@ onEveryStore('tokens of an identity provider', (kind) => {
       expect(await told()).toBe(200)
     })
 
-    it('end at once when they are gone, for tokens that were verified before, too', async () => {
+    it('become invalid at once when they are removed, also for tokens that were verified before', async () => {
       await issuer.addKey('short', 'ES256')
       expect(await told({ key: 'short' })).toBe(200)
       const token = await issuer.token({ key: 'short' })
@@ -402,7 +410,7 @@ onEveryStore('tokens of an identity provider', (kind) => {
       expect(refusal(await bearing(token, ME, other))).toEqual(REFUSED)
     })
 
-    it('are named by no kid where one fits alone', async () => {
+    it('need no kid if exactly one fits', async () => {
       expect(await told({ key: 'ES256', kid: null })).toBe(200)
       await issuer.addKey('second', 'ES256')
       await keys.refresh()
@@ -414,7 +422,7 @@ onEveryStore('tokens of an identity provider', (kind) => {
       issuer.removeKey('second')
     })
 
-    it('stay good while the provider is away', async () => {
+    it('stay valid while the provider is unavailable', async () => {
       expect(await told()).toBe(200)
       issuer.up = false
       await keys.refresh()
@@ -428,7 +436,7 @@ onEveryStore('tokens of an identity provider', (kind) => {
       expect(await told({ kid: 'unknown' })).toEqual(REFUSED)
     })
 
-    it('are read again in the background, and stay good for an hour of its absence', async () => {
+    it("are read again in the background, and stay valid through an hour's outage of the provider", async () => {
       // Timers alone are the test's: what sockets and the clock do stays real.
       jest.useFakeTimers({ doNotFake: [...REAL] })
       const own = await TestApp.start(store, { clock, env: { ...env() } })
@@ -503,7 +511,7 @@ onEveryStore('tokens of an identity provider', (kind) => {
       }
     })
 
-    it('are looked for until they are found where the console needs to know of the provider', async () => {
+    it('are read until they are found if the console needs the provider', async () => {
       jest.useFakeTimers({ doNotFake: [...REAL] })
       issuer.up = false
       const own = await TestApp.start(store, {
@@ -579,7 +587,7 @@ onEveryStore('tokens of an identity provider', (kind) => {
       expect(await told()).toBe(200)
     })
 
-    it('are not asked for by what cannot be good anyway', async () => {
+    it('are not read for tokens that cannot be valid', async () => {
       for (const token of [
         issuer.unsigned(),
         await issuer.confused(),
@@ -593,7 +601,7 @@ onEveryStore('tokens of an identity provider', (kind) => {
       expect(issuer.asked).toEqual([])
     })
 
-    it('are needed no more for a token that was verified, until its end', async () => {
+    it('are no longer needed for a verified token, until it expires', async () => {
       const token = await issuer.token()
       expect((await bearing(token, ME, other)).status).toBe(200)
       clock.pass(200)

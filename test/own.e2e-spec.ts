@@ -62,7 +62,7 @@ onEveryStore('a token of the scope own', (kind) => {
       narrowed.post(`${api.usage}/${id}/${what}`, {}, { as: 'usage', ...sent })
     const idsOf = ({ body }: Response): string[] => body.items.map(({ id }: { id: string }) => id)
 
-    it('does with its own operations what it ever did', async () => {
+    it('works with its own operations as before', async () => {
       const owner = fresh()
       await total(owner)
       const consumed = await spend('usage', owner)
@@ -89,7 +89,7 @@ onEveryStore('a token of the scope own', (kind) => {
       expect(bodyOf(200, await get(`/${result.operation.id}`))).toEqual(result.operation)
     })
 
-    it("misses others' operations as those that there are not, and leaves them alone", async () => {
+    it('gets 404 for operations of others, and does not change them', async () => {
       const owner = fresh()
       await total(owner)
       const consumed = await spend('other', owner)
@@ -112,7 +112,7 @@ onEveryStore('a token of the scope own', (kind) => {
       expect((await plain.get(`${api.usage}?${api.owner}=${owner}`)).text).toBe(before.text)
     })
 
-    it('keeps its own though another name has settled or refunded them', async () => {
+    it('keeps its own although another name has settled or refunded them', async () => {
       const owner = fresh()
       await total(owner)
       const held = await spend('usage', owner, 'reserve')
@@ -123,7 +123,7 @@ onEveryStore('a token of the scope own', (kind) => {
       expect(bodyOf(200, await get(`/${held.id}/acts`)).items).toHaveLength(3)
     })
 
-    it('gains nothing by having touched what another name made', async () => {
+    it('gets no access by acting on operations of another name', async () => {
       const owner = fresh()
       await total(owner)
       const held = await spend('other', owner, 'reserve')
@@ -158,13 +158,13 @@ onEveryStore('a token of the scope own', (kind) => {
       }
     })
 
-    it('looks up its own keys, and no other name', async () => {
+    it('looks up only its own keys', async () => {
       const found = await get('?idempotency_key=x&caller=usage')
       expect(bodyOf(200, found)).toEqual({ items: [], next_before: null })
       expect(refusal(await get('?idempotency_key=x&caller=other'))).toEqual([403, 'forbidden'])
     })
 
-    it('lists its own operations alone: of an owner and of a quota, filtered and page by page', async () => {
+    it('lists only its own operations: of an owner and of a quota, filtered and page by page', async () => {
       const owner = fresh()
       const quota = await total(owner)
       const own: string[] = []
@@ -192,7 +192,7 @@ onEveryStore('a token of the scope own', (kind) => {
       expect(idsOf(await narrowed.get(`${api.usage}?${api.owner}=${owner}`, { as: 'admin' }))).toHaveLength(12)
     })
 
-    it('tells names apart that differ in case alone', async () => {
+    it('distinguishes names that differ only in case', async () => {
       const owner = fresh()
       const quota = await total(owner)
       const headers = { Authorization: `Bearer ${LOUDER}` }
@@ -218,7 +218,7 @@ onEveryStore('a token of the scope own', (kind) => {
       }
     })
 
-    it("never reads all of others': a page ends, and names the next one", async () => {
+    it('never reads all operations of others: a page ends, and names the next one', async () => {
       const owner = fresh()
       const quota = await total(owner)
       const oldest = await spend('usage', owner)
@@ -237,7 +237,7 @@ onEveryStore('a token of the scope own', (kind) => {
       }
     })
 
-    it('names no next page where a walk ends together with the list', async () => {
+    it('names no next page if the limit of a page is also the end of the list', async () => {
       const owner = fresh()
       await total(owner)
       for (let n = 0; n < 2; n += 1) await spendAThousand('other', owner)

@@ -195,7 +195,7 @@ onEveryStore('a consume in one row', (kind) => {
     expect(bodyOf(200, await app.get(MAIL_API.summary(owner)))).toMatchObject({ used: 30 })
   })
 
-  it('has rows for each part where several quotas pay', async () => {
+  it('has separate rows if several quotas pay', async () => {
     const owner = fresh()
     await quotaOf(MAIL_API, owner, 3)
     await quotaOf(MAIL_API, owner, 3)

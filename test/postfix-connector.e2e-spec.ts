@@ -60,7 +60,7 @@ beforeAll(async () => {
 }, PATIENCE_MS)
 
 describe('the connector', () => {
-  it('lets through what fits, and says when or whether the rest will', async () => {
+  it('accepts a message that fits, and says when or whether others will', async () => {
     await total(1, 10)
     const cycle = { quota_type: 2, total: 5, cycle_unit: 'year', cycle_reset_at: '2900-01-01T00:00:00Z' }
     await service.post(MAIL.quotas, { account_id: 2, ...cycle })
@@ -77,7 +77,7 @@ describe('the connector', () => {
     expect([await usedBy(1), await usedBy(2)]).toEqual([10, 4])
   })
 
-  it('spends once for a question that is repeated: at once, later, over another connection, after a restart', async () => {
+  it('charges a repeated question once: repeated at once, later, over another connection, after a restart', async () => {
     await total(4, 100)
     const asked = message(4, 7)
     const clients = times(10).map(() => PolicyClient.to(connector.port))
@@ -94,7 +94,7 @@ describe('the connector', () => {
     expect(await usedBy(4)).toBe(21)
   })
 
-  it('only looks before the end of a message', async () => {
+  it('only checks before the end of a message', async () => {
     await total(5, 1)
     const postfix = PolicyClient.to(connector.port)
     const rcpt = { ...message(5, 0), protocol_state: 'RCPT' }
@@ -119,7 +119,7 @@ describe('the connector', () => {
     expect(await strict.metric('quota_postfix_questions_total', 'unknown_sender')).toBe(2)
   })
 
-  it('charges the envelope or the network where nobody has logged in, as it is told to', async () => {
+  it("charges the envelope's sender or the network without a login, as configured", async () => {
     await total(6, 100)
     const file = join(folder, 'networks')
     await writeFile(file, `${user(6)} 6\n192.0.2.0/24 6\n`)
@@ -204,7 +204,7 @@ describe('the connector', () => {
     PATIENCE_MS,
   )
 
-  it('closes connections beyond the limit, and takes others when there is room', async () => {
+  it('closes connections beyond the limit, and accepts others when there is room', async () => {
     const small = await Connector.start(settings({ MAX_CONNECTIONS: '3' }))
     const question = { protocol_state: 'DATA' }
     const kept = times(3).map(() => PolicyClient.to(small.port))
@@ -234,7 +234,7 @@ describe('the connector', () => {
     expect([await usedBy(8), await usedBy(9)]).toEqual([2, 1])
   })
 
-  it('listens on a Unix socket, also where a dead process has left one, and never where one listens', async () => {
+  it('listens on a Unix socket, also if a dead process has left one, but never if another process listens', async () => {
     const path = join(folder, 'policy')
     const first = await Connector.start(settings({ LISTEN: `unix:${path}` }))
     expect(await PolicyClient.to(path).ask({ protocol_state: 'DATA' })).toBe('DUNNO')
@@ -247,7 +247,7 @@ describe('the connector', () => {
     expect(await PolicyClient.to(path).ask({ protocol_state: 'DATA' })).toBe('DUNNO')
   })
 
-  it('answers what is in hand before it ends', async () => {
+  it('answers pending questions before it ends', async () => {
     await total(10, 100)
     const slow = await Detour.start(service.url)
     slow.delayMs = 1_000
@@ -263,7 +263,7 @@ describe('the connector', () => {
     expect(ending.log.at(-1)).toMatchObject({ message: 'the end' })
   })
 
-  it('tells who asks whether it lives, and whether the service can be asked', async () => {
+  it('reports liveness, and whether the service is available', async () => {
     expect(await connector.get('/health/live')).toEqual({ status: 200, text: 'live\n' })
     expect(await connector.get('/health/ready')).toEqual({ status: 200, text: 'ready\n' })
     expect(await connector.get('/elsewhere')).toMatchObject({ status: 404 })
@@ -295,7 +295,7 @@ describe('the connector', () => {
     })
   })
 
-  it('names every mistake of its settings', async () => {
+  it('names every mistake in its configuration', async () => {
     const broken = await Connector.start({
       LISTEN: 'here',
       METRICS_LISTEN: '127.0.0.1:99999',
@@ -339,7 +339,7 @@ onServer('the connector, with a database of mail accounts,', () => {
     )
   const QUERY = 'SELECT quota_account FROM mailbox WHERE username = :user'
 
-  it('finds who pays, and takes nothing that a sender is called for a part of the query', async () => {
+  it("finds the payer, and treats no part of a sender's name as SQL", async () => {
     const postfix = PolicyClient.to((await start(QUERY)).port)
     expect(await postfix.ask(message(20, 3))).toBe('DUNNO')
     expect(await usedBy(20)).toBe(3)
@@ -348,12 +348,12 @@ onServer('the connector, with a database of mail accounts,', () => {
     expect(await usedBy(20)).toBe(3)
   })
 
-  it('knows the parts of an address', async () => {
+  it('provides the parts of an address', async () => {
     const query = "SELECT quota_account FROM mailbox WHERE username = CONCAT(:local, '@', :domain)"
     expect(await PolicyClient.to((await start(query)).port).ask(message(20, 1))).toBe('DUNNO')
   })
 
-  it('asks again when what it knows is too old', async () => {
+  it('asks again when its cached answer is too old', async () => {
     const [cached, fresh] = [
       await start(QUERY, { ACCOUNTS_CACHE_SECONDS: '3600' }),
       await start(QUERY, { ACCOUNTS_CACHE_SECONDS: '0' }),

@@ -83,7 +83,7 @@ describe('the connector, where the service', () => {
     else expect(doubts).toBeGreaterThan(0)
   })
 
-  it('loses its answers, defers, gives back what was charged, and stays at its word', async () => {
+  it('loses its answers: defers, refunds the charge, and repeats its answer', async () => {
     await total(1, 100)
     const detour = await Detour.start(service.url)
     const connector = await start(detour.url)
@@ -102,7 +102,7 @@ describe('the connector, where the service', () => {
     expect(await usedBy(1)).toBe(30)
   })
 
-  it('loses one answer, hears the second, and has spent once', async () => {
+  it('loses one answer: receives the second, and charges once', async () => {
     await total(2, 100)
     const detour = await Detour.start(service.url)
     const connector = await start(detour.url)
@@ -113,7 +113,7 @@ describe('the connector, where the service', () => {
     expect(await usedBy(2)).toBe(30)
   })
 
-  it('loses its answers until the end, names at the end what it leaves', async () => {
+  it('loses its answers until the end: logs the remaining charges', async () => {
     await total(3, 100)
     const detour = await Detour.start(service.url)
     const connector = await start(detour.url)
@@ -129,7 +129,7 @@ describe('the connector, where the service', () => {
 })
 
 describe('a question that does not end', () => {
-  it('is not waited for, however slowly it comes', async () => {
+  it('is not waited for, however slowly it arrives', async () => {
     const connector = await start(service.url)
     const postfix = PolicyClient.to(connector.port)
     const begun = performance.now()

@@ -33,7 +33,7 @@ onEveryStore('quotas', (kind) => {
   })
 
   describe('of two channels', () => {
-    it('know nothing of each other: neither owners nor keys nor ids', async () => {
+    it('are independent of each other: owners, keys and ids', async () => {
       const owner = fresh()
       const key = `both-${owner}`
       const settings = { quota_type: 1, total: 5, expire_at: '2027-01-01T00:00:00Z' }

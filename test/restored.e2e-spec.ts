@@ -42,7 +42,7 @@ onEveryStore('a database put back under a running instance', (kind) => {
     const consume = (ownerId: number, amount = 1) =>
       app.post(`${wire.usage}/consume`, { [wire.owner]: ownerId, amount }, { key: fresh('restored') })
 
-    it('makes the lock row again with a create, and pays from what was created', async () => {
+    it('creates the lock row again with a create, and pays from the created quota', async () => {
       const ownerId = await forgotten(wire, true)
       expect((await app.post(wire.quotas, totalQuota(wire, ownerId, 5))).status).toBe(201)
       expect(await lockRows(wire, ownerId)).toBe(1)
@@ -50,13 +50,13 @@ onEveryStore('a database put back under a running instance', (kind) => {
       expect((await consume(ownerId)).body.code).toBe('quota_exceeded')
     })
 
-    it('makes it again with a consume that finds quotas without one', async () => {
+    it('creates it again with a consume that finds quotas without one', async () => {
       const ownerId = await forgotten(wire, false)
       expect((await consume(ownerId)).status).toBe(200)
       expect(await lockRows(wire, ownerId)).toBe(1)
     })
 
-    it('holds an owner to 200 quotas all the same', async () => {
+    it('still limits an owner to 200 quotas', async () => {
       const ownerId = await forgotten(wire, true)
       const statuses = await Promise.all(
         times(210).map(async () => (await app.post(wire.quotas, totalQuota(wire, ownerId, 1))).status),
@@ -64,7 +64,7 @@ onEveryStore('a database put back under a running instance', (kind) => {
       expect(tally(statuses)).toEqual({ 201: 200, 409: 10 })
     })
 
-    it('has no lock row made for who never had a quota', async () => {
+    it('creates no lock row for an owner without quotas', async () => {
       const stranger = 800_000 + owner
       expect((await consume(stranger)).body.code).toBe('no_active_quota')
       expect(await lockRows(wire, stranger)).toBe(0)

@@ -48,7 +48,7 @@ onOwnServer('on a server with settings of its own mind', () => {
     await database.drop()
   }, 60_000)
 
-  it('the migrations are recorded, in tables that know transactions', async () => {
+  it('the migrations are recorded, in transactional tables', async () => {
     expect(await database.rows('SELECT name FROM schema_migration')).not.toEqual([])
     const engines = await database.rows<{ engine: string }>(
       'SELECT DISTINCT engine AS engine FROM information_schema.tables WHERE table_schema = DATABASE()',
@@ -56,7 +56,7 @@ onOwnServer('on a server with settings of its own mind', () => {
     expect(engines).toEqual([{ engine: 'InnoDB' }])
   })
 
-  it('requests mean what they mean elsewhere, and leave no transaction open', async () => {
+  it('requests have the same effect as elsewhere, and leave no transaction open', async () => {
     const accounts = owners(3)
     for (const owner of accounts) {
       const made = await instance.post(MAIL.quotas, {
@@ -84,7 +84,7 @@ onOwnServer('on a server with settings of its own mind', () => {
     expect(open).toEqual([])
   })
 
-  it('connections that are not needed are given up', async () => {
+  it('idle connections are given up', async () => {
     const sessions = async (): Promise<number> =>
       database.number("SELECT COUNT(*) FROM information_schema.processlist WHERE db = DATABASE() AND command = 'Sleep'")
     // What the tests before have used is given up by then.

@@ -89,7 +89,7 @@ onEveryStore('a list that is exported, opened in LibreOffice Calc and saved agai
       expect(again.counts).toMatchObject({ rows: count, unchanged: count })
     })
 
-    it('changes nothing of labels that look like numbers, where their column is opened as text', async () => {
+    it('changes no labels that look like numbers, if their column is opened as text', async () => {
       const owner = fresh()
       for (const label of NUMERALS) await made(total(owner, { label }))
       const text = await exported(ofOwner(owner))

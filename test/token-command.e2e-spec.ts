@@ -15,7 +15,7 @@ function printed({ stdout }: Ended): [string, string] {
 }
 
 describe('the command that makes tokens', () => {
-  it('prints a token and an entry that the service takes', async () => {
+  it('prints a token and an entry that the service accepts', async () => {
     const ended = await token('--name', 'mailer', '--role', 'usage')
     const [made, entry] = printed(ended)
     expect([ended.code, ended.stderr]).toEqual([0, ''])
@@ -23,12 +23,12 @@ describe('the command that makes tokens', () => {
     expect(entry).toBe(`mailer:usage:${hashOf(made).toString('hex')}`)
   })
 
-  it('knows a role that may only watch', async () => {
+  it('supports the role for scrapers', async () => {
     const [made, entry] = printed(await token('--name', 'prometheus', '--role', 'metrics'))
     expect([made.slice(0, 11), entry.slice(0, 19)]).toEqual(['qs_metrics_', 'prometheus:metrics:'])
   })
 
-  it('narrows it by scopes', async () => {
+  it('supports scopes', async () => {
     const [made, entry] = printed(
       await token('--name', 'mailer', '--role', 'usage', '--scope', 'own', '--scope', 'mail'),
     )
@@ -38,7 +38,7 @@ describe('the command that makes tokens', () => {
     ])
   })
 
-  it('gives it an end', async () => {
+  it('supports an expiry', async () => {
     const [made, entry] = printed(
       await token('--name', 'mailer', '--role', 'service', '--not-after', '2027-01-01T01:00:00+01:00'),
     )

@@ -52,7 +52,7 @@ describe('tokens in a file', () => {
     await rm(folder, { recursive: true, force: true })
   })
 
-  it('are good as soon as they are there and until they are gone, and no good one is refused meanwhile', async () => {
+  it('are valid as soon as they are in the file and until they are removed, and no valid one is refused meanwhile', async () => {
     const late = newToken('usage')
     const heard: number[] = []
     let over = false as boolean
@@ -71,7 +71,7 @@ describe('tokens in a file', () => {
     await until(async () => (await metrics()).includes('auth_tokens_changes_total{result="taken"} 2'))
   })
 
-  it('stay as they were while the file is broken, which the log and a metric tell', async () => {
+  it('stay valid while the file is invalid, which the log and a metric report', async () => {
     await mount(admin, 'hush:usage:hush')
     await until(async () => (await metrics()).includes('auth_tokens_stale 1'))
     expect(await statusFor(ADMIN)).toBe(200)
@@ -81,7 +81,7 @@ describe('tokens in a file', () => {
     await until(async () => (await metrics()).includes('auth_tokens_stale 0'))
   })
 
-  it('are read at SIGHUP, and tell when they end', async () => {
+  it('are read at SIGHUP, and show their expiry', async () => {
     const ending = newToken('usage')
     await mount(admin, `${entry('ending', 'usage', ending)}:2999-01-01T00:00:00Z`)
     process.kill(instance.pid!, 'SIGHUP')
@@ -95,7 +95,7 @@ describe('tokens in a file', () => {
 })
 
 describe('SIGHUP', () => {
-  it('does no harm where there is no such file', async () => {
+  it('does nothing without such a file', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'quota-signal-'))
     const client = new HttpClient()
     const instance = await Instance.start(`sqlite:${join(folder, 'quota.db')}`, client, { LOG_LEVEL: 'info' })

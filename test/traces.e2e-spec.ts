@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect } from '@jest/globals'
 import { Tracing } from '../src/tracing/tracing.js'
-import { UnitOfWork } from '../src/database/unit-of-work.js'
+import { TransactionRunner } from '../src/database/transaction-runner.js'
 import { TestApp, TOKENS } from './support/app.js'
 import { type ChannelApi, MAIL_API, SMS_API } from './support/channel-api.js'
 import { Collector, type SentSpan } from './support/collector.js'
@@ -39,14 +39,14 @@ onEveryStore('traces', (kind) => {
       expire_at: app.clock.after(86_400),
     })
 
-    it('lead from the caller to the statements', async () => {
+    it('connect the caller with the statements', async () => {
       // Values that no time and no id holds by chance.
       const owner = 8_765_432_109_000 + fresh()
       const key = `secret-key-${fresh()}`
       let consume: { traceId: string } = { traceId: '' }
       await traced(async (app, call) => {
         bodyOf(201, (await call('POST', api.quotas, { body: quotaOf(owner, app) })).answer)
-        // Whoever spends is noted once a day, in a unit of work of its own.
+        // A caller that spends is noted once a day, in a separate transaction.
         await call('POST', api.consume, { body: { [api.owner]: owner, amount: 1 }, key: 'first', as: 'usage' })
         consume = await call('POST', api.consume, {
           body: { [api.owner]: owner, amount: 98_765_432_101 },
@@ -91,7 +91,7 @@ onEveryStore('traces', (kind) => {
       }
     })
 
-    it('show a batch once, in the trace of the first of its requests, and link the others to it', async () => {
+    it('contain a batch once, in the trace of its first request, with links to the others', async () => {
       const owner = fresh()
       let calls: { traceId: string }[] = []
       await traced(async (app, call) => {
@@ -100,7 +100,7 @@ onEveryStore('traces', (kind) => {
         const { engine, store: tables } = ledgerOf(app, api)
         const sending: Promise<{ traceId: string }>[] = []
         // What comes while the store is held gathers: SQLite takes one unit at a time, a server waits for the lock.
-        await app.app.get(UnitOfWork).write(async (transaction) => {
+        await app.app.get(TransactionRunner).write(async (transaction) => {
           const lock = transaction.dialect === 'mysql' ? ' FOR UPDATE' : ''
           const { table, column } = { table: tables.owner.table, column: tables.owner.column('ownerId') }
           await transaction.rows(`SELECT * FROM ${table} WHERE ${column} = ?${lock}`, [owner])
@@ -127,7 +127,7 @@ onEveryStore('traces', (kind) => {
       expect(linked + batches.length).toBe(11)
     })
 
-    it('show the statements of reads', async () => {
+    it('contain the statements of reads', async () => {
       const owner = fresh()
       let calls: { traceId: string }[] = []
       await traced(async (app, call) => {
@@ -147,13 +147,13 @@ onEveryStore('traces', (kind) => {
     })
   })
 
-  it('tell of refusals, and of faults as such', async () => {
+  it('distinguish refusals from faults', async () => {
     const sent: { traceId: string }[] = []
     await traced(async (app, call) => {
       const consume = { body: { account_id: fresh(), amount: 1 }, key: 'x' }
       sent.push(await call('POST', MAIL_API.consume, consume))
       sent.push(await call('GET', '/api/v1/nowhere'))
-      app.app.get(UnitOfWork).requireWrites = () => {
+      app.app.get(TransactionRunner).requireWrites = () => {
         throw new Error('broken on purpose')
       }
       sent.push(await call('POST', MAIL_API.consume, { ...consume, key: 'y' }))
@@ -168,7 +168,7 @@ onEveryStore('traces', (kind) => {
     expect(ends[1]?.attributes).not.toHaveProperty('http.route')
   })
 
-  it('are of work alone, and of callers who are known', async () => {
+  it('contain only work, and only of known callers', async () => {
     const sent: { traceId: string }[] = []
     await traced(async (_, call) => {
       for (const path of ['/health/live', '/health/ready', '/metrics', '/docs']) sent.push(await call('GET', path))
@@ -182,12 +182,12 @@ onEveryStore('traces', (kind) => {
     expect(collector.of('ab'.repeat(16))).toEqual([])
   })
 
-  it('are none where no collector is named', async () => {
+  it('do not exist without a collector', async () => {
     const app = await TestApp.start(store)
     const before = collector.spans.length
     expect(app.app.get(Tracing).tracer).toBeUndefined()
     // On a server the suites themselves follow statements (test/support/sorts.ts).
-    if (kind.name === 'SQLite') expect(app.app.get(UnitOfWork).tracer).toBeUndefined()
+    if (kind.name === 'SQLite') expect(app.app.get(TransactionRunner).tracer).toBeUndefined()
     bodyOf(200, await app.get('/api/v1/me', { headers: { traceparent: `00-${'cd'.repeat(16)}-${CALLER}-01` } }))
     await app.stop()
     expect(collector.spans).toHaveLength(before)

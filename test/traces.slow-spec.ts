@@ -67,7 +67,7 @@ onEveryStore('traces', (kind) => {
 
     const request = (line: Record<string, unknown>): boolean => line['route'] === '/api/v1/me'
 
-    it('are found by what the log says, and tell whose they are', async () => {
+    it('are found by the id in the log, and name their service', async () => {
       const line = (
         await logOf({
           OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
@@ -86,7 +86,7 @@ onEveryStore('traces', (kind) => {
       })
     })
 
-    it('are lost where the collector takes none; that is said, and nothing else is lost', async () => {
+    it('are lost if the collector accepts none; the log says so, and nothing else is lost', async () => {
       collector.status = 400
       const lines = await logOf({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url })
       collector.status = 200
@@ -95,12 +95,12 @@ onEveryStore('traces', (kind) => {
       ])
     })
 
-    it('hold up nobody where there is no collector', async () => {
+    it('delay nothing without a collector', async () => {
       const lines = await logOf({ OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${await freePort()}` })
       expect(lines.at(-1)).toMatchObject({ message: 'shut down' })
     })
 
-    it('leave the log as it is where they are not asked for', async () => {
+    it('do not change the log if they are off', async () => {
       expect((await logOf({})).find(request)).not.toHaveProperty('trace_id')
     })
   })

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals'
 import { DataSource } from 'typeorm'
-import { UnitOfWork } from '../src/database/unit-of-work.js'
+import { TransactionRunner } from '../src/database/transaction-runner.js'
 import { instantToStore } from '../src/database/column.js'
-import { partOf } from '../src/channel-api/ledger.module.js'
-import { SEEN_TO_STAY_FOR_REMOVAL_MS, SEEN_TO_STAY_MS } from '../src/clock/clock.js'
+import { channelToken } from '../src/channel-api/ledger.module.js'
+import { STEADY_FOR_REMOVAL_MS, STEADY_MS } from '../src/clock/clock.js'
 import { FOLD_LAG_MS, firstIdAt, instantOfId } from '../src/ledger/rows/act-id.js'
 import { deduplicationKeyFor } from '../src/ledger/store/command.js'
 import { LAZY_MS } from '../src/ledger/totals/totals-updater.js'
@@ -50,7 +50,7 @@ onEveryStore('upkeep', (kind) => {
   })
 
   function upkeepOf(of: TestApp, api: ChannelApi): Upkeep<never> {
-    return of.app.get<Upkeep<never>>(partOf({ name: api.channel }, Upkeep))
+    return of.app.get<Upkeep<never>>(channelToken({ name: api.channel }, Upkeep))
   }
 
   async function fold(api: ChannelApi = MAIL_API): Promise<void> {
@@ -76,7 +76,7 @@ onEveryStore('upkeep', (kind) => {
 
   /** What `npm run verify` says of mail. */
   async function contradictions(): Promise<string[]> {
-    return linesOf(new Verifier(MAIL, app.app.get(DataSource), app.app.get(UnitOfWork), app.clock))
+    return linesOf(new Verifier(MAIL, app.app.get(DataSource), app.app.get(TransactionRunner), app.clock))
   }
 
   const used = (steps: readonly Step[]): [string, number, number][] =>
@@ -156,7 +156,7 @@ onEveryStore('upkeep', (kind) => {
     })
   }
 
-  it('agrees with the ledger after any mixture of acts, at any stage of the adding up', async () => {
+  it('agrees with the ledger after any mixture of acts, at any progress of the totals', async () => {
     app.clock.set('2027-02-01T00:00:00.000Z')
     const quotas = [await create(50), await create(40), await create(1_000)]
     const model = new Map<string, { charged: number; refunded: number }>()
@@ -215,14 +215,14 @@ onEveryStore('upkeep', (kind) => {
     expect(await contradictions()).toEqual([
       expect.stringContaining(`totals: quota ${quotas[0]!.id} of owner ${owner}`),
     ])
-    const mending = new Verifier(MAIL, app.app.get(DataSource), app.app.get(UnitOfWork), app.clock)
+    const mending = new Verifier(MAIL, app.app.get(DataSource), app.app.get(TransactionRunner), app.clock)
     for await (const { findings } of mending.pages()) {
       if (findings.length > 0) expect([...(await mending.repair(findings, 'repair')).values()]).toEqual(['mended'])
     }
     expect(await contradictions()).toEqual([])
   })
 
-  it('lists every step up to now, and takes no other', async () => {
+  it('lists every step up to the present, and no other', async () => {
     app.clock.set('2027-03-10T10:30:00.000Z')
     const steps = async (query: string): Promise<string[]> =>
       (await series(`account_id=${owner}${query}`)).map(({ began_at }) => began_at)
@@ -248,7 +248,7 @@ onEveryStore('upkeep', (kind) => {
     expect(refusal(await app.put(`${MAIL_API.usage}/series`, {}))).toEqual([405, 'method_not_allowed'])
   })
 
-  it('tells of refusals, also when their hours are dropped', async () => {
+  it('contains refusals, also after their hours are removed', async () => {
     app.clock.set('2027-04-10T10:30:00.000Z')
     const { id } = await create(5)
     for (const amount of [6, 7]) {
@@ -268,7 +268,7 @@ onEveryStore('upkeep', (kind) => {
     ).toBe(true)
   })
 
-  it('adds each act once, whoever adds up at the same time', async () => {
+  it('adds each act once, even if several instances add at the same time', async () => {
     app.clock.set('2027-05-20T10:00:00.000Z')
     await create(100_000)
     const other = await TestApp.start(store, { clock: app.clock })
@@ -288,7 +288,7 @@ onEveryStore('upkeep', (kind) => {
     }
   })
 
-  it('lets nothing in behind what was added up', async () => {
+  it('admits no act behind the watermark', async () => {
     app.clock.set('2027-06-01T10:00:00.000Z')
     const { id } = await create(1_000)
     // An instance whose clock is ten minutes behind, and which has not looked since acts were added up.
@@ -327,7 +327,7 @@ onEveryStore('upkeep', (kind) => {
     expect(await contradictions()).toEqual([])
   })
 
-  it('adds up exactly while instances whose clocks are minutes apart write, and one adds up all the time', async () => {
+  it('stays exact while instances with clocks minutes apart write, and one adds up without a pause', async () => {
     app.clock.set('2027-06-10T10:00:00.000Z')
     await create(1_000_000)
     const clocks = [-900, -70, 240].map((seconds) => new TestClock(app.clock.after(seconds)))
@@ -364,7 +364,7 @@ onEveryStore('upkeep', (kind) => {
     expect(await contradictions()).toEqual([])
   }, 60_000)
 
-  it('closes and adds up nothing that is to come, whatever a clock says', async () => {
+  it('closes and adds up nothing in the future, whatever a clock says', async () => {
     app.clock.set('2027-06-25T10:00:00.000Z')
     await create(1_000)
     await consume(3)
@@ -384,7 +384,7 @@ onEveryStore('upkeep', (kind) => {
     expect(await contradictions()).toEqual([])
   })
 
-  it('tells of a watermark in the future, by how much, and removes nothing then', async () => {
+  it('measures how far a watermark is in the future, and removes nothing then', async () => {
     app.clock.set('2027-07-05T10:00:00.000Z')
     const upkeep = upkeepOf(app, SMS_API)
     await upkeep.look()
@@ -412,7 +412,7 @@ onEveryStore('upkeep', (kind) => {
     expect(upkeep.foldLagMs).toBe(LAG * 1_000)
   })
 
-  it('concludes nothing for good while the time is in doubt', async () => {
+  it('concludes nothing permanently while the time is in doubt', async () => {
     app.clock.set('2027-07-10T10:00:00.000Z')
     const { id } = await create(100, { expire_at: app.clock.after(60) })
     await consume(5)
@@ -428,7 +428,7 @@ onEveryStore('upkeep', (kind) => {
       return { quota: quota?.state, holds: holds.length, foldedTo: (await upkeep.totals.state()).foldedTo }
     }
     const before = await stored()
-    app.clock.seenToStayMs = SEEN_TO_STAY_MS - 1
+    app.clock.steadyMs = STEADY_MS - 1
     try {
       app.clock.pass(40 * DAY)
       await sweeperOf(app, MAIL_API).sweep()
@@ -439,20 +439,20 @@ onEveryStore('upkeep', (kind) => {
       expect(bodyOf(200, await app.get(`${MAIL_API.quotas}/${id}`)).status).toBe('expired')
       expect((await series(`account_id=${owner}&from=2027-07-10T00:00:00Z`))[0]?.charged).toBe(5)
       // It is removed only by a time that has stayed for an hour.
-      app.clock.seenToStayMs = SEEN_TO_STAY_FOR_REMOVAL_MS - 1
+      app.clock.steadyMs = STEADY_FOR_REMOVAL_MS - 1
       await sweeperOf(app, MAIL_API).sweep()
       await upkeep.round()
       expect(await stored()).toMatchObject({ quota: 'expired', holds: 0 })
       expect(bodyOf(200, await app.get(`${MAIL_API.usage}?account_id=${owner}`)).items).toHaveLength(2)
     } finally {
-      app.clock.seenToStayMs = Infinity
+      app.clock.steadyMs = Infinity
     }
     await upkeep.round()
     expect(bodyOf(200, await app.get(`${MAIL_API.usage}?account_id=${owner}`)).items).toEqual([])
     expect(await contradictions()).toEqual([])
   })
 
-  it('removes what is older than it need be kept, and nothing else', async () => {
+  it('removes what is older than the retention, and nothing else', async () => {
     app.clock.set('2027-08-01T12:00:00.000Z')
     const quota = await create(1_000)
     const [plain, refunded, young] = [await consume(5), await consume(7), await consume(11)]
@@ -516,7 +516,7 @@ onEveryStore('upkeep', (kind) => {
     })
   })
 
-  it('either refunds an operation or has removed it, where both happen at once', async () => {
+  it('either refunds an operation or has removed it, if both happen at the same time', async () => {
     app.clock.set('2027-11-01T12:00:00.000Z')
     const { id: quota } = await create(100_000)
     const made: Body[] = await Promise.all(Array.from({ length: 150 }, async (_, n) => consume(1 + n)))
@@ -561,7 +561,7 @@ onEveryStore('upkeep', (kind) => {
     expect([again.text, again.headers['idempotency-replayed']]).toEqual([text, 'true'])
   })
 
-  it('leaves the house to one instance at a time', async () => {
+  it('runs on one instance at a time', async () => {
     const theirs = await TestApp.start(store, { clock: app.clock })
     const [mine, other] = [upkeepOf(app, SMS_API), upkeepOf(theirs, SMS_API)]
     const holder = async (): Promise<string | null> => (await mine.totals.state()).holder

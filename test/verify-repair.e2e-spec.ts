@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { DataSource } from 'typeorm'
-import { partOf } from '../src/channel-api/ledger.module.js'
+import { channelToken } from '../src/channel-api/ledger.module.js'
 import { instantToStore } from '../src/database/column.js'
 import { FOLD_LAG_MS, firstIdAt } from '../src/ledger/rows/act-id.js'
 import { Upkeep } from '../src/ledger/upkeep/upkeep.js'
@@ -28,7 +28,7 @@ onEveryStore('verify --repair', (kind) => {
   beforeAll(async () => {
     store = await kind.open()
     app = await TestApp.start(store, { env: { RETENTION_DAYS: '30' } })
-    upkeep = app.app.get<Upkeep<never>>(partOf(MAIL, Upkeep))
+    upkeep = app.app.get<Upkeep<never>>(channelToken(MAIL, Upkeep))
     // Adding up and removing are done here, step by step; and what is damaged is not swept while it is looked at.
     await stopSweepers(app)
     await upkeep.onModuleDestroy()
@@ -116,7 +116,7 @@ onEveryStore('verify --repair', (kind) => {
   afterEach(clean)
 
   describe('where operations have been removed', () => {
-    it('does not lower a counter because a total is lost', async () => {
+    it('does not lower a counter if a total is lost', async () => {
       const id = await withRemoved()
       await sql('DELETE FROM mail_usage_total WHERE owner_id = ?', [owner])
       const outcomes = await repair()
@@ -127,7 +127,7 @@ onEveryStore('verify --repair', (kind) => {
       expect((await lines()).length).toBeGreaterThan(0)
     })
 
-    it('makes the totals again of acts that came in behind the watermark', async () => {
+    it('rebuilds the totals of acts behind the watermark', async () => {
       const id = await withRemoved()
       await ahead(360)
       await consume(52)
@@ -138,7 +138,7 @@ onEveryStore('verify --repair', (kind) => {
       expect(await lines()).toEqual([])
     })
 
-    it('makes lost totals again where all their acts are there', async () => {
+    it('rebuilds lost totals if all their acts exist', async () => {
       await withRemoved()
       const before = await totals()
       await sql('DELETE FROM mail_usage_total WHERE owner_id = ? AND began_at >= ?', [
@@ -150,7 +150,7 @@ onEveryStore('verify --repair', (kind) => {
       expect(await totals()).toEqual(before)
     })
 
-    it('raises a lost counter to what the rows add up to, and says that it was more', async () => {
+    it('raises a lost counter to the sum of the rows, and reports that it was more', async () => {
       const id = await withRemoved()
       await sql('UPDATE mail_quota SET used = 3 WHERE id = ?', [id])
       expect(await repair()).toEqual([
@@ -166,7 +166,7 @@ onEveryStore('verify --repair', (kind) => {
       expect(await usedOf(id)).toBe(600)
     })
 
-    it('lowers that of a quota which was made since', async () => {
+    it('lowers the counter of a quota that was created since', async () => {
       await withRemoved()
       app.clock.pass(DAY)
       const young = await quota()
@@ -177,7 +177,7 @@ onEveryStore('verify --repair', (kind) => {
   })
 
   describe('a watermark in the future', () => {
-    it('is named, and set back: each act is in the totals once', async () => {
+    it('is reported, and set back: each act is in the totals once', async () => {
       const id = await quota()
       await consume(10)
       await fold()
@@ -212,7 +212,7 @@ onEveryStore('verify --repair', (kind) => {
       expect([sum('charged'), sum('refunded')]).toEqual([100, 5])
     })
 
-    it('is left where acts of these days are gone, until they belong to the past', async () => {
+    it('stays if acts of these days were removed, until the days are in the past', async () => {
       await quota()
       await consume(10)
       await fold()
@@ -235,7 +235,7 @@ onEveryStore('verify --repair', (kind) => {
     })
   })
 
-  it('does not lower a counter where the totals say as much: acts are what is missing', async () => {
+  it('does not lower a counter that equals the totals: acts are missing', async () => {
     const id = await quota()
     const lost = await consume(30)
     await consume(5)
@@ -249,7 +249,7 @@ onEveryStore('verify --repair', (kind) => {
     expect(await usedOf(id)).toBe(35)
   })
 
-  it('holds hours against days, and makes both again', async () => {
+  it('compares hours with days, and rebuilds both', async () => {
     await quota()
     await consume(30)
     await fold()
@@ -370,7 +370,7 @@ onEveryStore('verify --repair', (kind) => {
       return { used, held }
     }
 
-    it('leaves no more to spend than the acts that are there allow', async () => {
+    it('leaves no more to spend than the existing acts allow', async () => {
       for (let run = 0; run < RUNS; run += 1) {
         owner = fresh()
         const life = await live()

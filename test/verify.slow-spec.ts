@@ -2,8 +2,8 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect } from '@jest/globals'
 import { DataSource } from 'typeorm'
-import { partOf } from '../src/channel-api/ledger.module.js'
-import { UnitOfWork } from '../src/database/unit-of-work.js'
+import { channelToken } from '../src/channel-api/ledger.module.js'
+import { TransactionRunner } from '../src/database/transaction-runner.js'
 import { BackgroundVerifier } from '../src/ledger/verify/background-verifier.js'
 import type { Finding } from '../src/ledger/verify/verify-check.js'
 import { findingLine, type Repaired, type Verification, Verifier } from '../src/ledger/verify/verifier.js'
@@ -64,16 +64,16 @@ onEveryStore('verify', (kind) => {
   let store: Store
   let app: TestApp
   let dataSource: DataSource
-  let work: UnitOfWork
+  let transactions: TransactionRunner
 
   beforeAll(async () => {
     store = await kind.open()
     app = await TestApp.start(store)
     await stopSweepers(app)
     // What is added up while a row is damaged would stay so.
-    for (const channel of [MAIL, SMS]) await app.app.get<Upkeep<never>>(partOf(channel, Upkeep)).onModuleDestroy()
+    for (const channel of [MAIL, SMS]) await app.app.get<Upkeep<never>>(channelToken(channel, Upkeep)).onModuleDestroy()
     dataSource = app.app.get(DataSource)
-    work = app.app.get(UnitOfWork)
+    transactions = app.app.get(TransactionRunner)
   }, 60_000)
 
   afterAll(async () => {
@@ -83,8 +83,8 @@ onEveryStore('verify', (kind) => {
 
   const verifier = (api: ChannelApi): Verification =>
     api.channel === 'mail'
-      ? new Verifier(MAIL, dataSource, work, app.clock)
-      : new Verifier(SMS, dataSource, work, app.clock)
+      ? new Verifier(MAIL, dataSource, transactions, app.clock)
+      : new Verifier(SMS, dataSource, transactions, app.clock)
 
   async function findings(api: ChannelApi): Promise<Finding[]> {
     const found: Finding[] = []
@@ -191,7 +191,7 @@ onEveryStore('verify', (kind) => {
     expect(await findings(api)).toEqual([])
   })
 
-  it('takes a total that somebody lowered for legal, and tells of it', async () => {
+  it('treats a lowered total as legal, and reports it', async () => {
     const owner = fresh()
     const id = await total(MAIL_API, owner, 50)
     await consume(MAIL_API, owner, 40)
@@ -539,7 +539,7 @@ onEveryStore('verify', (kind) => {
     }
   })
 
-  it('says what it did in the changes of the quota, as everybody reads them', async () => {
+  it('records its repairs in the changes of the quota', async () => {
     const { owner, total: id } = await live(MAIL_API)
     const { used, reserved } = bodyOf(200, await app.get(`${MAIL_API.quotas}/${id}`)) as Record<string, number>
     await sql('UPDATE mail_quota SET used = used + 7 WHERE id = ?', [id])
@@ -560,7 +560,7 @@ onEveryStore('verify', (kind) => {
     expect(await lines()).toEqual([])
   })
 
-  it('sees that the index is gone which keeps keys apart', async () => {
+  it('finds that the unique index of the keys is missing', async () => {
     for (const owner of [fresh(), fresh()]) await total(SMS_API, owner, 1)
     const { indices, tableName } = dataSource.getMetadata(SMS.act)
     const { name } = indices.find(({ isUnique }) => isUnique)!
@@ -574,10 +574,10 @@ onEveryStore('verify', (kind) => {
     expect(await findings(SMS_API)).toEqual([])
   })
 
-  it('sees one moment, and lets others write', async () => {
+  it('reads one snapshot, and does not block writers', async () => {
     const owner = fresh()
     const id = await total(MAIL_API, owner, 100)
-    const seen = await work.snapshot(async (transaction) => {
+    const seen = await transactions.snapshot(async (transaction) => {
       const used = async (): Promise<unknown> =>
         (await transaction.rows('SELECT used FROM mail_quota WHERE id = ?', [id]))[0]?.['used']
       const before = await used()
@@ -586,13 +586,13 @@ onEveryStore('verify', (kind) => {
     })
     expect(seen).toEqual([0, 0])
     expect(bodyOf(200, await app.get(`${MAIL_API.quotas}/${id}`))).toMatchObject({ used: 5 })
-    // A server says so, too, with the error of one that takes no writes: the unit of work would wait for its return.
+    // A server says so, too, with the error of one that takes no writes: `TransactionRunner` would wait for its return.
     if (kind.name !== 'SQLite') return
-    const write = work.snapshot(async (transaction) => transaction.execute('UPDATE mail_quota SET used = 9'))
+    const write = transactions.snapshot(async (transaction) => transaction.execute('UPDATE mail_quota SET used = 9'))
     await expect(write).rejects.toThrow('a snapshot only reads')
   })
 
-  it('takes the same for the same however many there are: pages end within an owner', async () => {
+  it('has the same result for any number of rows: pages end within an owner', async () => {
     const owner = fresh()
     const id = await total(MAIL_API, owner, 100_000)
     const PARTS = 41
@@ -615,7 +615,7 @@ onEveryStore('verify', (kind) => {
     expect(await lines()).toEqual([])
   })
 
-  describe('while others write', () => {
+  describe('during concurrent writes', () => {
     /** Writers of all kinds, until what is given has ended. */
     async function whileWriting<T>(work: () => Promise<T>): Promise<T> {
       let over = false as boolean
@@ -643,7 +643,7 @@ onEveryStore('verify', (kind) => {
       }
     }
 
-    it('never takes what is under way for a contradiction', async () => {
+    it('never reports operations in progress as contradictions', async () => {
       await whileWriting(async () => {
         for (let pass = 0; pass < 20; pass += 1) expect(await linesOf(verifier(MAIL_API))).toEqual([])
       })
@@ -652,9 +652,9 @@ onEveryStore('verify', (kind) => {
 
     // On SQLite reads have the one connection to themselves anyhow.
     if (kind.name !== 'SQLite') {
-      it('would, if it did not see one moment', async () => {
-        const read = work.read.bind(work)
-        const moments = Object.create(work, { snapshot: { value: read } }) as UnitOfWork
+      it('would report them without a snapshot', async () => {
+        const read = transactions.read.bind(transactions)
+        const moments = Object.create(transactions, { snapshot: { value: read } }) as TransactionRunner
         const wrong = await whileWriting(async () => {
           const found: string[] = []
           for (let pass = 0; pass < 200 && found.length === 0; pass += 1)
@@ -665,7 +665,7 @@ onEveryStore('verify', (kind) => {
       })
     }
 
-    it('waits for the owner’s lock, and looks again under it', async () => {
+    it('waits for the owner’s lock, and examines the rows again under it', async () => {
       const owner = fresh()
       const id = await total(MAIL_API, owner, 100)
       await sql('UPDATE mail_quota SET used = 7 WHERE id = ?', [id])
@@ -673,7 +673,7 @@ onEveryStore('verify', (kind) => {
       expect(found.map(({ rule }) => rule)).toEqual(['counters'])
       const verification = verifier(MAIL_API)
       let repairing: Promise<Map<Finding, Repaired>> | undefined
-      await work.write(async (transaction) => {
+      await transactions.write(async (transaction) => {
         const lock = kind.name === 'SQLite' ? '' : ' FOR UPDATE'
         await transaction.rows(`SELECT owner_id FROM mail_owner WHERE owner_id = ?${lock}`, [owner])
         await transaction.execute('UPDATE mail_quota SET used = 0 WHERE id = ?', [id])
@@ -684,7 +684,7 @@ onEveryStore('verify', (kind) => {
       expect(await lines()).toEqual([])
     })
 
-    it('mends beside them, and loses none of what they write', async () => {
+    it('repairs rows during concurrent writes, and loses none of these', async () => {
       const owner = fresh()
       const id = await total(MAIL_API, owner, 1_000_000)
       let spent = 0
@@ -696,7 +696,7 @@ onEveryStore('verify', (kind) => {
         }
       })()
       for (let round = 0; round < 10; round += 1) {
-        await work.write(async (transaction) => {
+        await transactions.write(async (transaction) => {
           await transaction.rows(
             `SELECT owner_id FROM mail_owner WHERE owner_id = ?${kind.name === 'SQLite' ? '' : ' FOR UPDATE'}`,
             [owner],
@@ -713,10 +713,10 @@ onEveryStore('verify', (kind) => {
   })
 
   describe('in the background', () => {
-    const watch = (): BackgroundVerifier => app.app.get<BackgroundVerifier>(partOf(SMS, BackgroundVerifier))
+    const watch = (): BackgroundVerifier => app.app.get<BackgroundVerifier>(channelToken(SMS, BackgroundVerifier))
     const metrics = async (): Promise<string[]> => (await app.get('/metrics')).text.split('\n')
 
-    it('measures what a whole look found, and when', async () => {
+    it('measures the findings and the time of a complete pass', async () => {
       await watch().pass()
       expect(await metrics()).toEqual(
         expect.arrayContaining([
@@ -734,7 +734,7 @@ onEveryStore('verify', (kind) => {
       expect(await metrics()).toContain('quota_drift{channel="sms"} 0')
     })
 
-    it('is part of the service, and in no way of its end', async () => {
+    it('is part of the service, and does not delay its end', async () => {
       const own = await kind.open()
       const client = new HttpClient()
       const instance = await Instance.start(own.url, client, { VERIFY_BACKGROUND: 'true' })
@@ -748,7 +748,7 @@ onEveryStore('verify', (kind) => {
       await own.drop()
     })
 
-    it('goes by itself, and ends in the middle of a page when it is told to', async () => {
+    it('runs by itself, and stops within a page on request', async () => {
       let passes = 0
       const verification = verifier(MAIL_API)
       const endless: Pick<Verification, 'channel' | 'pages'> = {
@@ -760,7 +760,7 @@ onEveryStore('verify', (kind) => {
           }
         },
       }
-      const running = new BackgroundVerifier(endless, work, app.clock, true)
+      const running = new BackgroundVerifier(endless, transactions, app.clock, true)
       running.onApplicationBootstrap()
       while (passes < 2) await sleep(20)
       await running.onModuleDestroy()
@@ -773,7 +773,7 @@ onEveryStore('verify', (kind) => {
   describe('the command', () => {
     const run = async (...args: string[]) => runNode([ENTRY, ...args], { env: { DATABASE_URL: store.url } })
 
-    it('ends with 0 where all is well, and with 1 where something is not until it is mended', async () => {
+    it('exits with 0 without findings, and with 1 with a finding until it is repaired', async () => {
       const { owner, total: id } = await live(SMS_API)
       const well = await run()
       expect(well).toMatchObject({ code: 0, stderr: '' })
@@ -807,7 +807,7 @@ onEveryStore('verify', (kind) => {
       await sql('UPDATE sms_quota SET version = version - 1 WHERE id = ?', [id])
     })
 
-    it('ends with 2 where it could not look', async () => {
+    it('exits with 2 if it cannot verify', async () => {
       const empty = await kind.openEmpty()
       const nothing = await runNode([ENTRY], { env: { DATABASE_URL: empty.url } })
       expect(nothing.code).toBe(2)

@@ -135,7 +135,7 @@ onEveryStore('webhooks', (kind) => {
     expect(receiver.of(at)).toHaveLength(30)
   })
 
-  it('sends a test message, whose answer is told', async () => {
+  it('sends a test message, and shows its answer', async () => {
     const { name, at, secrets } = await endpoint()
     expect(bodyOf(200, await does(name, 'test'))).toEqual({ status: 204, error: null, ms: expect.any(Number) })
     const [message] = receiver.of(at)
@@ -152,7 +152,7 @@ onEveryStore('webhooks', (kind) => {
     expect((await app.get('/api/v1/webhooks', { as: 'sms-admin' })).status).toBe(403)
   })
 
-  it('signs with both secrets while one is changed for another', async () => {
+  it('signs with both secrets during a rotation', async () => {
     const { at, secrets } = await endpoint()
     const [old = ''] = secrets
     const next = secret()
@@ -172,7 +172,7 @@ onEveryStore('webhooks', (kind) => {
     expect(() => new Webhook(old).verify(after?.body ?? '', after?.headers ?? {})).toThrow()
   })
 
-  it('delivers only the types and channels that are wanted, and begins with what happens from then on', async () => {
+  it('delivers only the selected types and channels, and begins with later events', async () => {
     await happen()
     const mail = await endpoint({ channels: ['mail'] })
     const updates = await endpoint({ types: ['quota.updated'], channels: ['sms'] })
@@ -215,7 +215,7 @@ onEveryStore('webhooks', (kind) => {
     expect(receiver.of('/elsewhere')).toEqual([])
   })
 
-  it('holds up no event for one that hangs, nor any request, and takes a stream without an end for received', async () => {
+  it('delays no event and no request for an endpoint that hangs, and accepts an endless answer as received', async () => {
     const { name, at } = await endpoint()
     let hanging = 0
     receiver.answers.set(at, (response) => {
@@ -258,7 +258,7 @@ onEveryStore('webhooks', (kind) => {
     expect(new Set(receiver.of(at).map(({ body }) => body)).size).toBe(1)
   })
 
-  it('tries the oldest alone after twenty failures in a row, until one is received', async () => {
+  it('tries only the oldest event after twenty failures in a row, until one is received', async () => {
     const { name, at } = await endpoint()
     receiver.answers.set(at, status(500))
     await happen(30)
@@ -277,7 +277,7 @@ onEveryStore('webhooks', (kind) => {
     expect(new Set(receiver.of(at).map(({ headers }) => headers['webhook-id'])).size).toBe(30)
   })
 
-  it('is disabled by 410, enabled by hand, and filled up by a replay', async () => {
+  it('is disabled by 410, enabled manually, and gets missed events by a replay', async () => {
     const { name, at } = await endpoint()
     const from = app.clock.after(0)
     receiver.answers.set(at, status(410))
@@ -304,7 +304,7 @@ onEveryStore('webhooks', (kind) => {
     ])
   })
 
-  it('is sent nothing more after 410 than was on its way', async () => {
+  it('gets only attempts in flight after 410', async () => {
     const { name, at } = await endpoint()
     const from = app.clock.after(0)
     await happen(64)
@@ -321,7 +321,7 @@ onEveryStore('webhooks', (kind) => {
     expect(held.length).toBeLessThan(24)
   })
 
-  it('keeps the endpoints from before where the file is broken or half written', async () => {
+  it('keeps the previous endpoints if the file is invalid or incomplete', async () => {
     const { name, at } = await endpoint()
     for (const text of ['', '[{"name":', '{}', JSON.stringify([{ ...endpoints[0], url: 'http://example.com' }])]) {
       await writeFile(path, text)
@@ -335,7 +335,7 @@ onEveryStore('webhooks', (kind) => {
     await settled(name, { delivered: 1, state: 'active' })
   })
 
-  it('is removed where no file names it any more, and begins anew where one does again', async () => {
+  it('is removed if no file names it any more, and begins anew if one names it again', async () => {
     const { name, at } = await endpoint()
     receiver.answers.set(at, status(500))
     await happen(1)
@@ -374,7 +374,7 @@ onEveryStore('webhooks', (kind) => {
     expect(text).toContain(`quota_webhook_disabled{endpoint="${name}"} 0`)
   })
 
-  it('gives its lease back at an orderly end', async () => {
+  it('returns its lease at an orderly shutdown', async () => {
     const leaving = { name: 'leaving', url: receiver.url('/leaving'), secrets: [secret()] }
     const file = join(folder, 'leaving.json')
     await writeFile(file, JSON.stringify([leaving]))

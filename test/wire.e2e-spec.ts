@@ -3,7 +3,7 @@ import { brotliCompressSync, constants, deflateRawSync, deflateSync, gzipSync } 
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { DataSource } from 'typeorm'
 import type { Response } from 'supertest'
-import { partOf } from '../src/channel-api/ledger.module.js'
+import { channelToken } from '../src/channel-api/ledger.module.js'
 import type { ErrorCode } from '../src/error/service-error.js'
 import { ERROR_CODES } from '../src/http/problem.js'
 import { Ledger } from '../src/ledger/write/ledger.js'
@@ -11,7 +11,7 @@ import type { MailQuota } from '../src/mail-quota/mail-quota.entity.js'
 import { MAIL } from '../src/mail-quota/mail.channel.js'
 import { TestApp, TOKENS } from './support/app.js'
 import { MAIL_API, SMS_API } from './support/channel-api.js'
-import { bodyOf, brokenFields, fresh, refusal } from './support/quota-api.js'
+import { bodyOf, brokenFields, copyQuota, fresh, refusal } from './support/quota-api.js'
 import { onEveryStore, type Store } from './support/store.js'
 
 const QUOTAS = '/api/v1/quotas'
@@ -20,6 +20,7 @@ const SMS = '/api/sms/admin/quota'
 const SMS_USAGE = '/api/sms/quota/usage'
 const ABSENT = '9007199254740991'
 const OPERATION_ID = '01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d'
+const ORIGINS = ['https://office.example.com', 'http://localhost:8080']
 const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
 onEveryStore('the wire', (kind) => {
@@ -28,7 +29,7 @@ onEveryStore('the wire', (kind) => {
 
   beforeAll(async () => {
     store = await kind.open()
-    app = await TestApp.start(store)
+    app = await TestApp.start(store, { env: { CORS_ORIGINS: ORIGINS.join() } })
   })
 
   afterAll(async () => {
@@ -185,7 +186,7 @@ onEveryStore('the wire', (kind) => {
       title: 'The owner has too many quotas',
       ask: async () => {
         const owner = fresh()
-        await Promise.all(Array.from({ length: 200 }, async () => made(owner)))
+        await copyQuota(app, MAIL_API, (await made(owner)).id, 199)
         return app.post(QUOTAS, newQuota(owner))
       },
     },
@@ -248,7 +249,7 @@ onEveryStore('the wire', (kind) => {
       title: 'The service is not available',
       ask: async () => {
         const closing = await TestApp.start(store)
-        await closing.app.get<Ledger<MailQuota>>(partOf(MAIL, Ledger)).engine.close()
+        await closing.app.get<Ledger<MailQuota>>(channelToken(MAIL, Ledger)).engine.close()
         const answer = await closing.post(QUOTAS, newQuota(fresh()))
         await closing.stop()
         return answer
@@ -313,7 +314,21 @@ onEveryStore('the wire', (kind) => {
         'total: must be an integer from 0 to 1000000000000; cycle_unit: must be one of hour, day, week, month, year; ' +
           'cycle_reset_at: is required for quota_type 2 (cycle)',
       )
+      expect(brokenFields(await app.get(`${QUOTAS}/nothing`))).toEqual({
+        id: 'must be an integer from 1 to 9007199254740991 in decimal digits',
+      })
     })
+  })
+
+  it('carries identifiers up to 2^53-1 and none beyond', async () => {
+    const body = (owner: string) => JSON.stringify(newQuota(7)).replace('"account_id":7', `"account_id":${owner}`)
+    expect(bodyOf(201, await raw(QUOTAS, body('9007199254740991'))).account_id).toBe(Number.MAX_SAFE_INTEGER)
+    expect(bodyOf(201, await raw(QUOTAS, body('7.0'))).account_id).toBe(7)
+    for (const owner of ['9007199254740992', '9007199254740993', '1e16', '0', '-1']) {
+      expect(Object.keys(brokenFields(await raw(QUOTAS, body(owner))))).toEqual(['account_id'])
+    }
+    expect((await app.get(`${QUOTAS}/summary/${ABSENT}`)).body.account_id).toBe(Number.MAX_SAFE_INTEGER)
+    expect(bodyOf(200, await app.get(`${QUOTAS}?account_id=${ABSENT}`)).total).toBe(1)
   })
 
   describe('of every answer', () => {
@@ -350,8 +365,15 @@ onEveryStore('the wire', (kind) => {
       for (const { headers } of answers) {
         expect(headers['cache-control']).toBe('no-store')
         expect(headers['x-request-id']).toMatch(UUID_V7)
-        expect([headers['x-powered-by'], headers['etag'], headers['server']]).toEqual([undefined, undefined, undefined])
+        for (const name of ['x-powered-by', 'etag', 'server', 'strict-transport-security']) {
+          expect([name, headers[name]]).toEqual([name, undefined])
+        }
+        expect(headers['content-security-policy']).not.toContain('upgrade-insecure-requests')
       }
+    })
+
+    it('is the same to an expectation that nobody knows', async () => {
+      expect((await plain('GET', QUOTAS, { ...ADMIN, Expect: 'more' })).status).toBe(200)
     })
 
     it('is JSON in UTF-8', async () => {
@@ -370,6 +392,12 @@ onEveryStore('the wire', (kind) => {
       ['get', `${QUOTAS}/7/restore`, 'POST'],
       ['delete', `${QUOTAS}/7/changes`, 'GET, HEAD'],
       ['put', `${QUOTAS}/summary/7`, 'GET, HEAD'],
+      ['put', `${QUOTAS}/owners`, 'GET, HEAD'],
+      ['delete', `${QUOTAS}/changes`, 'GET, HEAD'],
+      ['post', `${QUOTAS}/expiring`, 'GET, HEAD'],
+      ['put', `${QUOTAS}/refusals`, 'GET, HEAD'],
+      ['post', `${QUOTAS}/refusals/top`, 'GET, HEAD'],
+      ['post', `${QUOTAS}/summary/changes`, 'GET, HEAD'],
       ['put', USAGE, 'GET, HEAD'],
       ['delete', USAGE, 'GET, HEAD'],
       ['post', USAGE, 'GET, HEAD'],
@@ -387,12 +415,14 @@ onEveryStore('the wire', (kind) => {
       ['put', `${SMS}/summary`, 'GET, HEAD'],
       ['delete', `${SMS}/summary`, 'GET, HEAD'],
       ['delete', SMS_USAGE, 'GET, HEAD'],
+      ['post', `${SMS}/expiring`, 'GET, HEAD'],
       ['post', '/health/live', 'GET, HEAD'],
       ['post', '/metrics', 'GET, HEAD'],
       ['put', '/openapi.json', 'GET, HEAD'],
     ])('answers 405 to %s %s', async (method, path, allow) => {
       const answer = await app.send(method, path, { body: method === 'get' ? undefined : { total: 1 } })
       expect([...refusal(answer), answer.headers['allow']]).toEqual([405, 'method_not_allowed', allow])
+      expect(answer.body.allow).toEqual(allow.split(', '))
       expect(refusal(await app.send(method, path, { as: undefined }))).toEqual([401, 'unauthenticated'])
     })
 
@@ -404,6 +434,11 @@ onEveryStore('the wire', (kind) => {
       `${QUOTAS}/summary`,
       `${QUOTAS}/7/nowhere`,
       `${QUOTAS}/summary/7/8`,
+      `${QUOTAS}/refusals/bottom`,
+      `${QUOTAS}/changes/changes`,
+      `${QUOTAS}/expiring/7`,
+      `${QUOTAS}/owners/reset`,
+      `${SMS}/summary/changes`,
       `${USAGE}/consume/commit`,
       `${USAGE}/check/refund`,
       `${SMS}/list/restore`,
@@ -463,6 +498,42 @@ onEveryStore('the wire', (kind) => {
     })
   })
 
+  describe('of origins', () => {
+    const preflight = (origin: string) =>
+      plain('OPTIONS', QUOTAS, { Origin: origin, 'Access-Control-Request-Method': 'GET' })
+
+    it.each(ORIGINS)('lets %s call', async (origin) => {
+      const { status, headers } = await preflight(origin)
+      expect(status).toBe(204)
+      expect(headers).toMatchObject({
+        'access-control-allow-origin': origin,
+        'access-control-allow-methods': 'GET, HEAD, POST, PUT, DELETE',
+        'access-control-allow-headers': 'Authorization, Content-Type, Idempotency-Key, X-Request-Id',
+        'access-control-max-age': '600',
+        'cache-control': 'no-store',
+        'x-request-id': expect.any(String),
+        vary: 'Origin',
+      })
+      const got = await app.get(QUOTAS, { headers: { Origin: origin } })
+      expect(got.status).toBe(200)
+      expect(got.headers).toMatchObject({ 'access-control-allow-origin': origin, vary: 'Origin' })
+      expect(got.headers['access-control-expose-headers']).toContain('Idempotency-Replayed')
+    })
+
+    it.each(['https://office.example.com.evil.org', 'https://OFFICE.example.com', 'http://office.example.com', 'null'])(
+      'does not let %s call',
+      async (origin) => {
+        const asked = await preflight(origin)
+        expect(asked.status).toBe(401)
+        const got = await app.get(QUOTAS, { headers: { Origin: origin } })
+        for (const { headers } of [asked, got]) {
+          expect(Object.keys(headers).filter((name) => name.startsWith('access-control'))).toEqual([])
+          expect(headers['vary']).toContain('Origin')
+        }
+      },
+    )
+  })
+
   describe('of the form of a body', () => {
     it.each([
       'application/json',
@@ -500,6 +571,7 @@ onEveryStore('the wire', (kind) => {
     it.each([
       ['an open brace', '{'],
       ['white space', ' \n'],
+      ['a blank that is none of JSON', '\u00a0'],
       ['single quotes', "{'total':1}"],
       ['a trailing comma', '{"total":1,}'],
       ['a comment', '{"total":1}//'],
@@ -623,8 +695,8 @@ onEveryStore('the wire', (kind) => {
       expect((await app.post(path, {})).status).toBe(200)
       expect((await plain('POST', path, ADMIN)).status).toBe(200)
       expect(brokenFields(await app.post(path, { force: true }))).toEqual({ force: 'is not a field of this request' })
-      expect(refusal(await raw(path, '{'))).toEqual([400, 'malformed_json'])
-      expect(Object.keys(brokenFields(await app.post(path, [])))).toEqual(['body'])
+      for (const bytes of ['{', ' ']) expect(refusal(await raw(path, bytes))).toEqual([400, 'malformed_json'])
+      for (const bytes of ['[]', 'null']) expect(Object.keys(brokenFields(await raw(path, bytes)))).toEqual(['body'])
       expect(brokenFields(await app.post(`${path}?force=1`))).toEqual({ force: 'is not a parameter of this route' })
       expect(brokenFields(await app.delete(`${QUOTAS}/${id}`, { body: { version: 1 } }))).toEqual({
         version: 'is not a field of this request',
@@ -698,17 +770,6 @@ onEveryStore('the wire', (kind) => {
       const { id } = await made()
       const answer = await raw(`${QUOTAS}/${id}`, `{"total":${written}}`, {}, 'PUT')
       expect(Object.keys(brokenFields(answer))).toEqual(['total'])
-    })
-
-    it('carries identifiers up to 2^53-1 and none beyond', async () => {
-      const body = (owner: string) => JSON.stringify(newQuota(7)).replace('"account_id":7', `"account_id":${owner}`)
-      expect(bodyOf(201, await raw(QUOTAS, body('9007199254740991'))).account_id).toBe(Number.MAX_SAFE_INTEGER)
-      expect(bodyOf(201, await raw(QUOTAS, body('7.0'))).account_id).toBe(7)
-      for (const owner of ['9007199254740992', '9007199254740993', '1e16', '0', '-1']) {
-        expect(Object.keys(brokenFields(await raw(QUOTAS, body(owner))))).toEqual(['account_id'])
-      }
-      expect((await app.get(`${QUOTAS}/summary/${ABSENT}`)).body.account_id).toBe(Number.MAX_SAFE_INTEGER)
-      expect(bodyOf(200, await app.get(`${QUOTAS}?account_id=${ABSENT}`)).total).toBe(1)
     })
 
     it.each([

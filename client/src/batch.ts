@@ -3,18 +3,18 @@ import type { Answer, Call, CallOptions, Transport } from './transport.js'
 import type { AnyChannel, BatchRefused } from './types.js'
 import { camelName, renamed, wireName } from './wire.js'
 
-/** An item that nobody knows the outcome of: no answer until the deadline. Send it again later, with the same key. */
+/** An item whose outcome is unknown: no answer until the deadline. Send it again later, with the same key. */
 export interface BatchUnknown {
   readonly status: 'unknown'
   readonly error: OutcomeUnknown
 }
 
-/** What became of one item of a batch: `status` says which. */
+/** The outcome of one item of a batch, by `status`. */
 export type BatchResult<Channel extends AnyChannel> = Channel['done'] | BatchRefused | BatchUnknown
 
 const MAX_ITEMS = 1_000
 const MAX_BYTES = 1_000_000
-/** Of a request around its items; one of these has no comma before it. */
+/** The bytes of a request around its items; the first item has no comma before it. */
 const FRAME_BYTES = '{"items":[]}'.length - 1
 
 interface Item {
@@ -26,13 +26,13 @@ interface Known {
   readonly problem?: BatchRefused['problem']
 }
 
-/** Cuts items into requests that the service takes: at most 1,000 items and 1 MB each, in order. */
+/** Splits items into requests that the service accepts: at most 1,000 items and 1 MB each, in order. */
 export function chunksOf<T extends object>(items: readonly T[]): T[][] {
   const encoder = new TextEncoder()
   const chunks: T[][] = []
   let bytes = Infinity
   for (const item of items) {
-    // With the comma before it.
+    // Includes the comma before it.
     const size = encoder.encode(JSON.stringify(renamed(item, wireName))).length + 1
     const chunk = chunks.at(-1)
     if (chunk === undefined || chunk.length === MAX_ITEMS || bytes + size > MAX_BYTES) {
@@ -47,8 +47,8 @@ export function chunksOf<T extends object>(items: readonly T[]): T[][] {
 }
 
 /**
- * Consumes in batches, one request after the other, each with a deadline of its own. Of what was answered it sends
- * again only the items that met `unavailable`.
+ * Consumes in batches, one request after the other, each with its own deadline. After an answer, it retries only the
+ * items that met `unavailable`.
  * @returns one result for each item, in order
  */
 export async function consumeInBatches<Channel extends AnyChannel>(
@@ -65,7 +65,7 @@ export async function consumeInBatches<Channel extends AnyChannel>(
   return results
 }
 
-/** @param offset how many items came before this chunk */
+/** @param offset number of items before this chunk */
 async function consumeChunk(
   transport: Transport,
   path: string,
@@ -113,7 +113,7 @@ async function consumeChunk(
   }
 }
 
-/** Names the broken fields of an item by its place among all items of the caller, and as programs write them. */
+/** Names the wrong fields of an item by its index among all items of the caller, and in camelCase. */
 function rename({ problem }: Known, index: number): void {
   if (problem === undefined || !('errors' in problem)) return
   const place = (text: string): string => text.replace(/items\[\d+\]/g, `items[${index}]`)

@@ -9,25 +9,25 @@ import { camelName } from './wire.js'
 
 export type { RowProblem } from './types.js'
 
-/** Which quotas: at least one of the filters, or all. */
+/** Selects quotas: at least one of the filters, or all. */
 export type ChangeSetFilter<Channel extends AnyChannel> = Channel['newChangeSet']['filter']
 
 type Settings<Channel extends AnyChannel> = NonNullable<Channel['newChangeSet']['change']['update']>
 
-/** A new total: itself, so much more or less, or so many per cent more or less, rounded half up. */
+/** A new total: the total itself, or its change by a number of units or by per cent, rounded half up. */
 export type TotalChange = NonNullable<Settings<AnyChannel>['total']>
 
-/** What is to be done with each of them: one of these. */
+/** The change of each quota: one of these. */
 export type QuotaChange<Channel extends AnyChannel> =
   { readonly update: Settings<Channel> } | { readonly delete: true } | { readonly reset: true }
 
-/** Many quotas that are changed as one. */
+/** A change set: a change of many quotas. */
 export type ChangeSet<Channel extends AnyChannel = AnyChannel> = Omit<AnyChangeSet, 'filter' | 'change'> & {
   readonly filter: ChangeSetFilter<Channel> | null
   readonly change: QuotaChange<Channel> | null
 }
 
-/** Where a change set stands. */
+/** The state of a change set. */
 export type ChangeSetState = AnyChangeSet['state']
 
 interface ChangeSetPage<Channel extends AnyChannel> {
@@ -38,27 +38,27 @@ interface ChangeSetPage<Channel extends AnyChannel> {
 /** One quota of a change set. */
 export type ChangeSetRow<Channel extends AnyChannel = AnyChannel> = Channel['changeSetRowsPage']['items'][number]
 
-/** What became of a row. */
+/** The outcome of a row. */
 export type RowOutcome = ChangeSetRow['outcome']
 
-/** A CSV file. What is no stream may be sent again where an answer is lost. */
+/** A CSV file. The client can send it again after a lost answer, unless it is a stream. */
 export type CsvFile = string | Blob | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>
 
-/** How long a set is waited for. */
+/** The options of a wait. */
 export interface Waiting {
   readonly signal?: AbortSignal | undefined
-  /** In milliseconds; 10 minutes by default. */
+  /** In milliseconds; default 10 minutes. */
   readonly deadlineMs?: number | undefined
 }
 
-/** A file of 50 MB, and 100,000 rows, take their time. */
+/** A file of 50 MB, or 100,000 rows, takes long. */
 const FILE_TIMEOUT_MS = 300_000
 const WAIT_MS = 600_000
-/** Between two looks at a set: at first, and at most; each takes half as long again as the one before. */
+/** The first and the maximum pause between two reads of a change set; each is half as long again as the one before. */
 const FIRST_LOOK_MS = 250
 const MAX_LOOK_MS = 5_000
 const AT_WORK: readonly ChangeSetState[] = ['preparing', 'applying', 'reverting']
-/** Columns that hold numbers. */
+/** Columns that contain numbers. */
 const NUMBERS = new Set([
   'id',
   'accountId',
@@ -73,7 +73,8 @@ const NUMBERS = new Set([
 ])
 
 /**
- * Change sets of a channel, import and export: many quotas, looked at first, applied once, undone as a whole.
+ * The change sets of a channel, import and export: a change of many quotas is previewed, applied once, and can be
+ * reverted.
  *
  * ```ts
  * const sets = changeSets(quota.mail)
@@ -86,7 +87,10 @@ const NUMBERS = new Set([
 export class ChangeSets<Channel extends AnyChannel> {
   constructor(private readonly channel: ChannelClient<Channel>) {}
 
-  /** Pins the quotas of a filter and what is to become of each. It is `preparing`; `wait` for it to be `ready`. */
+  /**
+   * Creates a change set from a filter: it selects the quotas and decides each. It is `preparing`; `wait` until it is
+   * `ready`.
+   */
   create(
     body: { readonly filter: ChangeSetFilter<Channel>; readonly change: QuotaChange<Channel> },
     options: MaybeKeyedOptions = {},
@@ -95,8 +99,8 @@ export class ChangeSets<Channel extends AnyChannel> {
   }
 
   /**
-   * Pins the rows of a file, at most 50 MB: with an `id` a change, without one a new quota. A failed attempt is tried
-   * again where there is a key and the file is no stream.
+   * Creates a change set from a file of at most 50 MB: a record with an `id` is a change, one without is a new quota. A
+   * failed attempt is retried if there is a key and the file is not a stream.
    */
   import(file: CsvFile, { timeoutMs, deadlineMs, ...options }: MaybeKeyedOptions = {}): Promise<ChangeSet<Channel>> {
     return this.call({
@@ -114,17 +118,19 @@ export class ChangeSets<Channel extends AnyChannel> {
     return this.call({ ...options, method: 'GET', path: this.at(id) })
   }
 
-  /** Newest first. */
+  /** Lists change sets, newest first. */
   list(filter: ChangeSetsFilter = {}, options: CallOptions = {}): Listing<ChangeSetPage<Channel>> {
     return this.listing(this.at(), filter, options, ({ nextBefore }) => given({ before: nextBefore }))
   }
 
-  /** What each row was and is to be, in order. @throws Problem `change_set_state` while it is `preparing` */
+  /**
+   * Lists rows, with the state before and after, in order. @throws Problem `change_set_state` while it is `preparing`
+   */
   rows(id: number, filter: RowsFilter = {}, options: CallOptions = {}): Listing<Channel['changeSetRowsPage']> {
     return this.listing(this.at(id, 'rows'), filter, options, ({ nextAfter }) => given({ after: nextAfter }))
   }
 
-  /** The rows as an import takes them, with `outcome` and `problem` besides. */
+  /** The rows in the format of an import, with `outcome` and `problem`. */
   rowsCsv(
     id: number,
     filter: { readonly outcome?: RowOutcome } = {},
@@ -134,20 +140,20 @@ export class ChangeSets<Channel extends AnyChannel> {
   }
 
   /**
-   * Applies the rows that were seen as `planned`. Where an attempt without an answer had taken effect, it is a success.
-   * @param seen the set as it was looked at
-   * @throws Problem `change_set_differs`, `version_mismatch`, `change_set_state`: look at it anew
+   * Applies the rows that the caller read as `planned`. If an attempt without an answer took effect, the call succeeds.
+   * @param seen the change set as read
+   * @throws Problem `change_set_differs`, `version_mismatch`, `change_set_state`: read it again
    */
   apply({ id, version, counts }: ChangeSet<Channel>, options: CallOptions = {}): Promise<ChangeSet<Channel>> {
     return this.change(id, 'apply', { version, rows: counts.planned }, ['applying', 'applied'], options)
   }
 
-  /** Undoes what was applied, row by row; rows that were edited since are `kept`. As `apply`. */
+  /** Reverts the applied rows, one by one; rows that were edited since are `kept`. Retried like `apply`. */
   revert({ id, version }: ChangeSet<Channel>, options: CallOptions = {}): Promise<ChangeSet<Channel>> {
     return this.change(id, 'revert', { version }, ['reverting', 'reverted'], options)
   }
 
-  /** Drops one that was not applied. @throws Problem `change_set_state` */
+  /** Drops a change set that was not applied. @throws Problem `change_set_state` */
   async delete(id: number, options: CallOptions = {}): Promise<void> {
     await this.call({
       ...options,
@@ -159,9 +165,9 @@ export class ChangeSets<Channel extends AnyChannel> {
   }
 
   /**
-   * Asks until it is at rest: `ready`, `applied`, `reverted` or `failed`.
-   * @param set itself, or its id
-   * @throws DOMException `TimeoutError` it is still at work
+   * Waits until a change set is `ready`, `applied`, `reverted` or `failed`.
+   * @param set the change set, or its id
+   * @throws DOMException `TimeoutError` if its work has not ended
    */
   async wait(
     set: number | ChangeSet<Channel>,
@@ -180,8 +186,8 @@ export class ChangeSets<Channel extends AnyChannel> {
   }
 
   /**
-   * Every quota that a filter names, newest first, as it stands in the list; the answer is read as the loop goes on.
-   * @throws Problem; an Error of the network where it breaks off, before the last one
+   * Every quota that a filter selects, newest first, as in the list; the answer is read as the loop continues.
+   * @throws Problem; an Error of the network if it breaks off before the last quota
    */
   async *export(
     filter?: Omit<Channel['list'], 'page' | 'pageSize' | 'beforeId'>,
@@ -194,7 +200,7 @@ export class ChangeSets<Channel extends AnyChannel> {
     }
   }
 
-  /** The same as the file that it is. */
+  /** The same as a file. */
   exportCsv(
     filter?: Omit<Channel['list'], 'page' | 'pageSize' | 'beforeId'>,
     options: CallOptions = {},

@@ -5,27 +5,27 @@ import { given, type Paths, Quotas } from './quotas.js'
 import { type Call, type CallOptions, type KeyedOptions, newRequestId, type Transport } from './transport.js'
 import type { Act, AnyChannel, Check, Commit, Refund, Series } from './types.js'
 
-/** A hold while the work under it is done. */
+/** A hold during the work under it. */
 export type Hold<Channel extends AnyChannel> = Channel['operation'] & {
-  /** Says how much of the hold to commit in the end, 0 for nothing; else all of it is. */
+  /** Sets how much of the hold is committed at the end, 0 for nothing; default: all of it. */
   spend(amount: number): void
 }
 
-/** An operation as a call that changes it answers. */
+/** An operation in the answer of a call that changes it. */
 export type Answered<Channel extends AnyChannel> = Channel['operation'] & {
   /**
-   * Is it the repeated answer of an earlier call, or of an attempt whose answer was lost? Nothing was done again; what
-   * has become of the operation since is not in it.
+   * Is this the repeated answer of an earlier call, or of an attempt whose answer was lost? Nothing was done again, and
+   * later changes of the operation are not in it.
    */
   readonly replayed: boolean
 }
 
-/** The usage of a channel: what senders call. */
+/** The usage of a channel, for senders. */
 export class ChannelClient<Channel extends AnyChannel> {
   /** Quotas, their settings and their history. */
   readonly quotas: Quotas<Channel>
 
-  /** Made by `QuotaClient`; what it is given is for the package's other entries. */
+  /** Created by `QuotaClient`; its parameters are for the package's other entry points. */
   constructor(
     readonly transport: Transport,
     readonly paths: Paths,
@@ -34,7 +34,7 @@ export class ChannelClient<Channel extends AnyChannel> {
   }
 
   /**
-   * Spends units, all of them or none.
+   * Spends units, all or none.
    * @throws Problem `quota_exceeded` with `remaining`, `refillsAt` and `quotas`; `no_active_quota`; …
    * @throws OutcomeUnknown no answer until the deadline; call again later with the same key
    */
@@ -43,24 +43,24 @@ export class ChannelClient<Channel extends AnyChannel> {
   }
 
   /**
-   * Spends for many at once, each with a key of its own and for itself: one that is refused stops no other. Any number
-   * of items; they go in requests of 1,000 and 1 MB, one after the other, each with a deadline of its own. Items that
-   * meet `unavailable` are sent again, and only these.
+   * Spends units for many items, each with its own key and independent of the others. Any number of items: they are
+   * sent in requests of 1,000 items and 1 MB, one after the other, each with its own deadline. Only items that meet
+   * `unavailable` are retried.
    * @returns one result for each item, in order: `status` 200, that of a refusal, or `'unknown'`
-   * @throws Problem where a request is refused as a whole (`unauthenticated`); send all again, then what took effect is
-   *   `replayed`
+   * @throws Problem if a request is refused as a whole (`unauthenticated`); send all items again: those that took
+   * effect are `replayed`
    */
   consumeBatch(items: readonly Channel['item'][], options: CallOptions = {}): Promise<BatchResult<Channel>[]> {
     return consumeInBatches<Channel>(this.transport, this.at('consume', 'batch'), items, options)
   }
 
-  /** Holds units until they are committed, released, or `expiresAt` comes. @throws like consume */
+  /** Holds units until they are committed, released, or expire at `expiresAt`. @throws like consume */
   reserve(reserve: Channel['reserve'], options: KeyedOptions): Promise<Answered<Channel>> {
     return this.change({ ...options, method: 'POST', path: this.at('reserve'), body: reserve })
   }
 
   /**
-   * Spends what is held, or `amount` of it; the rest returns.
+   * Spends the hold, or `amount` of it; the rest returns.
    * @throws Problem `operation_already_settled`, `commit_exceeds_hold`
    */
   commit(operationId: string, commit: Commit = {}, options: CallOptions = {}): Promise<Answered<Channel>> {
@@ -73,13 +73,13 @@ export class ChannelClient<Channel extends AnyChannel> {
     })
   }
 
-  /** Returns all that is held. @throws Problem `operation_already_settled` */
+  /** Returns the whole hold. @throws Problem `operation_already_settled` */
   release(operationId: string, options: CallOptions = {}): Promise<Answered<Channel>> {
     return this.change({ ...options, method: 'POST', path: this.at(operationId, 'release'), repeatable: true })
   }
 
   /**
-   * Gives back what was spent, or `amount` of it.
+   * Refunds the charge, or `amount` of it.
    * @throws Problem `refund_exceeds_charge`, `operation_already_settled`
    */
   refund(operationId: string, refund: Refund, options: KeyedOptions): Promise<Answered<Channel>> {
@@ -87,18 +87,18 @@ export class ChannelClient<Channel extends AnyChannel> {
   }
 
   /**
-   * Holds units, does the work, and commits; releases where the work throws, and throws the same. What the work returns
-   * is returned.
+   * Holds units, runs the work, and commits; if the work throws, it releases the hold and throws the same error.
+   * Returns the result of the work.
    *
-   * The work is done once for a key. Called again with it, by a second worker or after a crash, this throws: while the
-   * hold is open nobody knows whether the other run is at work, and work done twice would be charged once. An aborted
-   * signal is the work's to look at; the hold is settled all the same.
+   * The work runs once for a key. A second call with the key, by another worker or after a crash, throws: while the
+   * hold is open, the other run may still be working, and work that is done twice would be charged once. The work
+   * itself must check an aborted signal; the hold is settled in any case.
    *
-   * `requestId` begins the request ids of the calls; each run ends them in its own way, which tells its hold from
-   * another run's.
-   * @throws HoldOpen another run holds under this key; the work was not begun
-   * @throws HoldSettled the key's hold is not open any more; the work was not begun
-   * @throws Problem like reserve and commit: `operation_already_settled` where the hold has expired during the work
+   * `requestId` begins the request ids of the calls; each run adds a suffix of its own, by which it recognizes its
+   * hold.
+   * @throws HoldOpen another run holds units under this key; the work did not begin
+   * @throws HoldSettled the key's hold is no longer open; the work did not begin
+   * @throws Problem like reserve and commit: `operation_already_settled` if the hold expired during the work
    */
   async withHold<Result>(
     reserve: Channel['reserve'],
@@ -116,7 +116,7 @@ export class ChannelClient<Channel extends AnyChannel> {
     try {
       result = await work({ ...operation, spend: (units) => (amount = units) })
     } catch (error) {
-      // Where the release fails, the hold ends by itself.
+      // If the release fails, the hold expires by itself.
       await this.release(operation.id, after).catch(() => undefined)
       throw error
     }
@@ -125,7 +125,7 @@ export class ChannelClient<Channel extends AnyChannel> {
     return result
   }
 
-  /** Would an amount fit now? It takes nothing and promises nothing: consuming is the check. */
+  /** Checks whether an amount fits now. It charges and reserves nothing: to be sure, consume. */
   check(question: Channel['check'], options: CallOptions = {}): Promise<Check> {
     return this.call({ ...options, method: 'GET', path: this.at('check'), query: question })
   }
@@ -135,7 +135,7 @@ export class ChannelClient<Channel extends AnyChannel> {
     return this.call({ ...options, method: 'GET', path: this.at(operationId) })
   }
 
-  /** The ledger of an owner or of a quota, newest first; or the one operation of an `idempotencyKey`. */
+  /** Lists the operations of an owner or of a quota, newest first; or the one operation of an `idempotencyKey`. */
   operations(filter: Channel['ledger'], options: CallOptions = {}): Listing<Channel['ledgerPage']> {
     return new Listing<Channel['ledgerPage']>(
       (more) => this.call({ ...options, method: 'GET', path: this.paths.usage, query: { ...filter, ...more } }),
@@ -143,17 +143,20 @@ export class ChannelClient<Channel extends AnyChannel> {
     )
   }
 
-  /** What an owner or a quota used, by day or by hour, oldest first: the last 30 days unless said otherwise. */
+  /** The usage of an owner or a quota, by day or by hour, oldest first; by default of the last 30 days. */
   series(question: Channel['series'], options: CallOptions = {}): Promise<Series> {
     return this.call({ ...options, method: 'GET', path: this.at('series'), query: question })
   }
 
-  /** What was done with an operation, oldest first. @throws Problem `operation_not_found` */
+  /** The acts on an operation, oldest first. @throws Problem `operation_not_found` */
   async acts(operationId: string, options: CallOptions = {}): Promise<Act[]> {
     return (await this.call<{ items: Act[] }>({ ...options, method: 'GET', path: this.at(operationId, 'acts') })).items
   }
 
-  /** @throws HoldOpen, HoldSettled the hold is of another run, not of an attempt of this one whose answer was lost */
+  /**
+   * @throws HoldOpen, HoldSettled if the hold belongs to another run, and not to an attempt of this one whose answer
+   * was lost
+   */
   private async ensureOwn(operationId: string, options: KeyedOptions): Promise<void> {
     const [made] = await this.acts(operationId, options)
     if (made?.requestId === options.requestId) return

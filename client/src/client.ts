@@ -18,9 +18,10 @@ const SMS: Paths = {
 }
 
 /**
- * Calls the quota service. What no answer comes to is tried again where that is safe: by its key, or by its nature.
+ * The client of the quota service. It retries calls without an answer if that is safe: because of their key, or because
+ * they have no effect.
  *
- * Fields have the names of openapi.json in camelCase, both ways: `account_id` is `accountId`.
+ * Fields have the names of openapi.json in camelCase, in both directions: `account_id` is `accountId`.
  */
 export class QuotaClient {
   /** Mail accounts and their quotas; an owner is an `accountId`. */
@@ -29,7 +30,7 @@ export class QuotaClient {
   readonly sms: ChannelClient<Sms>
   private readonly transport: Transport
 
-  /** @throws TypeError where `baseUrl` is none */
+  /** @throws TypeError if `baseUrl` is not a URL */
   constructor(options: ClientOptions) {
     this.transport = new Transport(options)
     this.mail = new ChannelClient<Mail>(this.transport, MAIL)

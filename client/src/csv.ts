@@ -1,15 +1,15 @@
-/** What of a file could not be read. */
+/** The file is not valid CSV. */
 export class CsvMalformed extends Error {
   override readonly name = 'CsvMalformed'
 }
 
 /**
- * The records of a CSV file (RFC 4180, UTF-8), as they come: each a list of its fields. Nothing is kept but the record
- * that has begun.
- * @throws CsvMalformed it ends within quotes
+ * Reads the records of a CSV file (RFC 4180, UTF-8) as they arrive: each is a list of its fields. It keeps only the
+ * current record.
+ * @throws CsvMalformed if the file ends within quotes
  */
 export async function* recordsOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string[], void, undefined> {
-  // It takes a byte order mark off.
+  // It removes a byte order mark.
   const decoder = new TextDecoder('utf-8', { fatal: true })
   let record: string[] = []
   let field = ''
@@ -23,7 +23,7 @@ export async function* recordsOf(chunks: AsyncIterable<Uint8Array>): AsyncGenera
         continue
       }
       if (char === '"') {
-        // Two of them within quotes are one.
+        // Two quotes within quotes are one.
         if (state === 'closed') field += '"'
         state = 'quoted'
         begun = true
@@ -51,15 +51,15 @@ async function* texts(chunks: AsyncIterable<Uint8Array>, decoder: TextDecoder): 
   yield decoder.decode()
 }
 
-/** What an export puts a `'` before, so that no spreadsheet takes it for a formula; and the text `null`. */
+/** Values before which an export puts a `'`, so that no spreadsheet evaluates them; and the text `null`. */
 const GUARDED = /^'(?=['=+\-@\t\r]|null$)/
 
-/** The text that a cell stands for; null where it is empty. */
+/** The value of a cell; null if it is empty. */
 export function cellText(cell: string): string | null {
   return cell === '' ? null : cell.replace(GUARDED, '')
 }
 
-/** The bytes of an answer; ends the request where nobody goes on reading. */
+/** The bytes of an answer; aborts the request if the reader stops. */
 export async function* bytesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
   const reader = stream.getReader()
   try {

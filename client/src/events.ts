@@ -5,24 +5,24 @@ import type { AnyChannel, WebhookEndpoint, WebhookReplay, WebhookTest } from './
 
 export type { ThresholdReached, WebhookEndpoint, WebhookReplay, WebhookTest } from './types.js'
 
-/** What happened to a quota, told once. Names in `data` are those of programs, too. */
+/** An event of a quota. Names in `data` are in camelCase, too. */
 export type QuotaEvent<Channel extends AnyChannel> = Channel['eventsPage']['items'][number]
 
-/** Which events; `after` is the `cursor` of an earlier feed, or `latest`. */
+/** Selects events; `after` is the `cursor` of an earlier feed, or `latest`. */
 export type EventFilter<Channel extends AnyChannel> = Channel['events']
 
-/** How a feed is followed. */
+/** The options of `follow`. */
 export interface Following {
-  /** Between two looks when there is nothing new, in milliseconds; 5,000 by default. */
+  /** The pause between reads without new events, in milliseconds; default 5,000. */
   readonly everyMs?: number
 }
 
 const EVERY_MS = 5_000
 
 /**
- * Events, oldest first, from a cursor on. `for await (const event of feed)` ends where there are no more for now;
- * `follow()` waits for further ones, until its signal is aborted. Keep `cursor` when you have done what an event asks
- * for: a feed that begins there shows nothing twice that was shown before, but for the page that was begun.
+ * Events, oldest first, after a cursor. `for await (const event of feed)` ends after the last present event; `follow()`
+ * waits for further ones, until its signal is aborted. Store `cursor` after you have processed an event: a feed that
+ * begins there repeats at most the events of the last page.
  */
 export class EventFeed<Channel extends AnyChannel> implements AsyncIterable<QuotaEvent<Channel>> {
   private at: string | undefined
@@ -35,14 +35,17 @@ export class EventFeed<Channel extends AnyChannel> implements AsyncIterable<Quot
     this.at = filter.after
   }
 
-  /** Everything before it was shown and done with: the next event was asked for. Undefined before the first page. */
+  /**
+   * The cursor after which to continue: all events before it were processed, since the next one was requested.
+   * Undefined before the first page.
+   */
   get cursor(): string | undefined {
     return this.at
   }
 
   /**
-   * @throws Problem `cursor_expired`: it is older than what is kept; begin without one, or with `latest`
-   * @throws OutcomeUnknown no answer until the deadline; the feed may be gone on with
+   * @throws Problem `cursor_expired`: events after it have been removed; begin without a cursor, or with `latest`
+   * @throws OutcomeUnknown no answer until the deadline; the feed can be continued
    */
   async *[Symbol.asyncIterator](): AsyncGenerator<QuotaEvent<Channel>, void, undefined> {
     for (;;) {
@@ -53,7 +56,10 @@ export class EventFeed<Channel extends AnyChannel> implements AsyncIterable<Quot
     }
   }
 
-  /** As the iteration, and on from there. @throws Problem, OutcomeUnknown as the iteration, and the signal's reason */
+  /**
+   * Iterates, and then waits for further events. @throws Problem, OutcomeUnknown as the iteration, and the signal's
+   * reason
+   */
   async *follow({ everyMs = EVERY_MS }: Following = {}): AsyncGenerator<QuotaEvent<Channel>, void, undefined> {
     const { signal } = this.options
     for (;;) {
@@ -80,7 +86,7 @@ export function events<Channel extends AnyChannel>(
   return new EventFeed(channel, filter ?? {}, options)
 }
 
-/** Endpoints of webhooks, for administrators. */
+/** The endpoints of webhooks, for administrators. */
 export class WebhookEndpoints {
   constructor(private readonly transport: Transport) {}
 
@@ -93,14 +99,14 @@ export class WebhookEndpoints {
     return this.call({ ...options, method: 'POST', path: at(name, 'test'), repeatable: true })
   }
 
-  /** Ends a disablement. @throws Problem `webhook_not_found`, `webhook_disabled` where it was removed */
+  /** Enables a disabled endpoint. @throws Problem `webhook_not_found`, `webhook_disabled` if it was removed */
   enable(name: string, options: CallOptions = {}): Promise<WebhookEndpoint> {
     return this.call({ ...options, method: 'POST', path: at(name, 'enable'), repeatable: true })
   }
 
   /**
-   * Sends the events of a time again, from `from` to before `to`, each with its own id.
-   * @returns how many
+   * Sends the events of a period again, `[from, to)`, each with its own id.
+   * @returns their number
    * @throws Problem `webhook_not_found`, `webhook_disabled`
    */
   async replay(name: string, body: WebhookReplay, options: CallOptions = {}): Promise<number> {

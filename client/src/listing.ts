@@ -1,4 +1,4 @@
-/** A page of a list, whatever the list. */
+/** A page of any list. */
 interface AnyPage {
   readonly items: readonly unknown[]
 }
@@ -6,15 +6,15 @@ interface AnyPage {
 type ItemOf<Page extends AnyPage> = Page['items'][number]
 
 /**
- * A list, not yet asked for. `await list.page()` is the one page that the filter names, with all that the service says
- * of it; `for await (const item of list)` walks over all items from there on, asking for one page after the other as it
- * goes. Every walk is one of its own.
+ * A list, before any request. `await list.page()` reads the one page that the filter selects, with all members of the
+ * answer; `for await (const item of list)` iterates over all items from there on, and requests page after page. Each
+ * iteration is independent.
  */
 export class Listing<Page extends AnyPage> implements AsyncIterable<ItemOf<Page>> {
   /**
-   * @param read asks for a page; `more` goes over the filter's own
-   * @param next what leads to the page after one; undefined after the last
-   * @param newestFirst leave out, while walking, what has moved to a later page because something new came meanwhile
+   * @param read requests a page; `more` overrides the filter's own members
+   * @param next the position of the page after one; undefined after the last
+   * @param newestFirst skips, in an iteration, items that have moved to a later page because of new ones
    */
   constructor(
     private readonly read: (more?: object) => Promise<Page>,

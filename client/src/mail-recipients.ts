@@ -1,10 +1,10 @@
 /**
- * Recipients as mail programs write them: `ann@example.org`, `Ann <ann@example.org>`, several with commas between them;
+ * Recipients in the format of mail programs: `ann@example.org`, `Ann <ann@example.org>`, several separated by commas;
  * or objects with an `address`.
  */
 export type Recipients = string | { readonly address: string } | readonly Recipients[] | null | undefined
 
-/** To whom a mail goes. */
+/** The recipients of a mail. */
 export interface Envelope {
   readonly to?: Recipients
   readonly cc?: Recipients
@@ -12,12 +12,12 @@ export interface Envelope {
 }
 
 /**
- * The addresses that a mail goes to, each once: as first written, without names and comments, those of `to` first, then
- * of `cc` and `bcc`. Their number is what to consume where a unit is a recipient.
+ * The addresses of a mail, each once: as first written, without names and comments, those of `to` first, then of `cc`
+ * and `bcc`. Consume their number if a unit is a recipient.
  *
- * Two addresses are the same where their domains are, whatever the case and whether written in Unicode or Punycode, and
- * what is before the `@`, where case counts (RFC 5321) and quotes that are not needed do not.
- * @throws TypeError something in there is no address
+ * Two addresses are the same if their domains are, regardless of case and of Unicode or Punycode, and if their local
+ * parts are, which are case-sensitive (RFC 5321), regardless of unnecessary quotes.
+ * @throws TypeError if a part is not an address
  */
 export function mailRecipients({ to, cc, bcc }: Envelope): string[] {
   const found = new Map<string, string>()
@@ -34,7 +34,7 @@ function addressesOf(recipients: Recipients): string[] {
   return 'address' in recipients ? addressesIn(recipients.address) : recipients.flatMap(addressesOf)
 }
 
-/** Reads an address list of RFC 5322: names, quotes, comments, groups and routes. */
+/** Parses an address list of RFC 5322: names, quotes, comments, groups and routes. */
 function addressesIn(list: string): string[] {
   const addresses: string[] = []
   let text = ''
@@ -44,7 +44,7 @@ function addressesIn(list: string): string[] {
   }
   const flush = (): void => {
     if (angle === 'in') fail()
-    // Blanks may stand around a dot and the @, and nowhere else.
+    // Blanks are allowed around a dot and the @, and nowhere else.
     const address = text.trim().replace(/"(?:[^"\\]|\\[\s\S])*"|\s*([.@])\s*/g, (all, sign?: string) => sign ?? all)
     if (address === '' && angle === 'after') fail()
     if (address !== '') addresses.push(checked(address) ?? fail())
@@ -75,7 +75,7 @@ function addressesIn(list: string): string[] {
   return addresses
 }
 
-/** Where what begins here ends: a quoted string, a comment (which may hold others) or a domain in brackets. */
+/** The end of what begins here: a quoted string, a comment (which may contain others) or a domain in brackets. */
 function endOf(list: string, begin: number, closing: string): number | undefined {
   let depth = 0
   for (let at = begin + 1; at < list.length; at += 1) {
@@ -88,7 +88,7 @@ function endOf(list: string, begin: number, closing: string): number | undefined
   return undefined
 }
 
-/** The address, if it is one. */
+/** The address, if this is one. */
 function checked(address: string): string | undefined {
   const at = address.lastIndexOf('@')
   const local = address.slice(0, at)
@@ -97,7 +97,7 @@ function checked(address: string): string | undefined {
   return at > 0 && good ? address : undefined
 }
 
-/** The same for two ways to write one address. */
+/** The same text for two spellings of one address. */
 function identityOf(address: string): string {
   const at = address.lastIndexOf('@')
   const local = address.slice(0, at)
@@ -105,9 +105,9 @@ function identityOf(address: string): string {
   return `${content}@${asciiOf(address.slice(at + 1))}`
 }
 
-/** A domain as DNS knows it. */
+/** A domain in the form of DNS. */
 function asciiOf(domain: string): string {
-  // Only where it must be: a URL also takes numbers for addresses.
+  // Only if necessary: a URL also accepts numbers as addresses.
   // eslint-disable-next-line no-control-regex
   if (/^[\x00-\x7F]*$/.test(domain)) return domain.toLowerCase()
   try {

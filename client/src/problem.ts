@@ -1,8 +1,8 @@
 import type { AnyChannel, ProblemBody } from './types.js'
 
 /**
- * What may be wrong, for machines: the codes of the contract. And `foreign_answer`: an error that is not the service's
- * own but of something before it, a proxy or a wrong address; its `status` tells more.
+ * The codes of the contract, for programs. And `foreign_answer`: an error that does not come from the service but from
+ * something in front of it, a proxy or a wrong address; its `status` says more.
  */
 export type ProblemCode = ProblemBody['code'] | 'foreign_answer'
 
@@ -17,13 +17,13 @@ interface ForeignBody {
 
 type BodyOf<Code extends ProblemCode> = Extract<ProblemBody | ForeignBody, { code: Code }>
 
-/** The service's answer is no. `Problem` is this, narrowed by `code`. */
+/** A refusal by the service. `Problem` is the same, narrowed by `code`. */
 class Refused extends Error {
   override readonly name = 'Problem'
-  /** How long the service asks to wait before the next try, in seconds; undefined where it does not say. */
+  /** The time to wait before the next attempt, in seconds, as the service requests; undefined if it does not. */
   readonly retryAfterSeconds: number | undefined
 
-  /** @param body the problem as the service told it, with names of programs */
+  /** @param body the problem document, with names in camelCase */
   constructor(body: ProblemBody | ForeignBody, retryAfterSeconds?: number) {
     super(`${body.code}: ${body.detail}`)
     Object.assign(this, body)
@@ -32,11 +32,11 @@ class Refused extends Error {
 }
 
 /**
- * The service has answered, and the answer is no: 4xx, or 500 three times. Narrowed by `code` to what the service tells
- * beside: `quota_exceeded` has `remaining`, `refillsAt` and `quotas`, `version_mismatch` the current `version`,
- * `validation_failed` the broken fields in `errors`, and so on.
+ * A refusal by the service: 4xx, or 500 three times. `code` narrows it to its own members: `quota_exceeded` has
+ * `remaining`, `refillsAt` and `quotas`, `version_mismatch` the current `version`, `validation_failed` the wrong fields
+ * in `errors`, and so on.
  *
- * `requestId` finds the request in the service's log. `status` is that of HTTP.
+ * `requestId` finds the request in the service's log. `status` is the HTTP status.
  */
 export type Problem<Code extends ProblemCode = ProblemCode> = Code extends ProblemCode
   ? Refused & Readonly<BodyOf<Code>>
@@ -49,24 +49,24 @@ interface ProblemClass {
 
 export const Problem = Refused as unknown as ProblemClass
 
-/** Is this a problem, of that code? */
+/** Is this a problem, with that code? */
 export function isProblem<Code extends ProblemCode>(error: unknown, ...codes: readonly Code[]): error is Problem<Code> {
   return error instanceof Problem && (codes.length === 0 || codes.includes(error.code as Code))
 }
 
 /**
- * The deadline has passed, or nothing more may be tried, and nobody knows whether the call took effect. Keep what you
- * were about to do, and call again later with the same key: that finds out. A read has no effect; there it says no more
- * than that no answer came.
+ * The deadline has passed, or no further attempt is possible, and it is unknown whether the call took effect. Remember
+ * the call and repeat it later with the same key: its answer tells. A read has no effect; for it, this only means that
+ * there was no answer.
  *
- * `cause` is what happened last: a `Problem` (`unavailable`), or what the network said.
+ * `cause` is the last failure: a `Problem` (`unavailable`), or an error of the network.
  */
 export class OutcomeUnknown extends Error {
   override readonly name = 'OutcomeUnknown'
 
   /**
-   * @param key the key that the call was made with; undefined where it has none
-   * @param requestId what all its attempts were sent as, to be found in the service's log
+   * @param key the key of the call; undefined if it has none
+   * @param requestId the request id of all its attempts, in the service's log
    */
   constructor(
     readonly key: string | undefined,
@@ -80,9 +80,9 @@ export class OutcomeUnknown extends Error {
 }
 
 /**
- * `withHold` was called with a key whose hold is open, made by another run: one that is at work, or that ended without
- * settling it. The work was not begun. Until `operation.expiresAt` the other run may settle it; who knows that it is
- * dead, and what came of its work, may `commit` or `release` `operation.id` in its place.
+ * `withHold` was called with a key whose hold is open and belongs to another run: one that is working, or that ended
+ * without settling it. The work did not begin. Until `operation.expiresAt` the other run may settle it; if you know
+ * that it has ended, and its result, `commit` or `release` `operation.id` in its place.
  */
 export class HoldOpen<Operation = AnyChannel['operation']> extends Error {
   override readonly name = 'HoldOpen'
@@ -96,8 +96,8 @@ export class HoldOpen<Operation = AnyChannel['operation']> extends Error {
 }
 
 /**
- * `withHold` was called with the key of a hold that is settled or has expired: what was to be done under it was done,
- * given up, or taken too long before, by an earlier run. `operation.state` says which. The work was not begun.
+ * `withHold` was called with the key of a hold that is settled or has expired: an earlier run did the work, gave it up,
+ * or took too long, as `operation.state` says. The work did not begin.
  */
 export class HoldSettled<Operation = AnyChannel['operation']> extends Error {
   override readonly name = 'HoldSettled'
@@ -110,7 +110,7 @@ export class HoldSettled<Operation = AnyChannel['operation']> extends Error {
   }
 }
 
-/** What went wrong, with what caused it: the outermost error of a network rarely says what it was. */
+/** Describes an error with its causes: the outermost error of a network rarely names the reason. */
 function words(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const { message, cause } = error

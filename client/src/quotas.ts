@@ -11,18 +11,18 @@ import type {
   TopRefusalsFilter,
 } from './types.js'
 
-/** Where a channel's calls are. */
+/** The paths of a channel's calls. */
 export interface Paths {
   readonly quotas: string
   readonly list: string
   readonly usage: string
-  /** Where an owner's summary is, and what of the owner goes into the query. */
+  /** The path of an owner's summary, and its query. */
   summary(owner: object): { path: string; query?: object }
 }
 
 const MAX_ROWS = 100
 
-/** The quotas of a channel, for those who look after them. */
+/** The quotas of a channel, for administrators. */
 export class Quotas<Channel extends AnyChannel> {
   constructor(
     private readonly transport: Transport,
@@ -30,26 +30,27 @@ export class Quotas<Channel extends AnyChannel> {
   ) {}
 
   /**
-   * Makes a quota. With a key it may be tried again and takes effect once; without one it is not tried again once it
-   * may have taken effect.
-   * @throws Problem of the codes `too_many_quotas`, `validation_failed`, …
+   * Creates a quota. With a key, the client retries it and it takes effect once; without a key, the client does not
+   * retry it after an attempt that may have taken effect.
+   * @throws Problem with a code such as `too_many_quotas` or `validation_failed`
    */
   create(quota: Channel['create'], options: MaybeKeyedOptions = {}): Promise<Channel['quota']> {
     return this.call({ ...options, method: 'POST', path: this.paths.quotas, body: quota })
   }
 
-  /** @throws Problem `quota_not_found`: there is none, or it is deleted */
+  /** @throws Problem `quota_not_found`: it does not exist, or is deleted */
   get(id: number, options: CallOptions = {}): Promise<Channel['quota']> {
     return this.call({ ...options, method: 'GET', path: this.at(id) })
   }
 
   /**
-   * Changes settings; what is absent stays, and the fields of a record that was read may be sent back with it. With
-   * `version` somebody else's edit is not overwritten.
+   * Changes settings; absent ones stay, and the other fields of a record may be sent back with them. With `version`,
+   * the edit of another caller is not overwritten.
    *
-   * It is tried again like a call with a key. Where an attempt without an answer had taken effect, the next is refused
-   * for its `version`: the history of changes tells then whose edit that was, and one's own is a success.
-   * @throws Problem `version_mismatch`: somebody else was first; its `version` is the current one
+   * The client retries it like a call with a key. If an attempt without an answer took effect, the next one is refused
+   * because of its `version`: the client then reads the history of changes, and the call succeeds if the edit is its
+   * own.
+   * @throws Problem `version_mismatch`: another edit came first; its `version` is the current one
    */
   update(id: number, settings: Channel['update'], options: CallOptions = {}): Promise<Channel['quota']> {
     return this.call({
@@ -66,8 +67,8 @@ export class Quotas<Channel extends AnyChannel> {
   }
 
   /**
-   * Deletes a quota; it can be restored. Tried again as `update` is.
-   * @param version where given, it must be the current one
+   * Deletes a quota; it can be restored. Retried like `update`.
+   * @param version if given, must be the current one
    */
   async delete(
     id: number,
@@ -85,19 +86,19 @@ export class Quotas<Channel extends AnyChannel> {
     })
   }
 
-  /** Undoes a delete; of a live quota it changes nothing. */
+  /** Reverts a delete; a live quota does not change. */
   restore(id: number, options: CallOptions = {}): Promise<Channel['quota']> {
     return this.call({ ...options, method: 'POST', path: this.at(id, 'restore'), repeatable: true })
   }
 
-  /** Begins a new count at 0, without moving the next reset. With a key it may be tried again, as `create`. */
+  /** Begins a new count at 0; the next reset does not change. With a key, the client retries it like `create`. */
   reset(id: number, reset: Reset = {}, options: MaybeKeyedOptions = {}): Promise<Channel['quota']> {
     return this.call({ ...options, method: 'POST', path: this.at(id, 'reset'), body: reset })
   }
 
   /**
-   * Newest first. Walking over it goes on by `beforeId`: it reaches any depth, and what is made or deleted meanwhile
-   * makes it show nothing twice and leave nothing out.
+   * Lists quotas, newest first. Iteration pages by `beforeId`: it reaches any depth, and quotas that are created or
+   * deleted meanwhile cause no duplicates and no gaps.
    */
   list(filter: Channel['list'] = {}, options: CallOptions = {}): Listing<Channel['quotaPage']> {
     return this.listing(this.paths.list, filter, options, ({ items, pageSize }) => {
@@ -106,19 +107,19 @@ export class Quotas<Channel extends AnyChannel> {
     })
   }
 
-  /** What an owner's active quotas add up to; zeros where there are none. */
+  /** The sums of an owner's active quotas; zeros if there are none. */
   summary(owner: Channel['owner'], options: CallOptions = {}): Promise<Channel['summary']> {
     return this.call({ ...options, method: 'GET', ...this.paths.summary(owner) })
   }
 
-  /** The changes of all quotas, deleted ones too, newest first. */
+  /** Lists the changes of all quotas, including deleted ones, newest first. */
   changes(filter: Channel['changes'] = {}, options: CallOptions = {}): Listing<Channel['changesPage']> {
     return this.listing(this.at('changes'), filter, options, ({ nextBefore }) => given({ before: nextBefore }))
   }
 
-  /** The changes of one quota, of a deleted one too, newest first. */
+  /** Lists the changes of one quota, which may be deleted, newest first. */
   changesOf(id: number, filter: ChangesOfFilter = {}, options: CallOptions = {}): Listing<Channel['changePage']> {
-    // It knows no `before`: pages move on as changes are made.
+    // This route has no `before`: its pages shift as changes are made.
     return this.listing(
       this.at(id, 'changes'),
       filter,
@@ -128,22 +129,22 @@ export class Quotas<Channel extends AnyChannel> {
     )
   }
 
-  /** Everyone who ever had a quota, each as in its summary, ids ascending. */
+  /** Lists all owners that ever had a quota, each with its summary, ids ascending. */
   owners(filter: OwnersFilter = {}, options: CallOptions = {}): Listing<Channel['ownersPage']> {
     return this.listing(this.at('owners'), filter, options, ({ nextAfter }) => given({ after: nextAfter }))
   }
 
-  /** Active quotas that end within `days`, soonest first. */
+  /** Lists active quotas that expire within `days`, soonest first. */
   expiring(filter: ExpiringFilter = {}, options: CallOptions = {}): Listing<Channel['expiringPage']> {
     return this.listing(this.at('expiring'), filter, options, ({ nextCursor }) => given({ cursor: nextCursor }))
   }
 
-  /** How often an owner was refused, hour by hour, newest first; of the last 31 days at most. */
+  /** An owner's refusals by hour, newest first; of the last 31 days at most. */
   refusals(filter: Channel['refusals'], options: CallOptions = {}): Promise<Refusal[]> {
     return this.items({ ...options, method: 'GET', path: this.at('refusals'), query: filter })
   }
 
-  /** Who was refused most in the last hours. */
+  /** The owners with most refusals in the last hours. */
   topRefusals(filter: TopRefusalsFilter = {}, options: CallOptions = {}): Promise<Channel['topRefusal'][]> {
     return this.items({ ...options, method: 'GET', path: this.at('refusals', 'top'), query: filter })
   }
@@ -162,7 +163,7 @@ export class Quotas<Channel extends AnyChannel> {
     )
   }
 
-  /** Did that request change the quota so? */
+  /** Did that request make this change? */
   private async wrote(id: number, action: string, requestId: string, options: CallOptions): Promise<boolean> {
     const { items } = await this.changesOf(id, { pageSize: MAX_ROWS }, { ...options, requestId: undefined }).page()
     return items.some((change) => change.requestId === requestId && change.action === action)
@@ -181,7 +182,7 @@ export class Quotas<Channel extends AnyChannel> {
   }
 }
 
-/** What leads to the next page, where there is one. */
+/** The position of the next page, if there is one. */
 export function given(next: Record<string, string | number | null>): object | undefined {
   return Object.values(next).includes(null) ? undefined : next
 }

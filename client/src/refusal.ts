@@ -1,53 +1,54 @@
 const MINUTE_MS = 60_000
 
-/** A quota as a refusal tells of it. */
+/** A quota in a refusal. */
 interface ShortQuota {
   readonly remaining: number
 }
 
-/** A cap as a refusal tells of it. */
+/** A cap in a refusal. */
 interface ShortCap {
   readonly id: number
   readonly total: number
   readonly remaining: number
 }
 
-/** What a `quota_exceeded` and the answer of `check` have in common. */
+/** The common members of a `quota_exceeded` and the answer of `check`. */
 export interface Shortage {
-  /** What was asked for; `check` does not repeat it. */
+  /** The requested amount; `check` does not repeat it. */
   readonly requested?: number | undefined
-  /** What one consume could take now. */
+  /** The largest amount that one consume can take now. */
   readonly remaining: number
-  /** What the quotas that pay could pay; absent where the service knows no caps. */
+  /** The amount that the payers can pay; absent if the service has no caps. */
   readonly payable?: number | undefined
-  /** Those that pay; `check` does not list them. */
+  /** The payers; `check` does not list them. */
   readonly quotas?: readonly ShortQuota[] | undefined
-  /** The caps in the way. */
+  /** The caps that refuse the amount. */
   readonly caps?: readonly ShortCap[] | undefined
-  /** From when on it would pass if nobody else took anything; null where waiting does not help. */
+  /** The time from which it fits if nobody else takes anything; null if waiting does not help. */
   readonly refillsAt: string | null
 }
 
-/** How a refusal is put into words. */
+/** The options of the wording. */
 export interface Wording {
-  /** What was asked for, where the refusal does not say it. */
+  /** The requested amount, if the refusal does not contain it. */
   readonly requested?: number
-  /** What a unit is called: one, and several. Default `unit`, `units`. */
+  /** The noun for a unit, singular and plural. Default `unit`, `units`. */
   readonly units?: readonly [one: string, several: string]
-  /** An IANA zone, of the time; default UTC. */
+  /** The IANA time zone of times; default UTC. */
   readonly timeZone?: string
 }
 
 /**
- * A refusal in one English sentence: what was asked for, every limit that is in the way, and when it fits again.
- * @throws RangeError `timeZone` is none
+ * Describes a refusal in one English sentence: the requested amount, every limit that refuses it, and when it fits
+ * again.
+ * @throws RangeError if `timeZone` is invalid
  */
 export function refusalText(shortage: Shortage, wording: Wording = {}): string {
   const { remaining, caps = [], refillsAt } = shortage
   const [one, several] = wording.units ?? ['unit', 'units']
   const counted = (count: number): string => `${count} ${count === 1 ? one : several}`
   const requested = shortage.requested ?? wording.requested
-  // Before there were caps, what is left was what can be paid.
+  // Services without caps send only what can be paid.
   const payable = shortage.payable ?? remaining
   const short = requested === undefined ? caps.length === 0 : payable < requested
   const limits = [
@@ -71,10 +72,10 @@ function listed(words: readonly string[]): string {
 }
 
 /**
- * A time in words, rounded up to the minute: whoever comes then does not come too early.
+ * Formats a time, rounded up to the minute, so that nobody retries too early.
  * @param at milliseconds since 1970
  * @param timeZone an IANA zone
- * @throws RangeError `timeZone` is none
+ * @throws RangeError if `timeZone` is invalid
  */
 export function moment(at: number, timeZone: string): string {
   return new Intl.DateTimeFormat('en-GB', {

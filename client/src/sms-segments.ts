@@ -1,18 +1,18 @@
-/** How a text goes out as SMS. */
+/** The messages that a text takes as SMS. */
 export interface SmsSegments {
-  /** GSM-7 where every character is in its table or the table's extension, else UCS-2. */
+  /** GSM-7 if every character is in its table or the table's extension, otherwise UCS-2. */
   readonly encoding: 'GSM-7' | 'UCS-2'
-  /** How many messages it takes, 1 or more: an empty text is one message, too. This is what to consume. */
+  /** The number of messages, 1 or more: an empty text is one message, too. Consume this amount. */
   readonly segments: number
-  /** What each of them carries. */
+  /** The text of each message. */
   readonly parts: readonly string[]
   /**
    * The length in units of the encoding: septets, where a character of the extension takes two, or UTF-16 code units.
    */
   readonly units: number
   /**
-   * Why the text is not GSM-7: its first character that is not, and where it begins (in UTF-16 code units); null where
-   * all are.
+   * The reason why the text is not GSM-7: its first other character, and the position of that (in UTF-16 code units);
+   * null if there is none.
    */
   readonly firstNonGsm: { readonly character: string; readonly index: number } | null
 }
@@ -21,15 +21,15 @@ export interface SmsSegments {
 const DEFAULT = new Set(
   '@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !"#¤%&\'()*+,-./0123456789:;<=>?¡ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§¿abcdefghijklmnopqrstuvwxyzäöñüà',
 )
-/** Each is an escape and a character, two septets. */
+/** Each of these is an escape and a character, two septets. */
 const EXTENSION = new Set('\f^{}\\[~]|€')
 
-/** How much one message takes, and each of several: a concatenated one has six octets less. */
+/** The capacity of a single message, and of each of several: a concatenated one has six octets less. */
 const ROOM = { 'GSM-7': { alone: 160, joined: 153 }, 'UCS-2': { alone: 70, joined: 67 } }
 
 /**
- * Cuts a text into the messages that it takes as SMS. Neither an escape and its character nor a surrogate pair is ever
- * split.
+ * Splits a text into the messages that it takes as SMS. It never splits an escape from its character, nor a surrogate
+ * pair.
  */
 export function smsSegments(text: string): SmsSegments {
   const characters = Array.from(text)
@@ -45,7 +45,7 @@ export function smsSegments(text: string): SmsSegments {
   return { encoding, segments: parts.length, parts, units, firstNonGsm }
 }
 
-/** Fills one part after the other, each as far as whole characters go. */
+/** Fills one part after the other with whole characters. */
 function partsOf(characters: readonly string[], sizeOf: (character: string) => number, room: number): string[] {
   const parts: string[] = []
   let left = 0

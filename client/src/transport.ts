@@ -2,39 +2,41 @@ import { OutcomeUnknown, Problem } from './problem.js'
 import type { ProblemBody } from './types.js'
 import { camelName, renamed, wireName } from './wire.js'
 
-/** How the client reaches the service. */
+/** The options of the client. */
 export interface ClientOptions {
   /**
-   * Where the service is, such as `https://quota.example`; a path is kept. In a browser it may be relative to the page.
+   * The URL of the service, such as `https://quota.example`; a path is kept. In a browser it may be relative to the
+   * page.
    */
   readonly baseUrl: string
-  /** The bearer token, or what gives it: asked before each attempt; where it rejects, so does the call. */
+  /** The bearer token, or a function that returns it, called before each attempt; if it rejects, the call does. */
   readonly token: string | (() => Promise<string>)
   /**
-   * How long one attempt may take, in milliseconds. Default 15,000: the service itself tries for six seconds and more.
+   * The time limit of one attempt, in milliseconds. Default 15,000: the service itself retries for more than six
+   * seconds.
    */
   readonly timeoutMs?: number
-  /** How long a call may take with all its attempts, in milliseconds, from its first one on. Default 60,000. */
+  /** The time limit of a call with all its attempts, in milliseconds, from its first attempt. Default 60,000. */
   readonly deadlineMs?: number
-  /** In place of the global `fetch`. */
+  /** Replaces the global `fetch`. */
   readonly fetch?: (url: string, init: RequestInit) => Promise<Response>
-  /** Told about each attempt when it is over; what it throws is ignored. */
+  /** Called after each attempt; errors that it throws are ignored. */
   readonly onAttempt?: (attempt: Attempt) => void
-  /** In place of the real time and chance, for tests. */
+  /** Replaces the real time and random numbers, for tests. */
   readonly timing?: Timing
 }
 
-/** Time and chance. */
+/** Time and random numbers. */
 export interface Timing {
-  /** Milliseconds since some moment; never goes back. */
+  /** Milliseconds of a monotonic clock. */
   now(): number
-  /** Ends after so many milliseconds, or at once when the signal is aborted; never rejects. */
+  /** Resolves after this time, or at once when the signal is aborted; never rejects. */
   sleep(ms: number, signal: AbortSignal): Promise<void>
   /** From 0 to below 1. */
   random(): number
 }
 
-/** One request that was sent, and what came of it. */
+/** One attempt and its result. */
 export interface Attempt {
   readonly method: string
   /** Without the query. */
@@ -44,41 +46,41 @@ export interface Attempt {
   readonly key: string | undefined
   /** The same for all attempts of a call. */
   readonly requestId: string
-  /** Of the answer; undefined where none came. */
+  /** Of the answer; undefined without one. */
   readonly status: number | undefined
-  /** Was it the repeated answer of an earlier attempt, or call, with this key? */
+  /** Was this the repeated answer of an earlier attempt, or call, with this key? */
   readonly replayed: boolean
-  /** Why it is no success; undefined where it is one. */
+  /** The reason of a failure; undefined after a success. */
   readonly error: unknown
   readonly durationMs: number
-  /** How long the client waits until the next attempt, in milliseconds; undefined where this was the last. */
+  /** The pause until the next attempt, in milliseconds; undefined after the last one. */
   readonly waitMs: number | undefined
 }
 
-/** What any call takes. */
+/** The options of any call. */
 export interface CallOptions {
-  /** Ends the call: it rejects with the signal's reason. Whether it took effect is unknown then. */
+  /** Aborts the call: it rejects with the signal's reason. Whether it took effect is then unknown. */
   readonly signal?: AbortSignal | undefined
-  /** In place of the client's. */
+  /** Overrides the client's. */
   readonly timeoutMs?: number | undefined
-  /** In place of the client's. */
+  /** Overrides the client's. */
   readonly deadlineMs?: number | undefined
-  /** Sent as `X-Request-Id`: 1 to 128 characters of `A-Za-z0-9._-`. Default: made for the call. */
+  /** Sent as `X-Request-Id`: 1 to 128 characters of `A-Za-z0-9._-`. Default: generated for the call. */
   readonly requestId?: string | undefined
 }
 
-/** A call that needs a key. */
+/** The options of a call that requires a key. */
 export interface KeyedOptions extends CallOptions {
   /**
-   * Names the intention: 1 to 255 printable ASCII characters. The same key takes effect once, however often it is sent,
-   * so it must be known before the call and survive a crash: the id of the message, of the job, of the order.
+   * Identifies the intention: 1 to 255 printable ASCII characters. The same key takes effect once, however often it is
+   * sent, so it must be known before the call and survive a crash: the id of the message, of the job, of the order.
    */
   readonly key: string
 }
 
-/** A call that may have a key. */
+/** The options of a call with an optional key. */
 export interface MaybeKeyedOptions extends CallOptions {
-  /** As where it is required. Without one, the call is not tried again once it may have taken effect. */
+  /** As above. Without a key, the client does not retry the call after an attempt that may have taken effect. */
   readonly key?: string | undefined
 }
 
@@ -89,33 +91,33 @@ export interface Call extends MaybeKeyedOptions {
   readonly path: string
   readonly query?: object | undefined
   readonly body?: object | undefined
-  /** A CSV file in place of a body. */
+  /** A CSV file instead of a body. */
   readonly file?: RequestInit['body'] | undefined
   /** Is the answer a file? Then the body is its stream. */
   readonly streams?: boolean
-  /** May it be sent again when nobody knows whether it took effect? Reads and calls with a key always may. */
+  /** May it be sent again if it is unknown whether it took effect? Reads and calls with a key always may. */
   readonly repeatable?: boolean
   /**
-   * Asked where the call is refused after an attempt that may have taken effect: was that refusal only because it had?
-   * @returns then what to answer, in place of the refusal; else undefined
+   * Called if the call is refused after an attempt that may have taken effect: did it?
+   * @returns the answer instead of the refusal; undefined if it did not
    */
   readonly confirm?: (problem: Problem, requestId: string) => Promise<object | undefined>
 }
 
-/** An answer that is a success. */
+/** A successful answer. */
 export interface Answer {
   readonly body: unknown
   readonly replayed: boolean
-  /** Which attempt it answers, from 1. */
+  /** The number of the attempt, from 1. */
   readonly attempts: number
 }
 
 const TIMEOUT_MS = 15_000
 const DEADLINE_MS = 60_000
-/** The longest pause before the second attempt; each further one may take twice as long. */
+/** The maximum pause before the second attempt; for each further one it doubles. */
 const FIRST_PAUSE_MS = 200
 const MAX_PAUSE_MS = 10_000
-/** How often an `internal_error` is tried again. */
+/** The number of retries after an `internal_error`. */
 const RETRIES_OF_500 = 2
 const KEY = /^[!-~](?:[ -~]{0,253}[!-~])?$/
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/
@@ -136,34 +138,34 @@ const realTiming: Timing = {
     }),
 }
 
-/** What came of one attempt. */
+/** The result of one attempt. */
 type Outcome =
   | { readonly kind: 'done'; readonly status: number; readonly body: unknown; readonly replayed: boolean }
   /** The answer is final. */
   | { readonly kind: 'refused'; readonly status: number; readonly error: Problem }
-  /** It is worth another try. */
+  /** A retry may succeed. */
   | {
       readonly kind: 'again'
-      /** Absent where no answer came. */
+      /** Absent without an answer. */
       readonly status?: number
       readonly error: unknown
-      /** Did it certainly not take effect? */
+      /** Is it certain that it had no effect? */
       readonly harmless: boolean
       readonly retryAfterSeconds?: number | undefined
     }
-  /** Something answered that is not the service. */
+  /** The answer does not come from the service. */
   | { readonly kind: 'strange'; readonly status: number; readonly error: Error }
 
-/** Sends calls and tries again: the one place that knows of attempts. */
+/** Sends calls with retries; no other part handles attempts. */
 export class Transport {
   readonly timing: Timing
   readonly deadlineMs: number
   private readonly base: string
-  /** Host and port, for people. */
+  /** Host and port, for messages. */
   private readonly place: string
   private readonly fetch: (url: string, init: RequestInit) => Promise<Response>
 
-  /** @throws TypeError where `baseUrl` is none */
+  /** @throws TypeError if `baseUrl` is not a URL */
   constructor(private readonly options: ClientOptions) {
     const page = (globalThis as { location?: { href: string } }).location
     const { href, host, port, protocol } = new URL(options.baseUrl, page?.href)
@@ -236,12 +238,12 @@ export class Transport {
     }
   }
 
-  /** Waits; less long where the signal is aborted. */
+  /** Waits; shorter if the signal is aborted. */
   async sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
     await this.timing.sleep(ms, signal ?? new AbortController().signal)
   }
 
-  /** How long to wait after an attempt: full jitter, on top of what the service asks for. */
+  /** The pause after an attempt: full jitter, in addition to what the service requests. */
   pause(attempt: number, retryAfterSeconds = 0): number {
     const most = Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (attempt - 1))
     return retryAfterSeconds * 1000 + this.timing.random() * most
@@ -269,7 +271,7 @@ export class Transport {
       return { kind: 'again', error, harmless: false }
     } finally {
       over.abort()
-      // A file is still to come.
+      // The body of a file has not been read yet.
       if (!call.streams) signal?.removeEventListener('abort', abort)
       await timeout
     }
@@ -278,7 +280,7 @@ export class Transport {
   private async exchange(call: Call, requestId: string, signal: AbortSignal): Promise<Outcome> {
     const { token } = this.options
     const bearer = typeof token === 'string' ? token : await token()
-    // Not in the try: a token that no header can hold is a mistake, not a lost connection.
+    // Outside the try: a token that is invalid in a header is a mistake, not a lost connection.
     const headers = new Headers({
       authorization: `Bearer ${bearer}`,
       accept: 'application/json',
@@ -294,7 +296,7 @@ export class Transport {
         method: call.method,
         headers,
         body,
-        // Without it fetch takes no stream.
+        // Without it, fetch accepts no stream.
         duplex: 'half',
         // A redirect may turn a POST into a GET, and the service sends none.
         redirect: 'manual',
@@ -314,12 +316,12 @@ export class Transport {
     try {
       this.options.onAttempt?.(attempt)
     } catch {
-      // Who watches a call must not be able to fail it.
+      // An observer must not make a call fail.
     }
   }
 }
 
-/** What an answer means. */
+/** Interprets an answer. */
 function read(response: Response, text: string, requestId: string): Outcome {
   const { status, headers } = response
   const body = parsed(text)
@@ -358,12 +360,12 @@ function problemOf(status: number, body: unknown, requestId: string): ProblemBod
   return foreign as unknown as ProblemBody
 }
 
-/** `Retry-After` in seconds, whether it says seconds or a time. */
+/** Parses `Retry-After`: seconds, or a time. In seconds. */
 function secondsOf(headers: Headers): number | undefined {
   const value = headers.get('retry-after')
   if (value === null) return undefined
   if (/^\d+$/.test(value)) return Number(value)
-  // A time of the sender's clock: to be compared with that clock alone.
+  // A time of the sender's clock: compared with that clock only.
   const seconds = (Date.parse(value) - Date.parse(headers.get('date') ?? '')) / 1000
   return Number.isNaN(seconds) ? undefined : Math.max(0, seconds)
 }
@@ -384,7 +386,7 @@ function queryOf(query: object = {}): string {
   return text && `?${text}`
 }
 
-/** 128 bits at random, as 32 hexadecimal digits. Not `crypto.randomUUID`, which pages without TLS lack. */
+/** 128 random bits, as 32 hexadecimal digits. Not `crypto.randomUUID`, which pages without TLS lack. */
 export function newRequestId(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => (byte + 256).toString(16).slice(1)).join('')
 }

@@ -3,64 +3,64 @@ import type { Camel } from './wire.js'
 
 type Schemas = components['schemas']
 type Body<Name extends keyof Schemas> = Camel<Schemas[Name]>
-/** What may be absent may be undefined, too: neither is sent. */
+/** Optional members may be undefined: neither is sent. */
 type Lax<Value> = {
   [Name in keyof Value]: Value extends Record<Name, Value[Name]> ? Value[Name] : Value[Name] | undefined
 }
-/** What callers send. */
+/** The form in which callers send. */
 type Sent<Name extends keyof Schemas> = Lax<Body<Name>>
 type Query<Name extends keyof operations> = Lax<Camel<NonNullable<operations[Name]['parameters']['query']>>>
-/** A list's filters; `deleted` is a switch here. */
+/** A list's filters; `deleted` is a boolean here. */
 type Filter<Name extends 'mailQuotaList' | 'smsQuotaList'> = Omit<Query<Name>, 'deleted'> & {
-  /** Only soft-deleted ones, which are in no list else; each then says when it was deleted. */
+  /** Only soft-deleted quotas, each with the time of its deletion; other lists do not contain them. */
   deleted?: true | undefined
 }
 
 /* What both channels share. */
 
-/** Whose token it is that the client calls with. */
+/** The principal of the client's token. */
 export interface Me extends Body<'Me'> {}
-/** A cap as a summary, a check and a refusal tell of it. */
+/** A cap in a summary, a check and a refusal. */
 export interface Cap extends Body<'Cap'> {}
-/** Would an amount fit now? It takes nothing and promises nothing. */
+/** Whether an amount fits now. A check charges and reserves nothing. */
 export interface Check extends Body<'Check'> {}
-/** What was used, step by step. */
+/** Usage by step. */
 export interface Series extends Body<'Series'> {}
 /** The part of an operation that one quota paid. */
 export interface Allocation extends Body<'Allocation'> {}
-/** One thing that was done with an operation. */
+/** An act on an operation. */
 export interface Act extends Body<'Act'> {}
-/** How often an owner was refused in one hour, by code. */
+/** The number of an owner's refusals in one hour, by code. */
 export interface Refusal extends Body<'Refusal'> {}
-/** The settings that one change changed. */
+/** The settings that a change changed. */
 export interface ChangedSettings extends Body<'ChangedSettings'> {}
-/** A quota as a refusal tells of it. */
+/** A quota in a refusal. */
 export interface RefusingQuota extends Body<'RefusingQuota'> {}
-/** A broken field of a request, by the name that it has here (`cycleUnit`, `items[3].amount`). */
+/** A wrong field of a request, by its camelCase name (`cycleUnit`, `items[3].amount`). */
 export interface FieldError extends Body<'FieldError'> {}
-/** How much of a hold to spend. */
+/** The part of a hold to spend. */
 export interface Commit extends Sent<'Commit'> {}
-/** How much of an operation to give back. */
+/** The part of an operation to refund. */
 export interface Refund extends Sent<'Refund'> {}
-/** Which version of the quota is to be reset. */
+/** The version of the quota to reset. */
 export interface Reset extends Sent<'Reset'> {}
-/** What a problem tells beside its words, by its code. */
+/** The additional members of a problem, by its code. */
 export type ProblemBody = Camel<Extract<Schemas[keyof Schemas], { code: string; detail: string; request_id: string }>>
 
-/** What a batch says of an item that the service refused. */
+/** The result of a refused item of a batch. */
 export interface BatchRefused extends Body<'BatchRefused'> {}
 
-/** A quota has come to one of its thresholds. */
+/** The event of a quota that reached thresholds. */
 export interface ThresholdReached extends Body<'PassedThresholds'> {}
-/** An endpoint that events are delivered to; the operator names it in a file. */
+/** An endpoint that receives events; the operator configures it in a file. */
 export interface WebhookEndpoint extends Body<'Webhook'> {}
-/** What became of a test. */
+/** The result of a test message. */
 export interface WebhookTest extends Body<'Tested'> {}
-/** The events of which time are sent again, from `from` to before `to`. */
+/** The period of the events to send again, `[from, to)`. */
 export interface WebhookReplay extends Sent<'Replay'> {}
-/** Many quotas that are changed as one; what it is asked to do as the service wrote it down. */
+/** A change set: a change of many quotas, with the request as the service stored it. */
 export interface AnyChangeSet extends Body<'ChangeSet'> {}
-/** Why a row is `invalid`, in `conflict` or `kept`, or a set `failed`. */
+/** The reason why a row is `invalid`, in `conflict` or `kept`, or a change set `failed`. */
 export interface RowProblem extends Body<'RowProblem'> {}
 
 /* Mail: an account's quotas. */
@@ -88,7 +88,7 @@ export interface MailEventsPage extends Body<'MailEventsPage'> {}
 export interface NewMailChangeSet extends Sent<'NewMailChangeSet'> {}
 export interface MailChangeSetRowsPage extends Body<'MailChangeSetRowsPage'> {}
 
-/** What the calls of the mail channel take and give. */
+/** Requests and answers of the mail channel. */
 export interface Mail {
   owner: { accountId: number }
   consume: MailConsume
@@ -146,7 +146,7 @@ export interface SmsEventsPage extends Body<'SmsEventsPage'> {}
 export interface NewSmsChangeSet extends Sent<'NewSmsChangeSet'> {}
 export interface SmsChangeSetRowsPage extends Body<'SmsChangeSetRowsPage'> {}
 
-/** What the calls of the SMS channel take and give. */
+/** Requests and answers of the SMS channel. */
 export interface Sms {
   owner: { userId: number }
   consume: SmsConsume
@@ -179,10 +179,10 @@ export interface Sms {
   changeSetRowsPage: SmsChangeSetRowsPage
 }
 
-/** Of one channel. */
+/** The types of one channel. */
 export type AnyChannel = Mail | Sms
 
-/** Filters that are the same in both channels. */
+/** The filters that both channels have. */
 export type ExpiringFilter = Query<'mailOfficeExpiring'>
 export type TopRefusalsFilter = Query<'mailOfficeTopRefusals'>
 export type ChangeSetsFilter = Query<'mailChangeSetList'>

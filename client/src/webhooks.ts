@@ -2,26 +2,26 @@ import type { QuotaEvent } from './events.js'
 import type { AnyChannel } from './types.js'
 import { camelName, renamed } from './wire.js'
 
-/** What a webhook brings: an event, as the feed has it, or what `test` sends. */
+/** The message of a webhook: an event, as in the feed, or a test message. */
 export interface Delivery<Channel extends AnyChannel = AnyChannel> {
-  /** The same for every attempt of a delivery, and that of the event: whoever has done it once is done. */
+  /** The id of the event, the same for every attempt of a delivery: process each id once. */
   readonly id: string
   readonly type: QuotaEvent<Channel>['type'] | 'webhook.test'
   readonly timestamp: string
   readonly data: QuotaEvent<Channel>
 }
 
-/** What came is none of the service's: it is to be answered with 400, and nothing of it believed. */
+/** The message does not come from the service: answer 400, and trust nothing in it. */
 export class WebhookRefused extends Error {
   override readonly name = 'WebhookRefused'
 }
 
-/** Headers as a server has them: Node's, those of a `Request`, or any record. */
+/** Headers in any form: Node's, those of a `Request`, or a record. */
 export type IncomingHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>
 
-/** How strict to be. */
+/** The options of the verification. */
 export interface Strictness {
-  /** How old, or how far ahead, a message may be, in seconds; 300 by default. */
+  /** The maximum age of a message, or the maximum time that it may be in the future, in seconds; default 300. */
   readonly toleranceSeconds?: number
   /** Milliseconds since 1970; for tests. */
   readonly now?: () => number
@@ -31,11 +31,11 @@ const TOLERANCE_SECONDS = 300
 const PREFIX = 'whsec_'
 
 /**
- * Verifies what an endpoint was sent (Standard Webhooks), with WebCrypto, in Node, browsers and edge runtimes.
- * @param body as it came, byte for byte: parsed and written again it is another one
- * @param secrets one, or several while they are being changed: `whsec_…`
- * @throws WebhookRefused it is not signed with any of them, is too old, or lacks what it needs
- * @throws TypeError a secret is none
+ * Verifies a message to an endpoint (Standard Webhooks), with WebCrypto, in Node, browsers and edge runtimes.
+ * @param body as received, byte for byte: a parsed and serialized body differs
+ * @param secrets one, or several during a rotation: `whsec_…`
+ * @throws WebhookRefused if none of them signed it, it is too old, or it is incomplete
+ * @throws TypeError if a secret is invalid
  */
 export async function verifyWebhook<Channel extends AnyChannel = AnyChannel>(
   headers: IncomingHeaders,
@@ -55,7 +55,7 @@ export async function verifyWebhook<Channel extends AnyChannel = AnyChannel>(
   for (const secret of [secrets].flat()) {
     const key = await keyOf(secret)
     for (const signature of given) {
-      // It compares in constant time.
+      // In constant time.
       if (await crypto.subtle.verify('HMAC', key, signature, signed)) return { id, ...read<Channel>(bytes) }
     }
   }
@@ -77,7 +77,7 @@ async function keyOf(secret: string): Promise<CryptoKey> {
   return crypto.subtle.importKey('raw', bytes, { name: 'HMAC', hash: 'SHA-256' }, false, ['verify'])
 }
 
-/** @returns undefined where it is no base64 */
+/** @returns undefined if it is not base64 */
 function bytesOf(base64: string): Uint8Array<ArrayBuffer> | undefined {
   try {
     return Uint8Array.from(atob(base64), (char) => char.charCodeAt(0))

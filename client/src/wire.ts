@@ -1,14 +1,11 @@
-/** Names: `snake_case` on the wire, `camelCase` in programs. The types and the two functions say the same. */
+/** Names are `snake_case` on the wire and `camelCase` in programs. The types and the two functions must agree. */
 
 /** `account_id` → `accountId`. */
 export type CamelName<Name> = Name extends `${infer Head}_${infer Tail}`
   ? `${Head}${Capitalize<CamelName<Tail>>}`
   : Name
 
-/**
- * What the service speaks of, with the names of its fields as programs write them, all the way down. Values stay what
- * they are.
- */
+/** A type of the service with all field names in camelCase, at every depth. Values do not change. */
 export type Camel<Value> = Value extends readonly (infer Item)[]
   ? Camel<Item>[]
   : Value extends object
@@ -25,7 +22,7 @@ export function wireName(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 }
 
-/** Renames the fields of a JSON value, all the way down. */
+/** Renames the fields of a JSON value at every depth. */
 export function renamed(value: unknown, name: (name: string) => string): unknown {
   if (Array.isArray(value)) return value.map((item) => renamed(item, name))
   if (typeof value !== 'object' || value === null) return value

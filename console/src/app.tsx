@@ -13,7 +13,7 @@ import {
 } from '@tanstack/react-router'
 import { lazy, type SubmitEvent, type ReactNode, Suspense, useEffect, useState } from 'react'
 import type { Me } from '@quota-service/client'
-import { type ChannelName, CHANNELS, type Desk, deskOf, managed } from './desk.ts'
+import { type ChannelName, CHANNELS, type ChannelClient, clientOf, managed } from './channel-client.ts'
 import { Keys } from './keys.tsx'
 import { Notice } from './notice.ts'
 import { Announcements, Dialog, Failure, Loading, Screen } from './parts.tsx'
@@ -207,7 +207,7 @@ function Channels({ several }: { several: boolean }): ReactNode {
           {...(pathname.split('/')[1] === name ? { 'aria-current': 'page' as const } : {})}
           activeOptions={{ exact: true }}
         >
-          {deskOf(name).title}
+          {clientOf(name).title}
         </Link>
       ))}
     </nav>
@@ -244,16 +244,16 @@ const NUMBERED = /^(account|user|quota|#)? ?#?(\d{1,16})$/i
 /** One field for everything that somebody may have at hand. */
 function Search({ channel }: { channel: ChannelName }): ReactNode {
   const navigate = useNavigate()
-  const desk = deskOf(channel)
+  const client = clientOf(channel)
   const [text, setText] = useState('')
   const submit = (event: SubmitEvent): void => {
     event.preventDefault()
     const asked = text.trim().replace(/\s+/g, ' ')
     if (asked === '') return
-    const [, what = desk.owner, number] = NUMBERED.exec(asked) ?? []
+    const [, what = client.owner, number] = NUMBERED.exec(asked) ?? []
     const [, operation] = UUID.exec(asked) ?? []
     const [, key] = /^key: ?(.+)$/i.exec(asked) ?? []
-    if (number !== undefined) void navigate(numbered(desk, what.toLowerCase(), number))
+    if (number !== undefined) void navigate(numbered(client, what.toLowerCase(), number))
     else if (operation !== undefined)
       void navigate({ to: '/$channel/operations/$id', params: { channel, id: operation.toLowerCase() } })
     else if (key !== undefined) void navigate({ to: '/$channel/operations', params: { channel }, search: { key } })
@@ -263,14 +263,14 @@ function Search({ channel }: { channel: ChannelName }): ReactNode {
   return (
     <form role="search" className="search" onSubmit={submit}>
       <label className="visually-hidden" htmlFor="search">
-        Search: {desk.owner} number, # and a quota’s number, an operation’s identifier, an idempotency key, the
+        Search: {client.owner} number, # and a quota’s number, an operation’s identifier, an idempotency key, the
         beginning of a label, or a colleague’s name
       </label>
       <input
         id="search"
         type="search"
         value={text}
-        placeholder={`${desk.Owner} 7, quota #12, label, key, operation, name …`}
+        placeholder={`${client.Owner} 7, quota #12, label, key, operation, name …`}
         autoComplete="off"
         onChange={(event) => setText(event.target.value)}
       />
@@ -280,12 +280,12 @@ function Search({ channel }: { channel: ChannelName }): ReactNode {
 }
 
 /** Where a number leads, by what stands before it. A mail account’s user has no screen: its quotas are listed. */
-function numbered(desk: Desk, what: string, number: string): NavigateOptions {
-  const params = { channel: desk.name }
+function numbered(client: ChannelClient, what: string, number: string): NavigateOptions {
+  const params = { channel: client.name }
   if (what === '#' || what === 'quota')
     return { to: '/$channel/quotas/$id', params: { ...params, id: number }, search: {} }
-  if (what === desk.owner) return { to: '/$channel/owners/$owner', params: { ...params, owner: number } }
-  if (desk.namesPerson) return { to: '/$channel/quotas', params, search: { person: Number(number) } }
+  if (what === client.owner) return { to: '/$channel/owners/$owner', params: { ...params, owner: number } }
+  if (client.namesPerson) return { to: '/$channel/quotas', params, search: { person: Number(number) } }
   return { to: '/$channel/owners/$owner', params: { channel: 'mail', owner: number } }
 }
 
@@ -404,14 +404,14 @@ const overviewRoute = createRoute({
   path: '/',
   validateSearch: overviewSearch,
   component: () => (
-    <OverviewScreen desk={deskOf(overviewRoute.useParams().channel)} search={overviewRoute.useSearch()} />
+    <OverviewScreen client={clientOf(overviewRoute.useParams().channel)} search={overviewRoute.useSearch()} />
   ),
 })
 const quotasRoute = createRoute({
   ...inChannel,
   path: '/quotas',
   validateSearch: quotasSearch,
-  component: () => <QuotasScreen desk={deskOf(quotasRoute.useParams().channel)} search={quotasRoute.useSearch()} />,
+  component: () => <QuotasScreen client={clientOf(quotasRoute.useParams().channel)} search={quotasRoute.useSearch()} />,
 })
 const quotaRoute = createRoute({
   ...inChannel,
@@ -424,7 +424,7 @@ const quotaRoute = createRoute({
     return number === undefined ? (
       <NotFound />
     ) : (
-      <QuotaScreen key={id} desk={deskOf(channel)} id={number} search={search} />
+      <QuotaScreen key={id} client={clientOf(channel)} id={number} search={search} />
     )
   },
 })
@@ -432,7 +432,7 @@ const newRoute = createRoute({
   ...inChannel,
   path: '/new',
   validateSearch: newSearch,
-  component: () => <NewQuotaScreen desk={deskOf(newRoute.useParams().channel)} search={newRoute.useSearch()} />,
+  component: () => <NewQuotaScreen client={clientOf(newRoute.useParams().channel)} search={newRoute.useSearch()} />,
 })
 const ownerRoute = createRoute({
   ...inChannel,
@@ -440,21 +440,23 @@ const ownerRoute = createRoute({
   component: () => {
     const { channel, owner } = ownerRoute.useParams()
     const number = numberOf(owner)
-    return number === undefined ? <NotFound /> : <OwnerScreen key={owner} desk={deskOf(channel)} owner={number} />
+    return number === undefined ? <NotFound /> : <OwnerScreen key={owner} client={clientOf(channel)} owner={number} />
   },
 })
 const changesRoute = createRoute({
   ...inChannel,
   path: '/changes',
   validateSearch: changesSearch,
-  component: () => <ChangesScreen desk={deskOf(changesRoute.useParams().channel)} search={changesRoute.useSearch()} />,
+  component: () => (
+    <ChangesScreen client={clientOf(changesRoute.useParams().channel)} search={changesRoute.useSearch()} />
+  ),
 })
 const changeSetsRoute = createRoute({
   ...inChannel,
   path: '/change-sets',
   validateSearch: changeSetsSearch,
   component: () => (
-    <ChangeSetsScreen desk={deskOf(changeSetsRoute.useParams().channel)} search={changeSetsRoute.useSearch()} />
+    <ChangeSetsScreen client={clientOf(changeSetsRoute.useParams().channel)} search={changeSetsRoute.useSearch()} />
   ),
 })
 const changeManyRoute = createRoute({
@@ -466,7 +468,7 @@ const changeManyRoute = createRoute({
     return (
       <ChangeManyScreen
         key={JSON.stringify(search)}
-        desk={deskOf(changeManyRoute.useParams().channel)}
+        client={clientOf(changeManyRoute.useParams().channel)}
         search={search}
       />
     )
@@ -483,21 +485,21 @@ const changeSetRoute = createRoute({
     return number === undefined ? (
       <NotFound />
     ) : (
-      <ChangeSetScreen key={id} desk={deskOf(channel)} id={number} search={search} />
+      <ChangeSetScreen key={id} client={clientOf(channel)} id={number} search={search} />
     )
   },
 })
 const importRoute = createRoute({
   ...inChannel,
   path: '/import',
-  component: () => <ImportScreen desk={deskOf(importRoute.useParams().channel)} />,
+  component: () => <ImportScreen client={clientOf(importRoute.useParams().channel)} />,
 })
 const everythingRoute = createRoute({
   ...inChannel,
   path: '/search',
   validateSearch: everythingSearch,
   component: () => (
-    <EverythingScreen desk={deskOf(everythingRoute.useParams().channel)} search={everythingRoute.useSearch()} />
+    <EverythingScreen client={clientOf(everythingRoute.useParams().channel)} search={everythingRoute.useSearch()} />
   ),
 })
 const operationsRoute = createRoute({
@@ -505,7 +507,7 @@ const operationsRoute = createRoute({
   path: '/operations',
   validateSearch: operationsSearch,
   component: () => (
-    <OperationsScreen desk={deskOf(operationsRoute.useParams().channel)} search={operationsRoute.useSearch()} />
+    <OperationsScreen client={clientOf(operationsRoute.useParams().channel)} search={operationsRoute.useSearch()} />
   ),
 })
 const operationRoute = createRoute({
@@ -513,7 +515,7 @@ const operationRoute = createRoute({
   path: '/operations/$id',
   component: () => {
     const { channel, id } = operationRoute.useParams()
-    return <OperationScreen key={id} desk={deskOf(channel)} id={id} />
+    return <OperationScreen key={id} client={clientOf(channel)} id={id} />
   },
 })
 

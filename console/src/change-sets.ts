@@ -10,14 +10,14 @@ import {
 } from '@quota-service/client/change-sets'
 import type { Mail } from '@quota-service/client'
 import { type AskedFilter, askParts, type Part } from './ask.ts'
-import { type ChannelName, type Desk, given } from './desk.ts'
+import { type ChannelName, type ChannelClient, given } from './channel-client.ts'
 import { timeText } from './format.tsx'
 import type { ManySearch } from './search.ts'
-import { client } from './session.ts'
+import { client as quotaClient } from './session.ts'
 
 /*
- * Many quotas changed as one. As in `desk.ts` the two channels are one to the screens. Loaded with the first screen
- * that needs it.
+ * Many quotas changed as one. As in `channel-client.ts`, the two channels are one to the screens. Loaded with the first
+ * screen that needs it.
  */
 
 export type ChangeSet = AnyChangeSet<Mail>
@@ -28,26 +28,26 @@ export type { ChangeSetState, RowOutcome }
 export type Change = QuotaChange<Mail>
 
 const APIS: Readonly<Record<ChannelName, ChangeSets<Mail>>> = {
-  mail: changeSets(client.mail),
+  mail: changeSets(quotaClient.mail),
   // The same routes and fields, but that an owner is a user; `filterOf` and `ownerOf` know.
-  sms: changeSets(client.sms) as unknown as ChangeSets<Mail>,
+  sms: changeSets(quotaClient.sms) as unknown as ChangeSets<Mail>,
 }
 
 /** The change sets of a channel. */
-export function setsOf(desk: Desk): ChangeSets<Mail> {
-  return APIS[desk.name]
+export function setsOf(client: ChannelClient): ChangeSets<Mail> {
+  return APIS[client.name]
 }
 
 /** What a list shows, as a filter of a change set. */
-export function filterOf(desk: Desk, { owner, person, ...rest }: ManySearch): ChangeSetFilter<Mail> {
-  const filter = given({ ...rest, ...desk.peopleOf({ owner, person }) })
+export function filterOf(client: ChannelClient, { owner, person, ...rest }: ManySearch): ChangeSetFilter<Mail> {
+  const filter = given({ ...rest, ...client.peopleOf({ owner, person }) })
   return Object.keys(filter).length === 0 ? { all: true } : filter
 }
 
 /** And back; without anything where it is everything, or there is none. */
-export function searchOf(desk: Desk, { filter }: ChangeSet): ManySearch {
+export function searchOf(client: ChannelClient, { filter }: ChangeSet): ManySearch {
   const { all: _all, accountId, userId, ...rest } = filter ?? {}
-  const people = desk.namesPerson ? { owner: accountId, person: userId } : { owner: userId }
+  const people = client.namesPerson ? { owner: accountId, person: userId } : { owner: userId }
   return given({ ...rest, ...people })
 }
 
@@ -57,15 +57,15 @@ export function ownerOf(row: Row): number | null {
 }
 
 /** What is asked for, as a sentence. */
-export function askOf(desk: Desk, set: ChangeSet): readonly Part[] {
+export function askOf(client: ChannelClient, set: ChangeSet): readonly Part[] {
   if (set.source === 'import' || set.filter === null || set.change === null) return ['Import of a table.']
-  return sentenceOf(desk, searchOf(desk, set), set.change)
+  return sentenceOf(client, searchOf(client, set), set.change)
 }
 
 /** The same before it is asked for. */
-export function sentenceOf(desk: Desk, search: ManySearch, change: Change): readonly Part[] {
+export function sentenceOf(client: ChannelClient, search: ManySearch, change: Change): readonly Part[] {
   const filter: AskedFilter = search
-  return askParts(filter, change, { owner: desk.owner, time: timeText })
+  return askParts(filter, change, { owner: client.owner, time: timeText })
 }
 
 /** States in which the service is at work. */
@@ -102,8 +102,8 @@ export function progressOf({ state, counts }: ChangeSet): { readonly done: numbe
 }
 
 /** Under what the form is kept that asks for a change of these. */
-export function manyDraft(desk: Desk, search: ManySearch): string {
-  return `${desk.name}/many/${JSON.stringify(Object.entries(search).sort(([a], [b]) => (a < b ? -1 : 1)))}`
+export function manyDraft(client: ChannelClient, search: ManySearch): string {
+  return `${client.name}/many/${JSON.stringify(Object.entries(search).sort(([a], [b]) => (a < b ? -1 : 1)))}`
 }
 
 /** What is typed of an import. */
@@ -118,6 +118,6 @@ export interface ImportDraft {
 }
 
 /** Under what that is kept. */
-export function importDraft(desk: Desk): string {
-  return `${desk.name}/import`
+export function importDraft(client: ChannelClient): string {
+  return `${client.name}/import`
 }

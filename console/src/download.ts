@@ -2,7 +2,7 @@ import { type ChangeSet, type RowOutcome, setsOf } from './change-sets.ts'
 import { type Column, headLine, rowLines } from './csv.ts'
 import {
   type Change,
-  type Desk,
+  type ChannelClient,
   given,
   type LedgerFilter,
   type MarkedPage,
@@ -14,7 +14,7 @@ import {
   type Refusal,
   type Series,
   type TopRefusal,
-} from './desk.ts'
+} from './channel-client.ts'
 import type { ChangeSetsSearch, ChangesSearch, QuotasSearch } from './search.ts'
 
 /* Files that the service hands out. It wants the token in a header, so they are fetched here and then saved. */
@@ -28,39 +28,39 @@ const PIECE = 65_536
 type Whose = { readonly owner: number } | { readonly quotaId: number }
 
 /** Every quota that a list shows, on whichever page. */
-export async function exportQuotas(desk: Desk, search: QuotasSearch): Promise<void> {
+export async function exportQuotas(client: ChannelClient, search: QuotasSearch): Promise<void> {
   const { page: _page, beforeId: _before, owner, person, ...rest } = search
-  const stream = await setsOf(desk).exportCsv(given({ ...rest, ...desk.peopleOf({ owner, person }) }))
-  save(await new Response(stream).blob(), `${desk.name}-quotas.csv`)
+  const stream = await setsOf(client).exportCsv(given({ ...rest, ...client.peopleOf({ owner, person }) }))
+  save(await new Response(stream).blob(), `${client.name}-quotas.csv`)
 }
 
 /** Every quota that ends within these days, soonest first, in the columns of `exportQuotas`. */
-export async function exportExpiring(desk: Desk, days: number): Promise<void> {
-  const read = async (cursor?: string) => desk.expiring({ days, cursor, pageSize: MAX_ROWS })
+export async function exportExpiring(client: ChannelClient, days: number): Promise<void> {
+  const read = async (cursor?: string) => client.expiring({ days, cursor, pageSize: MAX_ROWS })
   await saveAll(
-    `${desk.name}-quotas-ending.csv`,
-    quotaColumns(desk, (quota: Quota) => quota),
+    `${client.name}-quotas-ending.csv`,
+    quotaColumns(client, (quota: Quota) => quota),
     everyRow(read),
   )
 }
 
 /** The quotas that are over a threshold now, in the columns of `exportQuotas`, with the threshold. */
-export async function exportNearLimit(desk: Desk): Promise<void> {
+export async function exportNearLimit(client: ChannelClient): Promise<void> {
   const columns: Column<NearLimit>[] = [
-    ...quotaColumns(desk, ({ quota }: NearLimit) => quota),
+    ...quotaColumns(client, ({ quota }: NearLimit) => quota),
     ['over', ({ threshold }) => threshold],
     ['passed_at', ({ since }) => since],
   ]
-  await saveAll(`${desk.name}-quotas-near-the-limit.csv`, columns, (await desk.nearLimit()).items)
+  await saveAll(`${client.name}-quotas-near-the-limit.csv`, columns, (await client.nearLimit()).items)
 }
 
 /** Every threshold of an owner's quotas, or of one, that was passed in the last 31 days, oldest first. */
-export async function exportPassed(desk: Desk, of: Whose): Promise<void> {
+export async function exportPassed(client: ChannelClient, of: Whose): Promise<void> {
   const columns: Column<Passed>[] = [
     ['id', ({ id }) => id],
     ['at', ({ at }) => at],
     ['quota_id', ({ quotaId }) => quotaId],
-    [`${desk.owner}_id`, ({ owner }) => owner],
+    [`${client.owner}_id`, ({ owner }) => owner],
     ['label', ({ data }) => data.label],
     ['crossed', ({ data }) => integers(data.crossed)],
     ['used', ({ data }) => data.used],
@@ -68,35 +68,35 @@ export async function exportPassed(desk: Desk, of: Whose): Promise<void> {
     ['cycle_reset_at', ({ data }) => data.cycleResetAt],
     ['operation_id', ({ data }) => data.operationId],
   ]
-  await saveAll(`${desk.name}-thresholds-${nameOf(desk, of)}.csv`, columns, desk.everyPassed(of))
+  await saveAll(`${client.name}-thresholds-${nameOf(client, of)}.csv`, columns, client.everyPassed(of))
 }
 
 /** Every change that these filters show. */
-export async function exportChanges(desk: Desk, { before: _page, ...filter }: ChangesSearch): Promise<void> {
+export async function exportChanges(client: ChannelClient, { before: _page, ...filter }: ChangesSearch): Promise<void> {
   const columns: Column<Change>[] = [
     ['id', ({ id }) => id],
     ['at', ({ at }) => at],
     ['actor', ({ actor }) => actor],
     ['action', ({ action }) => action],
     ['quota_id', ({ quotaId }) => quotaId],
-    [`${desk.owner}_id`, ({ owner }) => owner],
+    [`${client.owner}_id`, ({ owner }) => owner],
     ['before', ({ before }) => before],
     ['after', ({ after }) => after],
     ['change_set_id', ({ changeSetId }) => changeSetId],
     ['request_id', ({ requestId }) => requestId],
   ]
-  const read = async (before?: number) => desk.changes({ ...filter, before, pageSize: MAX_ROWS })
-  await saveAll(`${desk.name}-changes.csv`, columns, everyRow(read))
+  const read = async (before?: number) => client.changes({ ...filter, before, pageSize: MAX_ROWS })
+  await saveAll(`${client.name}-changes.csv`, columns, everyRow(read))
 }
 
 /** Every operation of an owner or of a quota. */
-export async function exportLedger(desk: Desk, of: LedgerFilter & Whose): Promise<void> {
+export async function exportLedger(client: ChannelClient, of: LedgerFilter & Whose): Promise<void> {
   const columns: Column<Operation>[] = [
     ['id', ({ id }) => id],
     ['created_at', ({ createdAt }) => createdAt],
     ['kind', ({ kind }) => kind],
     ['state', ({ state }) => state],
-    [`${desk.owner}_id`, ({ owner }) => owner],
+    [`${client.owner}_id`, ({ owner }) => owner],
     ['amount', ({ amount }) => amount],
     ['charged', ({ charged }) => charged],
     ['refunded', ({ refunded }) => refunded],
@@ -107,12 +107,12 @@ export async function exportLedger(desk: Desk, of: LedgerFilter & Whose): Promis
     ['actor', ({ madeBy }) => madeBy?.actor],
     ['idempotency_key', ({ madeBy }) => madeBy?.idempotencyKey],
   ]
-  const read = async (before?: string) => desk.ledger({ ...of, before, pageSize: MAX_ROWS })
-  await saveAll(`${desk.name}-ledger-${nameOf(desk, of)}.csv`, columns, everyRow(read))
+  const read = async (before?: string) => client.ledger({ ...of, before, pageSize: MAX_ROWS })
+  await saveAll(`${client.name}-ledger-${nameOf(client, of)}.csv`, columns, everyRow(read))
 }
 
 /** What an owner, or a quota, used day by day. */
-export async function exportSeries(desk: Desk, of: Whose): Promise<void> {
+export async function exportSeries(client: ChannelClient, of: Whose): Promise<void> {
   const columns: Column<Series['items'][number]>[] = [
     ['began_at', ({ beganAt }) => beganAt],
     ['charged', ({ charged }) => charged],
@@ -120,11 +120,11 @@ export async function exportSeries(desk: Desk, of: Whose): Promise<void> {
     ['refused', ({ refused }) => refused],
     ['refusals', ({ refusals }) => refusals],
   ]
-  await saveAll(`${desk.name}-usage-by-day-${nameOf(desk, of)}.csv`, columns, (await desk.series(of)).items)
+  await saveAll(`${client.name}-usage-by-day-${nameOf(client, of)}.csv`, columns, (await client.series(of)).items)
 }
 
 /** What was refused to an owner since then, by hour. */
-export async function exportRefusals(desk: Desk, owner: number, from: string): Promise<void> {
+export async function exportRefusals(client: ChannelClient, owner: number, from: string): Promise<void> {
   const columns: Column<Refusal>[] = [
     ['hour', ({ hour }) => hour],
     ['code', ({ code }) => code],
@@ -132,24 +132,24 @@ export async function exportRefusals(desk: Desk, owner: number, from: string): P
     ['requested', ({ requested }) => requested],
     ['last_at', ({ lastAt }) => lastAt],
   ]
-  await saveAll(`${desk.name}-refusals-${nameOf(desk, { owner })}.csv`, columns, await desk.refusals(owner, from))
+  await saveAll(`${client.name}-refusals-${nameOf(client, { owner })}.csv`, columns, await client.refusals(owner, from))
 }
 
 /** Who was refused most in these hours: as many as the service tells at once. */
-export async function exportTopRefusals(desk: Desk, hours: number): Promise<void> {
+export async function exportTopRefusals(client: ChannelClient, hours: number): Promise<void> {
   const columns: Column<TopRefusal>[] = [
-    [`${desk.owner}_id`, ({ owner }) => owner],
+    [`${client.owner}_id`, ({ owner }) => owner],
     ['code', ({ code }) => code],
     ['count', ({ count }) => count],
     ['requested', ({ requested }) => requested],
     ['last_at', ({ lastAt }) => lastAt],
   ]
-  const rows = await desk.topRefusals({ hours, pageSize: MAX_ROWS })
-  await saveAll(`${desk.name}-refused-most.csv`, columns, rows)
+  const rows = await client.topRefusals({ hours, pageSize: MAX_ROWS })
+  await saveAll(`${client.name}-refused-most.csv`, columns, rows)
 }
 
 /** Every change set in this state. */
-export async function exportSets(desk: Desk, { before: _page, ...filter }: ChangeSetsSearch): Promise<void> {
+export async function exportSets(client: ChannelClient, { before: _page, ...filter }: ChangeSetsSearch): Promise<void> {
   const columns: Column<ChangeSet>[] = [
     ['id', ({ id }) => id],
     ['created_at', ({ createdAt }) => createdAt],
@@ -164,20 +164,25 @@ export async function exportSets(desk: Desk, { before: _page, ...filter }: Chang
   ]
   const read = async (before?: number) => {
     const asked = given({ ...filter, before, pageSize: MAX_ROWS })
-    const { items, nextBefore } = await setsOf(desk).list(asked).page()
+    const { items, nextBefore } = await setsOf(client).list(asked).page()
     return { items, next: nextBefore }
   }
-  await saveAll(`${desk.name}-change-sets.csv`, columns, everyRow(read))
+  await saveAll(`${client.name}-change-sets.csv`, columns, everyRow(read))
 }
 
 /** Rows of a change set, of which one of these became; as a file that an import takes. */
-export async function exportRows(desk: Desk, id: number, outcomes: readonly RowOutcome[], name: string): Promise<void> {
+export async function exportRows(
+  client: ChannelClient,
+  id: number,
+  outcomes: readonly RowOutcome[],
+  name: string,
+): Promise<void> {
   const parts: Blob[] = []
   for (const outcome of outcomes) {
-    const file = await new Response(await setsOf(desk).rowsCsv(id, { outcome })).blob()
+    const file = await new Response(await setsOf(client).rowsCsv(id, { outcome })).blob()
     parts.push(parts.length === 0 ? file : file.slice((await headerOf(file)) + 1))
   }
-  save(new Blob(parts), `${desk.name}-change-set-${id}-${name}.csv`)
+  save(new Blob(parts), `${client.name}-change-set-${id}-${name}.csv`)
 }
 
 /** Where the first line ends, in bytes; no name of a column has a line break. */
@@ -186,11 +191,11 @@ async function headerOf(file: Blob): Promise<number> {
 }
 
 /** The columns in which the service exports a quota; an import knows them. */
-function quotaColumns<Row>(desk: Desk, quotaOf: (row: Row) => Quota): Column<Row>[] {
+function quotaColumns<Row>(client: ChannelClient, quotaOf: (row: Row) => Quota): Column<Row>[] {
   const columns: Column<Quota>[] = [
     ['id', ({ id }) => id],
-    [`${desk.owner}_id`, ({ owner }) => owner],
-    ...(desk.namesPerson ? [['user_id', ({ person }: Quota) => person] as const] : []),
+    [`${client.owner}_id`, ({ owner }) => owner],
+    ...(client.namesPerson ? [['user_id', ({ person }: Quota) => person] as const] : []),
     ['quota_type', ({ quotaType }) => quotaType],
     ['total', ({ total }) => total],
     ['used', ({ used }) => used],
@@ -218,8 +223,8 @@ function integers(list: readonly number[]): string {
   return list.length === 0 ? 'none' : list.join(' ')
 }
 
-function nameOf(desk: Desk, of: Whose): string {
-  return 'owner' in of ? `${desk.owner}-${of.owner}` : `quota-${of.quotaId}`
+function nameOf(client: ChannelClient, of: Whose): string {
+  return 'owner' in of ? `${client.owner}-${of.owner}` : `quota-${of.quotaId}`
 }
 
 /** Walks a list that comes in pages. */

@@ -1,6 +1,6 @@
 import { useNavigate } from '@tanstack/react-router'
 import { type ReactNode, useEffect, useState } from 'react'
-import type { ChannelName } from './desk.ts'
+import type { ChannelName } from './channel-client.ts'
 import { Dialog } from './parts.tsx'
 
 /** The keys that work everywhere outside a field, as the help tells them. */

@@ -15,7 +15,7 @@ import {
   useState,
   useSyncExternalStore,
 } from 'react'
-import type { ChannelName, Operation, Quota, Status } from './desk.ts'
+import type { ChannelName, Operation, Quota, Status } from './channel-client.ts'
 import { amount, ClockTime } from './format.tsx'
 import { Notice } from './notice.ts'
 import { type CapMode, roleText } from './limits.ts'

@@ -1,5 +1,5 @@
 import type { Temporal } from 'temporal-polyfill'
-import type { Quota } from './desk.ts'
+import type { Quota } from './channel-client.ts'
 
 /** Instants, as the service writes them. */
 export type Resets = readonly string[]

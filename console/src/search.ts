@@ -1,5 +1,5 @@
 import type { ChangeSetState, RowOutcome } from '@quota-service/client/change-sets'
-import type { Change, Status } from './desk.ts'
+import type { Change, Status } from './channel-client.ts'
 
 /*
  * What of a screen stands in its address: filters and pages, so that it can be sent to somebody. As plain text; what is
@@ -38,7 +38,7 @@ function defined<T extends object>(fields: T): { [Name in keyof T]?: Exclude<T[N
 
 export const STATUSES: readonly Status[] = ['active', 'disabled', 'expired']
 /** Which quotas by what they are for: those that pay, caps that refuse, caps that only watch. */
-export const ROLES = ['none', 'enforce', 'observe'] as const
+export const CAP_FILTERS = ['none', 'enforce', 'observe'] as const
 export const ACTIONS: readonly Change['action'][] = ['create', 'update', 'delete', 'restore', 'reset']
 
 export const SET_STATES: readonly ChangeSetState[] = [
@@ -70,7 +70,7 @@ export const quotasSearch = (raw: Raw) =>
     person: number(raw['person']),
     status: oneOf(STATUSES, raw['status']),
     label: text(raw['label']),
-    cap: oneOf(ROLES, raw['cap']),
+    cap: oneOf(CAP_FILTERS, raw['cap']),
     deleted: raw['deleted'] === 'true' || raw['deleted'] === true ? (true as const) : undefined,
   })
 /** Which quotas to change as one: what a list's filters name. */

@@ -1,4 +1,4 @@
-import type { ChangedSettings, Quota, Settings } from './desk.ts'
+import type { ChangedSettings, Quota, Settings } from './channel-client.ts'
 import {
   type CapMode,
   type Limit,

@@ -10,8 +10,8 @@ import type { ChannelScope, Scope } from '../role/scope.js'
  *   anything.
  * - `docs`: tokens of users of the API. For the API document.
  * - `usage`: spending, settling, and reading usage.
- * - `service`: the settings of mail quotas.
- * - `admin`: the settings of SMS quotas.
+ * - `service`: managing mail quotas: their settings, lists, history, reports and change sets.
+ * - `admin`: the same for SMS quotas, and everything for administrators that belongs to no channel, such as webhooks.
  */
 export type AccessRule = 'public' | 'any' | 'docs' | 'usage' | 'service' | 'admin'
 

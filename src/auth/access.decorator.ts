@@ -19,8 +19,11 @@ export const CLOSED_TO = 'quota:closed-to'
 /** Name of the security scheme in the API document. */
 export const BEARER_SCHEME = 'bearer'
 
+/** Applies to a route, or to all routes of a controller. */
+type RouteDecorator = ClassDecorator & MethodDecorator
+
 /** Opens a route to everybody, with or without a token. */
-export function Public(): ClassDecorator & MethodDecorator {
+export function Public(): RouteDecorator {
   return SetMetadata(ACCESS_RULE, 'public' satisfies AccessRule)
 }
 
@@ -28,49 +31,49 @@ export function Public(): ClassDecorator & MethodDecorator {
  * Opens a route to every role that the rule `any` admits; for reading only.
  * @param openedBy the configuration variable that opens the route to everybody
  */
-export function AnyPrincipal(openedBy?: OpeningFlag): ClassDecorator & MethodDecorator {
-  return guarded('any', new RoleGuard('any'), openedBy === undefined ? [] : [SetMetadata(OPENED_BY, openedBy)])
+export function AnyPrincipal(openedBy?: OpeningFlag): RouteDecorator {
+  return guarded('any', new RoleGuard('any'), ...(openedBy === undefined ? [] : [SetMetadata(OPENED_BY, openedBy)]))
 }
 
 /**
  * Opens a route to the roles that use the API.
  * @param openedBy the configuration variable that opens the route to everybody
  */
-export function DocsAuth(openedBy: OpeningFlag): ClassDecorator & MethodDecorator {
-  return guarded('docs', new RoleGuard('docs'), [SetMetadata(OPENED_BY, openedBy)])
+export function DocsAuth(openedBy: OpeningFlag): RouteDecorator {
+  return guarded('docs', new RoleGuard('docs'), SetMetadata(OPENED_BY, openedBy))
 }
 
 /**
  * Opens a route to the roles that the rule `usage` admits: spending, settling, reading usage.
  * @param channel that the route belongs to
  */
-export function UsageAuth(channel: ChannelScope): ClassDecorator & MethodDecorator {
-  return guarded('usage', new RoleGuard('usage'), [SetMetadata(ROUTE_CHANNEL, channel)])
+export function UsageAuth(channel: ChannelScope): RouteDecorator {
+  return guarded('usage', new RoleGuard('usage'), SetMetadata(ROUTE_CHANNEL, channel))
 }
 
 /**
  * Opens a route to the roles `service` and `admin`.
  * @param channel that the route belongs to
  */
-export function ServiceAuth(channel: ChannelScope): ClassDecorator & MethodDecorator {
-  return guarded('service', ServiceAuthGuard, [SetMetadata(ROUTE_CHANNEL, channel)])
+export function ServiceAuth(channel: ChannelScope): RouteDecorator {
+  return guarded('service', ServiceAuthGuard, SetMetadata(ROUTE_CHANNEL, channel))
 }
 
 /**
  * Opens a route to the role `admin`.
  * @param channel that the route belongs to
  */
-export function AdminAuth(channel: ChannelScope): ClassDecorator & MethodDecorator {
-  return guarded('admin', AdminGuard, [SetMetadata(ROUTE_CHANNEL, channel)])
+export function AdminAuth(channel: ChannelScope): RouteDecorator {
+  return guarded('admin', AdminGuard, SetMetadata(ROUTE_CHANNEL, channel))
 }
 
 /** Opens a route that belongs to no channel to the role `admin`. Tokens with the scope of a channel are denied. */
-export function AnyAdminAuth(): ClassDecorator & MethodDecorator {
+export function AnyAdminAuth(): RouteDecorator {
   return guarded('admin', AdminGuard)
 }
 
 /** Denies a route to tokens with these scopes, even if its rule permits them. */
-export function ClosedTo(...scopes: Scope[]): ClassDecorator & MethodDecorator {
+export function ClosedTo(...scopes: Scope[]): RouteDecorator {
   return SetMetadata(CLOSED_TO, scopes)
 }
 
@@ -83,7 +86,7 @@ export function OthersKeys(access: AccessRule): MethodDecorator {
 function guarded(
   access: AccessRule,
   guard: CanActivate | Type<CanActivate>,
-  more: readonly (ClassDecorator & MethodDecorator)[] = [],
-): ClassDecorator & MethodDecorator {
+  ...more: RouteDecorator[]
+): RouteDecorator {
   return applyDecorators(SetMetadata(ACCESS_RULE, access), UseGuards(guard), ...more, ApiBearerAuth(BEARER_SCHEME))
 }

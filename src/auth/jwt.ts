@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { Injectable } from '@nestjs/common'
 import { base64url, decodeProtectedHeader, errors, type JWTPayload, jwtVerify, UnsecuredJWT } from 'jose'
 import { Clock } from '../clock/clock.js'
@@ -71,7 +71,7 @@ export class JwtVerifier {
     const { role, scopes } = granted
     const principal: Principal = Object.freeze({
       name: oidcName(name),
-      id: `${OIDC_PREFIX}${digestOf(JSON.stringify([oidc.issuer, sub])).slice(0, 32)}`,
+      id: `${OIDC_PREFIX}${hash('sha256', JSON.stringify([oidc.issuer, sub])).slice(0, 32)}`,
       role,
       scopes,
       source: 'oidc',
@@ -113,8 +113,8 @@ export class JwtVerifier {
       }
       return (await jwtVerify(token, findKey, { ...asked, algorithms: [...ALGORITHMS] })).payload
     } catch (error) {
-      // The token is invalid. jose throws a TypeError for a key that does not fit.
-      if (error instanceof errors.JOSEError || error instanceof TypeError) return undefined
+      // The token is invalid. jose throws a TypeError for a key that does not fit, WebCrypto a DOMException.
+      if ([errors.JOSEError, TypeError, DOMException].some((kind) => error instanceof kind)) return undefined
       throw error
     }
   }
@@ -146,8 +146,4 @@ function valueAt(claims: JWTPayload, path: string): unknown {
     value = (value as Record<string, unknown>)[name]
   }
   return value
-}
-
-function digestOf(text: string): string {
-  return createHash('sha256').update(text, 'utf8').digest('hex')
 }

@@ -3,7 +3,7 @@ import { createLocalJWKSet, errors, type JSONWebKeySet, type LocalJWKSet } from 
 import { Clock } from '../clock/clock.js'
 import { Config } from '../config/config.js'
 import { isSecureUrl } from '../config/oidc.js'
-import { type ServiceError, Unavailable } from '../error/service-error.js'
+import { Unavailable } from '../error/service-error.js'
 import type { Instant } from '../time/instant.js'
 
 /** The age at which keys are read again, in milliseconds: a removed key becomes invalid then. */
@@ -18,46 +18,37 @@ const PROVIDER_TIMEOUT_MS = 5_000
 const MAX_ANSWER_BYTES = 262_144
 
 type Key = Awaited<ReturnType<LocalJWKSet>>
-/** No known key fits the token. */
-const UNKNOWN = Symbol('unknown key')
 
 /**
  * The signing keys of the identity provider.
  *
  * They are read when the first token arrives, cached, and read again every ten minutes in the background. A token with
  * an unknown key causes a read, at most every 30 seconds in total. After a failed read, the known keys stay valid.
+ *
+ * `createRemoteJWKSet` of jose does not keep these promises: it makes requests wait for the provider when its keys are
+ * old, tries again without a pause after a failed read, and measures by the clock of the process, not by `Clock`.
  */
 @Injectable()
 export class ProviderKeys implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger('IdentityProvider')
   private keys: LocalJWKSet | undefined
-  private text = ''
-  private jwksUri: string | undefined
   private tokenOrigin: string | undefined
+  /** The URL of the keys; undefined if the discovery document has to be read again, since the keys may have moved. */
+  private jwksUri: string | undefined
   private looking: Promise<void> | undefined
-  /** The outcome of the last read; undefined before the first one. */
-  private looked: 'found' | 'failed' | undefined
   /** The time of the last read for an unknown key. */
-  private lookedAt: Instant | undefined
+  private lookedAt: Instant = -Infinity
   private timer: NodeJS.Timeout | undefined
   private stopped = false
-  /** Incremented when the keys change, which invalidates verified tokens. */
-  private version = 0
+  /** The version of the keys: incremented when they change, which invalidates verified tokens. */
+  generation = 0
+  /** Whether the last read failed. */
+  away = false
 
   constructor(
     private readonly config: Config,
     private readonly clock: Clock,
   ) {}
-
-  /** The version of the keys. */
-  get generation(): number {
-    return this.version
-  }
-
-  /** Whether the last read failed. */
-  get away(): boolean {
-    return this.looked === 'failed'
-  }
 
   /** The provider's origins that the console calls, as far as they are known. */
   get origins(): readonly string[] {
@@ -80,22 +71,21 @@ export class ProviderKeys implements OnApplicationBootstrap, OnApplicationShutdo
   /**
    * Finds the key of a token, and reads the keys again if it is unknown. A token without `kid` is verified by the only
    * key that fits its algorithm; if several fit, another read would not help.
-   * @returns undefined if there is none, or several fit
-   * @throws ServiceError unavailable if the key is unknown and the last read failed
+   * @returns undefined if the key is unknown
+   * @throws ServiceError unavailable if the key is unknown and the last read failed; an error of jose or of WebCrypto,
+   *   which it calls, if several fit or the key is unusable
    */
   async find(...token: Parameters<LocalJWKSet>): Promise<Key | undefined> {
     const known = await this.among(token)
-    if (known !== UNKNOWN) return known
-    const first = this.keys === undefined
+    if (known !== undefined) return known
+    const isFirst = this.keys === undefined
     await this.look()
     const found = await this.among(token)
-    if (found !== UNKNOWN) {
-      // This was the first read of the keys, not one for an unknown key: the interval does not apply.
-      if (first) this.lookedAt = undefined
-      return found
-    }
-    if (this.away) throw unavailable()
-    return undefined
+    // This was the first read of the keys, not one for an unknown key: the interval does not apply.
+    if (isFirst && found !== undefined) this.lookedAt = -Infinity
+    if (found === undefined && this.away)
+      throw new Unavailable('provider_away', { retryAfterSeconds: FIRST_KEYS_AGAIN_MS / 1000 })
+    return found
   }
 
   /** Reads the keys. If that fails, the known ones stay. */
@@ -107,16 +97,11 @@ export class ProviderKeys implements OnApplicationBootstrap, OnApplicationShutdo
     await this.looking
   }
 
-  /** @returns undefined if several fit, or the one that fits is unusable */
-  private async among(token: Parameters<LocalJWKSet>): Promise<Key | undefined | typeof UNKNOWN> {
-    if (this.keys === undefined) return UNKNOWN
+  private async among(token: Parameters<LocalJWKSet>): Promise<Key | undefined> {
     try {
-      return await this.keys(...token)
+      return await this.keys?.(...token)
     } catch (error) {
-      if (error instanceof errors.JWKSNoMatchingKey) return UNKNOWN
-      // Errors of jose, and of WebCrypto, which it calls.
-      if (error instanceof errors.JOSEError || error instanceof TypeError || error instanceof DOMException)
-        return undefined
+      if (error instanceof errors.JWKSNoMatchingKey) return undefined
       throw error
     }
   }
@@ -124,10 +109,9 @@ export class ProviderKeys implements OnApplicationBootstrap, OnApplicationShutdo
   /** Reads the keys because of an unknown key, unless that happened a moment ago. */
   private async look(): Promise<void> {
     if (this.looking === undefined) {
-      const now = this.clock.now()
-      const since = this.lookedAt === undefined ? Infinity : now - this.lookedAt
+      const since = this.clock.now() - this.lookedAt
       if (since >= 0 && since < (this.keys === undefined ? FIRST_KEYS_AGAIN_MS : LOOK_AGAIN_MS)) return
-      this.lookedAt = now
+      this.lookedAt = this.clock.now()
     }
     await this.refresh()
   }
@@ -135,33 +119,20 @@ export class ProviderKeys implements OnApplicationBootstrap, OnApplicationShutdo
   private async read(): Promise<void> {
     const { oidc } = this.config
     if (oidc === undefined) return
-    let failure: string | undefined
     try {
-      if (this.jwksUri === undefined) {
-        const found = await discover(oidc.issuer)
-        this.jwksUri = found.jwksUri
-        this.tokenOrigin = found.tokenOrigin
-      }
-      this.take(await fetchJson(this.jwksUri))
+      if (this.jwksUri === undefined)
+        ({ jwksUri: this.jwksUri, tokenOrigin: this.tokenOrigin } = await discover(oidc.issuer))
+      const keys = createLocalJWKSet((await fetchJson(this.jwksUri)) as unknown as JSONWebKeySet)
+      if (JSON.stringify(keys.jwks()) !== JSON.stringify(this.keys?.jwks())) this.generation += 1
+      this.keys = keys
+      if (this.away) this.logger.log('the keys of the identity provider can be read again')
+      this.away = false
     } catch (error) {
-      failure = reasonOf(error)
-      // The keys may have moved.
+      this.away = true
       this.jwksUri = undefined
-    }
-    const { away } = this
-    this.looked = failure === undefined ? 'found' : 'failed'
-    if (failure !== undefined) {
       const kept = this.keys === undefined ? 'no key is known yet' : 'known keys stay valid'
-      this.logger.warn(`the keys of the identity provider cannot be read, ${kept}: ${failure}`)
-    } else if (away) this.logger.log('the keys of the identity provider can be read again')
-  }
-
-  private take(found: unknown): void {
-    const keys = createLocalJWKSet(found as JSONWebKeySet)
-    const text = JSON.stringify(found)
-    if (text !== this.text) this.version += 1
-    this.text = text
-    this.keys = keys
+      this.logger.warn(`the keys of the identity provider cannot be read, ${kept}: ${reasonOf(error)}`)
+    }
   }
 
   /**
@@ -171,19 +142,12 @@ export class ProviderKeys implements OnApplicationBootstrap, OnApplicationShutdo
   private plan(): void {
     clearTimeout(this.timer)
     if (this.stopped) return
-    this.timer = setTimeout(
-      () => {
-        // Reads the discovery document too: the keys may have moved.
-        this.jwksUri = undefined
-        void this.refresh()
-      },
-      this.away ? LOOK_AGAIN_MS : KEYS_MAX_AGE_MS,
-    ).unref()
+    const again = (): void => {
+      this.jwksUri = undefined
+      void this.refresh()
+    }
+    this.timer = setTimeout(again, this.away ? LOOK_AGAIN_MS : KEYS_MAX_AGE_MS).unref()
   }
-}
-
-function unavailable(): ServiceError {
-  return new Unavailable('provider_away', { retryAfterSeconds: FIRST_KEYS_AGAIN_MS / 1000 })
 }
 
 /**
@@ -191,22 +155,19 @@ function unavailable(): ServiceError {
  * @throws Error if the discovery document belongs to another issuer or is invalid
  */
 async function discover(issuer: string): Promise<{ jwksUri: string; tokenOrigin: string | undefined }> {
-  const found = (await fetchJson(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`)) as {
-    issuer?: unknown
-    jwks_uri?: unknown
-    token_endpoint?: unknown
-  } | null
-  if (found?.issuer !== issuer) throw new Error('the discovery document belongs to another issuer')
+  const found = await fetchJson(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`)
+  if (found?.['issuer'] !== issuer) throw new Error('the discovery document belongs to another issuer')
   const { jwks_uri: jwksUri, token_endpoint: tokenEndpoint } = found
-  if (typeof jwksUri !== 'string' || !isSecureUrl(jwksUri)) {
-    throw new Error('the discovery document has no jwks_uri with https')
-  }
-  const named = typeof tokenEndpoint === 'string' && isSecureUrl(tokenEndpoint)
-  return { jwksUri, tokenOrigin: named ? new URL(tokenEndpoint).origin : undefined }
+  if (!isSecure(jwksUri)) throw new Error('the discovery document has no jwks_uri with https')
+  return { jwksUri, tokenOrigin: isSecure(tokenEndpoint) ? new URL(tokenEndpoint).origin : undefined }
+}
+
+function isSecure(url: unknown): url is string {
+  return typeof url === 'string' && isSecureUrl(url)
 }
 
 /** Gets JSON from the provider, within the limits of time and size. Refuses redirects. */
-async function fetchJson(url: string): Promise<unknown> {
+async function fetchJson(url: string): Promise<Record<string, unknown> | null> {
   const response = await fetch(url, {
     headers: { accept: 'application/json' },
     redirect: 'error',
@@ -225,7 +186,7 @@ async function fetchJson(url: string): Promise<unknown> {
       throw new Error(`${new URL(url).pathname} answered more than ${MAX_ANSWER_BYTES} bytes`)
     chunks.push(chunk)
   }
-  return JSON.parse(Buffer.concat(chunks).toString('utf8'))
+  return JSON.parse(Buffer.concat(chunks).toString()) as Record<string, unknown> | null
 }
 
 function reasonOf(error: unknown): string {

@@ -1,7 +1,7 @@
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common'
 import type { Request } from 'express'
 import { ServiceError } from '../error/service-error.js'
-import { type AccessRule, admits, type Guarded, keptOutBy, leaves, neededFor } from './access-rule.js'
+import { type AccessRule, admits, type Guarded, keptOutBy, leaves, neededFor, rolesOf } from './access-rule.js'
 
 /** Admits callers whose role satisfies a rule and whose scopes permit the route. */
 @Injectable()
@@ -54,7 +54,7 @@ export class OthersKeysGuard implements CanActivate {
     if (!others || (principal !== undefined && admits(this.rule, principal.role))) return true
     throw new ServiceError(
       'forbidden',
-      `only a token of the role ${this.rule} or above may look up keys of another caller`,
+      `only a token with the role ${rolesOf(this.rule).join(' or ')} may look up keys of another caller`,
     )
   }
 }

@@ -30,7 +30,8 @@ export interface KnownToken {
 export class Tokens implements OnModuleInit {
   private readonly logger = new Logger('Tokens')
   private entries: readonly TokenEntry[]
-  private list: readonly KnownToken[]
+  /** All tokens, including expired ones. */
+  known: readonly KnownToken[]
   /** The tokens created for this process; empty if some are configured. */
   readonly made: readonly MadeToken[]
 
@@ -50,16 +51,11 @@ export class Tokens implements OnModuleInit {
         notAfter: undefined,
       })),
     ]
-    this.list = knownBy(this.entries)
+    this.known = knownBy(this.entries)
   }
 
   onModuleInit(): void {
     this.warn(this.entries)
-  }
-
-  /** All tokens, including expired ones. */
-  get known(): readonly KnownToken[] {
-    return this.list
   }
 
   /**
@@ -73,7 +69,7 @@ export class Tokens implements OnModuleInit {
     const gone = this.entries.filter((entry) => !after.has(textOf(entry))).length
     if (added.length > 0 || gone > 0) {
       this.entries = entries
-      this.list = knownBy(entries)
+      this.known = knownBy(entries)
       this.warn(added)
     }
     return { added: added.length, gone }

@@ -10,7 +10,7 @@ import type { ChangeSetItemRow } from './change-set-item.entity.js'
 import type { ItemsWanted } from './change-set-store.js'
 import type { Counts, Outcome } from './change-set.entity.js'
 import { rowProblem } from './change-set.view.js'
-import { outcomeOf, type Tools } from './preparer.js'
+import { outcomeOf, type Dependencies } from './preparer.js'
 
 /** The number of rows that are processed at the same time. */
 const STEP = 200
@@ -28,7 +28,7 @@ export class Applier<Q extends QuotaRow> {
   private readonly actor: Pick<Caller, 'name' | 'id' | 'requestId'>
 
   constructor(
-    private readonly tools: Tools<Q>,
+    private readonly dependencies: Dependencies<Q>,
     private readonly leased: LeasedChangeSet,
   ) {
     const { actingName, actingUnicodeName, actingId, actingRequestId } = leased.set
@@ -41,14 +41,17 @@ export class Applier<Q extends QuotaRow> {
 
   /** Applies planned rows, in order. */
   async apply(): Promise<void> {
-    await this.walk('planned', false, async (items) => this.applied(items))
-    await this.leased.become('applied', { appliedAt: this.tools.clock.now() })
+    await this.walk('planned', false, async (items) => this.applyRows(items))
+    await this.leased.become('applied', { appliedAt: this.dependencies.clock.now() })
   }
 
-  /** Reverts applied rows, the last row first, so that the room that one row used is free again. */
+  /**
+   * Reverts applied rows, the last row first: when a row restores a quota, the quotas that later rows created no longer
+   * count towards the limit of live quotas.
+   */
   async revert(): Promise<void> {
-    await this.walk('applied', true, async (items) => this.reverted(items))
-    await this.leased.become('reverted', { revertedAt: this.tools.clock.now() })
+    await this.walk('applied', true, async (items) => this.revertRows(items))
+    await this.leased.become('reverted', { revertedAt: this.dependencies.clock.now() })
   }
 
   /** @param step sets the outcomes of rows, and does not change those that must be tried again */
@@ -57,22 +60,22 @@ export class Applier<Q extends QuotaRow> {
     newestFirst: boolean,
     step: (items: ChangeSetItemRow[]) => Promise<void>,
   ): Promise<void> {
-    const { store, work } = this.tools
+    const { store, transactions } = this.dependencies
     for (;;) {
       const began = performance.now()
       const wanted: ItemsWanted = { outcome, newestFirst, limit: STEP }
-      const items = await work.read((transaction) => store.items(transaction, this.leased.set.id, wanted))
+      const items = await transactions.read((transaction) => store.items(transaction, this.leased.set.id, wanted))
       if (items.length === 0) return
       await step(items)
       const counts = this.leased.counts
       const done = items.filter((item) => item.outcome !== outcome)
       for (const item of done) move(counts, outcome, item.outcome as Outcome)
-      await this.leased.wrote(done, counts)
-      await this.tools.rest(performance.now() - began)
+      await this.leased.writeRows(done, counts)
+      await this.dependencies.rest(performance.now() - began)
     }
   }
 
-  private async applied(items: readonly ChangeSetItemRow[]): Promise<void> {
+  private async applyRows(items: readonly ChangeSetItemRow[]): Promise<void> {
     const results = await this.submit('apply', items, (item) => {
       const command = JSON.parse(item.command ?? '') as Command
       return command.kind === 'create' ? command : ({ ...command, version: item.version ?? undefined } as Command)
@@ -94,8 +97,8 @@ export class Applier<Q extends QuotaRow> {
 
   /** Shows the recorded change of each row: a cycle may have ended since the preview. */
   private async asRecorded(items: readonly ChangeSetItemRow[], quotaIds: readonly number[]): Promise<void> {
-    const { ledger, work } = this.tools
-    const changes = await work.read((transaction) =>
+    const { ledger, transactions } = this.dependencies
+    const changes = await transactions.read((transaction) =>
       ledger.store.changesOfSet(transaction, this.leased.set.id, quotaIds),
     )
     for (const item of items) {
@@ -104,9 +107,9 @@ export class Applier<Q extends QuotaRow> {
     }
   }
 
-  private async reverted(items: readonly ChangeSetItemRow[]): Promise<void> {
-    const { store, work } = this.tools
-    const undone = await work.read((transaction) =>
+  private async revertRows(items: readonly ChangeSetItemRow[]): Promise<void> {
+    const { store, transactions } = this.dependencies
+    const undone = await transactions.read((transaction) =>
       store.undone(
         transaction,
         items.flatMap(({ quotaId }) => quotaId ?? []),
@@ -142,7 +145,10 @@ export class Applier<Q extends QuotaRow> {
     if (item.action === 'create') return { kind: 'delete', quotaId, version }
     if (item.action === 'delete') return { kind: 'restore', quotaId, version }
     const before = JSON.parse(item.before ?? '{}') as Record<string, unknown>
-    const { value } = checkDto<SettingsPatchFields>(this.tools.kind.update, before, { from: 'body', now: () => 0 })
+    const { value } = checkDto<SettingsPatchFields>(this.dependencies.kind.update, before, {
+      from: 'body',
+      now: () => 0,
+    })
     if (value === undefined) throw new Error(`the change of row ${item.row} is unreadable`)
     const cycle = Object.keys(before).some((name) => name.startsWith('cycle_'))
     const anchorAt = cycle && item.anchorAt !== null ? item.anchorAt : undefined
@@ -162,7 +168,7 @@ export class Applier<Q extends QuotaRow> {
     const settled = await Promise.allSettled(
       items.map(async (item) => {
         const once = deduplicationKeyForRow(step, setId, item.row)
-        return this.tools.ledger.inBackground(this.actor, setId, item.ownerId ?? 0, commandFor(item), once)
+        return this.dependencies.ledger.inBackground(this.actor, setId, item.ownerId ?? 0, commandFor(item), once)
       }),
     )
     const results: [ChangeSetItemRow, Answer | ServiceError][] = []

@@ -7,7 +7,7 @@ import type { Instant } from '../time/instant.js'
 import { Applier } from './applier.js'
 import { LeasedChangeSet, LEASE_MS, LeaseLost } from './leased-change-set.js'
 import type { ChangeSetRow } from './change-set.entity.js'
-import { Preparer, type Tools } from './preparer.js'
+import { Preparer, type Dependencies } from './preparer.js'
 
 const EVERY_MS = 1_000
 /** The pause after a step while others use the engine, as a multiple of the step's duration. */
@@ -36,8 +36,8 @@ export class ChangeSetRunner<Q extends QuotaRow> implements OnApplicationBootstr
   private waiting: readonly ChangeSetRow[] = []
   private movedAt: Instant | undefined
 
-  constructor(private readonly tools: Omit<Tools<Q>, 'rest'>) {
-    this.logger = new Logger(`${tools.kind.channel.name} change sets`)
+  constructor(private readonly dependencies: Omit<Dependencies<Q>, 'rest'>) {
+    this.logger = new Logger(`${dependencies.kind.channel.name} change sets`)
   }
 
   /** The number of unfinished change sets, as seen last. */
@@ -50,7 +50,7 @@ export class ChangeSetRunner<Q extends QuotaRow> implements OnApplicationBootstr
     const [first] = this.waiting
     if (first === undefined) return 0
     const moved = Math.max(this.movedAt ?? 0, (first.heldUntil ?? first.createdAt + LEASE_MS) - LEASE_MS)
-    return Math.max(0, this.tools.clock.now() - moved)
+    return Math.max(0, this.dependencies.clock.now() - moved)
   }
 
   onApplicationBootstrap(): void {
@@ -68,9 +68,9 @@ export class ChangeSetRunner<Q extends QuotaRow> implements OnApplicationBootstr
   kick(): void {
     this.again = true
     // Another part has logged the outage and watches it.
-    if (this.stop.signal.aborted || this.tools.work.reach !== 'all') return
+    if (this.stop.signal.aborted || this.dependencies.transactions.reach !== 'all') return
     this.running ??= this.rounds()
-      .catch((error: unknown) => this.tell(error))
+      .catch((error: unknown) => this.logFailure(error))
       .finally(() => {
         this.running = undefined
       })
@@ -78,16 +78,16 @@ export class ChangeSetRunner<Q extends QuotaRow> implements OnApplicationBootstr
 
   /** Removes one step of old change sets. @returns whether there may be more */
   async removeOld(): Promise<boolean> {
-    const { store, work, clock } = this.tools
+    const { store, transactions, clock } = this.dependencies
     const now = clock.now()
-    const old = await work.read(async (transaction) => {
+    const old = await transactions.read(async (transaction) => {
       const abandoned = await store.abandoned(transaction, now - ARRIVES_MS)
       if (abandoned !== undefined) return abandoned
       const oldest = await store.oldest(transaction)
       return oldest !== undefined && oldest.work === null && oldest.createdAt < now - KEPT_MS ? oldest : undefined
     })
     if (old === undefined) return false
-    await work.write(async (transaction) => {
+    await transactions.write(async (transaction) => {
       if (!(await store.removeItems(transaction, old.id))) await store.remove(transaction, old.id)
     })
     return true
@@ -96,8 +96,8 @@ export class ChangeSetRunner<Q extends QuotaRow> implements OnApplicationBootstr
   private async rounds(): Promise<void> {
     while (this.again && !this.stop.signal.aborted) {
       this.again = false
-      const { store, work } = this.tools
-      this.waiting = await work.read((transaction) => store.withWork(transaction))
+      const { store, transactions } = this.dependencies
+      this.waiting = await transactions.read((transaction) => store.withWork(transaction))
       for (const { id } of this.waiting) {
         const leased = await this.take(id)
         if (leased === undefined) continue
@@ -110,12 +110,12 @@ export class ChangeSetRunner<Q extends QuotaRow> implements OnApplicationBootstr
   }
 
   private async perform(leased: LeasedChangeSet): Promise<void> {
-    const tools: Tools<Q> = { ...this.tools, rest: async (tookMs) => this.rest(tookMs) }
+    const dependencies: Dependencies<Q> = { ...this.dependencies, rest: async (tookMs) => this.rest(tookMs) }
     try {
       const { work } = leased.set
-      if (work === 'prepare') await new Preparer(tools, leased).run()
-      else if (work === 'apply') await new Applier(tools, leased).apply()
-      else if (work === 'revert') await new Applier(tools, leased).revert()
+      if (work === 'prepare') await new Preparer(dependencies, leased).run()
+      else if (work === 'apply') await new Applier(dependencies, leased).apply()
+      else if (work === 'revert') await new Applier(dependencies, leased).revert()
       else {
         await leased.clear()
         await leased.finish()
@@ -131,8 +131,8 @@ export class ChangeSetRunner<Q extends QuotaRow> implements OnApplicationBootstr
 
   /** Takes the lease on a change set, unless another instance has it. */
   private async take(id: number): Promise<LeasedChangeSet | undefined> {
-    const { store, work, clock } = this.tools
-    const found = await work.write(async (transaction) => {
+    const { store, transactions, clock } = this.dependencies
+    const found = await transactions.write(async (transaction) => {
       const set = await store.lock(transaction, id)
       if (set?.work == null) return undefined
       const now = clock.now()
@@ -141,19 +141,19 @@ export class ChangeSetRunner<Q extends QuotaRow> implements OnApplicationBootstr
       await store.update(transaction, id, lease)
       return Object.assign(set, lease)
     })
-    return found === undefined ? undefined : new LeasedChangeSet(store, work, clock, found, this.id)
+    return found === undefined ? undefined : new LeasedChangeSet(store, transactions, clock, found, this.id)
   }
 
   private async rest(tookMs: number): Promise<void> {
-    this.movedAt = this.tools.clock.now()
+    this.movedAt = this.dependencies.clock.now()
     const { signal } = this.stop
-    if (this.tools.ledger.engine.inUse) {
+    if (this.dependencies.ledger.engine.inUse) {
       await sleep(Math.min(MAX_REST_MS, tookMs * REST), undefined, { ref: false, signal }).catch(() => undefined)
     }
     if (signal.aborted) throw new Stopped()
   }
 
-  private tell(error: unknown): void {
+  private logFailure(error: unknown): void {
     this.logger.warn(`work on a change set failed, retrying later: ${String(error)}`)
   }
 }

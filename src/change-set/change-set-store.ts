@@ -1,6 +1,6 @@
 import type { DataSource } from 'typeorm'
 import { type Dialect, placeholders, RowCodec, type Scalar } from '../database/row-codec.js'
-import type { Transaction } from '../database/unit-of-work.js'
+import type { Transaction } from '../database/transaction-runner.js'
 import type { Instant } from '../time/instant.js'
 import type { ChangeSetChannel } from './change-set-channel.js'
 import type { ChangeSetItemRow } from './change-set-item.entity.js'

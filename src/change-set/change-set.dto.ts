@@ -3,9 +3,10 @@ import { dtoClass } from '../channel-api/dto-class.js'
 import { ChangedSettingsDto } from '../channel-api/quota.dto.js'
 import { patchOf, SettingsPatchFields } from '../channel-api/settings.dto.js'
 import type { FieldError } from '../error/service-error.js'
-import { checkDto, type DtoClass, fieldsOf } from '../http/dto.js'
+import { checkDto, type DtoClass } from '../http/dto.js'
 import {
   ChoiceField,
+  fieldsOf,
   FieldsWithout,
   IdField,
   IntegerField,
@@ -54,7 +55,7 @@ export class ManySettingsDto extends FieldsWithout(SettingsPatchFields, ['total'
 
   /** Checks the rules between the fields. */
   violations(): FieldError[] {
-    const names = fieldsOf(ManySettingsDto)
+    const names = [...fieldsOf(ManySettingsDto).keys()]
     const named = names.some((name) => (this as Record<string, unknown>)[name] !== undefined)
     return named ? [] : [{ field: 'body', message: `must name at least one of ${names.join(', ')}` }]
   }

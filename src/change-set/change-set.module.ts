@@ -1,9 +1,9 @@
 import { type DynamicModule, Module } from '@nestjs/common'
 import type { Registry } from 'prom-client'
 import { DataSource } from 'typeorm'
-import { partOf } from '../channel-api/ledger.module.js'
+import { channelToken } from '../channel-api/ledger.module.js'
 import { Clock } from '../clock/clock.js'
-import { UnitOfWork } from '../database/unit-of-work.js'
+import { TransactionRunner } from '../database/transaction-runner.js'
 import { QuotaReader } from '../ledger/read/quota-reader.js'
 import type { QuotaRow } from '../ledger/rows/quota.entity.js'
 import { Upkeep } from '../ledger/upkeep/upkeep.js'
@@ -14,9 +14,9 @@ import { ChangeSetRunner } from './change-set-runner.js'
 import { ChangeSetStore } from './change-set-store.js'
 import { measureChangeSets } from './change-set.metrics.js'
 import { ChangeSetService } from './change-set.service.js'
-import type { Tools } from './preparer.js'
+import type { Dependencies } from './preparer.js'
 
-const TOOLS = Symbol('tools of change sets')
+const DEPENDENCIES = Symbol('dependencies of change sets')
 
 /** One channel's change sets: the service of its routes, and its background work. */
 @Module({})
@@ -29,28 +29,34 @@ export class ChangeSetModule {
       imports: [ledger],
       providers: [
         {
-          provide: TOOLS,
-          inject: [partOf(channel, Ledger), partOf(channel, QuotaReader), DataSource, UnitOfWork, Clock],
+          provide: DEPENDENCIES,
+          inject: [
+            channelToken(channel, Ledger),
+            channelToken(channel, QuotaReader),
+            DataSource,
+            TransactionRunner,
+            Clock,
+          ],
           useFactory: (
             engine: Ledger<Q>,
             reader: QuotaReader<Q>,
             dataSource: DataSource,
-            work: UnitOfWork,
+            transactions: TransactionRunner,
             clock: Clock,
-          ): Omit<Tools<Q>, 'rest'> => ({
+          ): Omit<Dependencies<Q>, 'rest'> => ({
             kind,
             ledger: engine,
             reader,
             store: new ChangeSetStore(dataSource, kind),
-            work,
+            transactions,
             clock,
           }),
         },
         {
           provide: ChangeSetRunner,
-          inject: [TOOLS, partOf(channel, Upkeep), METRICS_REGISTRY],
-          useFactory: (tools: Omit<Tools<Q>, 'rest'>, upkeep: Upkeep<Q>, registry: Registry) => {
-            const runner = new ChangeSetRunner(tools)
+          inject: [DEPENDENCIES, channelToken(channel, Upkeep), METRICS_REGISTRY],
+          useFactory: (dependencies: Omit<Dependencies<Q>, 'rest'>, upkeep: Upkeep<Q>, registry: Registry) => {
+            const runner = new ChangeSetRunner(dependencies)
             upkeep.removals.push(async () => runner.removeOld())
             measureChangeSets(registry, channel.name, runner)
             return runner
@@ -58,9 +64,9 @@ export class ChangeSetModule {
         },
         {
           provide: ChangeSetService,
-          inject: [TOOLS, ChangeSetRunner],
-          useFactory: (tools: Omit<Tools<Q>, 'rest'>, runner: ChangeSetRunner<Q>) =>
-            new ChangeSetService(tools, runner),
+          inject: [DEPENDENCIES, ChangeSetRunner],
+          useFactory: (dependencies: Omit<Dependencies<Q>, 'rest'>, runner: ChangeSetRunner<Q>) =>
+            new ChangeSetService(dependencies, runner),
         },
       ],
       exports: [ChangeSetService],

@@ -2,7 +2,7 @@ import { hash, randomUUID } from 'node:crypto'
 import type { Caller } from '../auth/caller.decorator.js'
 import { subjectFilter } from '../channel-api/subjects.js'
 import { filterOf, type QuotaListFields } from '../channel-api/quota.dto.js'
-import type { Transaction } from '../database/unit-of-work.js'
+import type { Transaction } from '../database/transaction-runner.js'
 import { ServiceError, validationFailed } from '../error/service-error.js'
 import type { BodyStream } from '../http/body-stream.js'
 import { DEFAULT_PAGE_SIZE } from '../http/field.decorator.js'
@@ -27,7 +27,7 @@ import { changeSetView, type ChangeSetView, itemView, type ItemView, type RowPro
 import { checkColumns, recordColumns, rowColumns } from './csv-cells.js'
 import { CsvMalformed, type CsvRecord, readCsv } from './csv-reader.js'
 import { csvLines, exportedRecord, rowRecord } from './csv-rows.js'
-import { MAX_ROWS, newItem, noCounts, TOO_MANY_ROWS, type Tools } from './preparer.js'
+import { MAX_ROWS, newItem, noCounts, TOO_MANY_ROWS, type Dependencies } from './preparer.js'
 
 /** The number of rows per read of an export. */
 const STEP = 500
@@ -47,7 +47,7 @@ export interface RowsPage {
 /** The operations of callers on one channel's change sets. Every error is a ServiceError. */
 export class ChangeSetService<Q extends QuotaRow> {
   constructor(
-    private readonly tools: Omit<Tools<Q>, 'rest'>,
+    private readonly dependencies: Omit<Dependencies<Q>, 'rest'>,
     private readonly runner: ChangeSetRunner<Q>,
   ) {}
 
@@ -56,7 +56,7 @@ export class ChangeSetService<Q extends QuotaRow> {
     const { filter, change } = dto
     const request = hash('sha256', canonical([filter, change]))
     const once = onceFor(caller, key)
-    const outcome = await this.tools.work.write(async (transaction) => {
+    const outcome = await this.dependencies.transactions.write(async (transaction) => {
       const earlier = await this.earlier(transaction, once, request)
       if (earlier !== undefined) return { ...earlier, replayed: key !== undefined }
       const texts = { filter: storedJson(filter), change: storedJson(change) }
@@ -68,7 +68,7 @@ export class ChangeSetService<Q extends QuotaRow> {
         request,
         ...texts,
       })
-      const id = await this.tools.store.insert(transaction, row)
+      const id = await this.dependencies.store.insert(transaction, row)
       return this.answered(transaction, { ...row, id })
     })
     this.runner.kick()
@@ -80,23 +80,23 @@ export class ChangeSetService<Q extends QuotaRow> {
    * in the background.
    */
   async import(caller: Caller, body: BodyStream, key: string | undefined): Promise<Answer> {
-    const { store, work } = this.tools
+    const { store, transactions } = this.dependencies
     const once = onceFor(caller, key)
     const records = readCsv(body.pieces())
     const columns = await headerOf(records)
-    if (!(columns instanceof CsvMalformed)) checkColumns(this.tools.kind, columns)
+    if (!(columns instanceof CsvMalformed)) checkColumns(this.dependencies.kind, columns)
     const row = this.newSet(caller, {
       source: 'import',
       state: 'arriving',
       hidden: 1,
       columns: columns instanceof CsvMalformed ? null : storedJson(columns),
     })
-    const id = await work.write((transaction) => store.insert(transaction, row))
+    const id = await transactions.write((transaction) => store.insert(transaction, row))
     try {
       const problem = columns instanceof CsvMalformed ? malformed(columns) : await this.receive(id, records)
       await body.drain()
       const request = body.digest()
-      const outcome = await work.write(async (transaction) => {
+      const outcome = await transactions.write(async (transaction) => {
         const earlier = await this.earlier(transaction, once, request)
         if (earlier !== undefined) {
           // Created by an earlier attempt of this request, whose COMMIT lost its answer; or by another request, whose
@@ -112,48 +112,50 @@ export class ChangeSetService<Q extends QuotaRow> {
       this.runner.kick()
       return outcome
     } catch (error) {
-      await work.write((transaction) => store.update(transaction, id, { state: 'dropped', work: 'clear' }))
+      await transactions.write((transaction) => store.update(transaction, id, { state: 'dropped', work: 'clear' }))
       throw error
     }
   }
 
   /** Returns a page of change sets, newest first. */
-  async list({ id: asking }: Caller, query: ChangeSetsQuery): Promise<ChangeSetsPage> {
+  async list({ id: principalId }: Caller, query: ChangeSetsQuery): Promise<ChangeSetsPage> {
     const { state, before, page_size: size = DEFAULT_PAGE_SIZE } = query
-    const { store, work } = this.tools
-    const sets = await work.readsOf(asking).read((transaction) => store.page(transaction, state, before, size + 1))
+    const { store, transactions } = this.dependencies
+    const sets = await transactions
+      .readsOf(principalId)
+      .read((transaction) => store.page(transaction, state, before, size + 1))
     const items = sets.slice(0, size).map(changeSetView)
     return { items, next_before: sets.length > size ? (items.at(-1)?.id ?? null) : null }
   }
 
   /** Returns one change set. */
-  async get({ id: asking }: Caller, id: number): Promise<ChangeSetView> {
-    return changeSetView(await this.found(asking, id))
+  async get({ id: principalId }: Caller, id: number): Promise<ChangeSetView> {
+    return changeSetView(await this.found(principalId, id))
   }
 
   /** Returns a page of a change set's rows, in order. */
-  async rows({ id: asking }: Caller, id: number, query: RowsQuery): Promise<RowsPage> {
-    const set = await this.decided(asking, id)
+  async rows({ id: principalId }: Caller, id: number, query: RowsQuery): Promise<RowsPage> {
+    const set = await this.decided(principalId, id)
     const { outcome, after, page_size: size = DEFAULT_PAGE_SIZE } = query
-    const items = await this.items(asking, set, { outcome, after, limit: size + 1 })
-    const shown = items.slice(0, size).map((item) => itemView(this.tools.kind.channel, item))
+    const items = await this.items(principalId, set, { outcome, after, limit: size + 1 })
+    const shown = items.slice(0, size).map((item) => itemView(this.dependencies.kind.channel, item))
     return { items: shown, next_after: items.length > size ? (shown.at(-1)?.row ?? null) : null }
   }
 
   /** Returns a change set's rows as CSV. */
-  async rowsCsv({ id: asking }: Caller, id: number, { outcome }: RowsCsvQuery): Promise<AsyncIterable<string>> {
-    const set = await this.decided(asking, id)
-    return this.rowLines(asking, set, outcome)
+  async rowsCsv({ id: principalId }: Caller, id: number, { outcome }: RowsCsvQuery): Promise<AsyncIterable<string>> {
+    const set = await this.decided(principalId, id)
+    return this.rowLines(principalId, set, outcome)
   }
 
   /** Returns the quotas of a list as CSV, newest first. */
-  async *export({ id: asking }: Caller, query: object): AsyncGenerator<string> {
-    const { kind, reader } = this.tools
+  async *export({ id: principalId }: Caller, query: object): AsyncGenerator<string> {
+    const { kind, reader } = this.dependencies
     const filter = filterOf<Q>(query as QuotaListFields, subjectFilter(kind.channel, query))
     const columns = [...recordColumns(kind.channel), ...(filter.deleted === true ? ['deleted_at'] : [])]
     let beforeId: number | undefined
     for (;;) {
-      const quotas = await reader.stepShown(asking, filter, beforeId, STEP)
+      const quotas = await reader.stepShown(principalId, filter, beforeId, STEP)
       const header = beforeId === undefined ? [columns] : []
       yield csvLines([...header, ...quotas.map((quota) => exportedRecord(columns, quota))])
       if (quotas.length < STEP) return
@@ -176,8 +178,8 @@ export class ChangeSetService<Q extends QuotaRow> {
 
   /** Drops a change set that was not applied. */
   async remove(id: number): Promise<void> {
-    const { store, work } = this.tools
-    await work.write(async (transaction) => {
+    const { store, transactions } = this.dependencies
+    await transactions.write(async (transaction) => {
       const set = await store.lock(transaction, id)
       if (set === undefined || set.hidden === 1) throw notFound(id)
       if (!DROPPABLE.includes(set.state)) throw wrongState(set, 'be dropped')
@@ -187,12 +189,16 @@ export class ChangeSetService<Q extends QuotaRow> {
     this.runner.kick()
   }
 
-  private async *rowLines(asking: string, set: ChangeSetRow, outcome: Outcome | undefined): AsyncGenerator<string> {
-    const { channel } = this.tools.kind
+  private async *rowLines(
+    principalId: string,
+    set: ChangeSetRow,
+    outcome: Outcome | undefined,
+  ): AsyncGenerator<string> {
+    const { channel } = this.dependencies.kind
     const columns = rowColumns(channel)
     let after: number | undefined
     for (;;) {
-      const items = await this.items(asking, set, { outcome, after, limit: STEP })
+      const items = await this.items(principalId, set, { outcome, after, limit: STEP })
       const header = after === undefined ? [columns] : []
       yield csvLines([...header, ...items.map((item) => rowRecord(channel, columns, set, item))])
       if (items.length < STEP) return
@@ -201,14 +207,14 @@ export class ChangeSetService<Q extends QuotaRow> {
   }
 
   private async receive(id: number, records: AsyncGenerator<CsvRecord>): Promise<string | null> {
-    const { store, work } = this.tools
+    const { store, transactions } = this.dependencies
     let waiting: ChangeSetItemRow[] = []
     let count = 0
     const write = async (): Promise<void> => {
       const items = waiting
       waiting = []
       // A rerun after a COMMIT without an answer finds the rows.
-      await work.write((transaction) => store.writeItems(transaction, items))
+      await transactions.write((transaction) => store.writeItems(transaction, items))
     }
     try {
       for await (const { line, cells } of records) {
@@ -244,7 +250,7 @@ export class ChangeSetService<Q extends QuotaRow> {
       actingId: null,
       actingRequestId: null,
       version: 1,
-      createdAt: this.tools.clock.now(),
+      createdAt: this.dependencies.clock.now(),
       appliedAt: null,
       revertedAt: null,
       problem: null,
@@ -259,7 +265,7 @@ export class ChangeSetService<Q extends QuotaRow> {
   /** Returns the answer to a new change set, and stores it. */
   private async answered(transaction: Transaction, set: ChangeSetRow): Promise<Answer> {
     const answer = storedJson(changeSetView(set))
-    await this.tools.store.update(transaction, set.id, { answer })
+    await this.dependencies.store.update(transaction, set.id, { answer })
     return { body: answer, replayed: false, subject: set.id }
   }
 
@@ -272,7 +278,7 @@ export class ChangeSetService<Q extends QuotaRow> {
     once: string,
     request: string,
   ): Promise<Pick<Answer, 'body' | 'subject'> | undefined> {
-    const { store, ledger } = this.tools
+    const { store, ledger } = this.dependencies
     const set = await store.byKey(transaction, once)
     if (set === undefined) {
       // Acts and change sets share a caller's keys.
@@ -292,7 +298,7 @@ export class ChangeSetService<Q extends QuotaRow> {
     work: 'apply' | 'revert',
     check?: (set: ChangeSetRow) => void,
   ): Promise<ChangeSetView> {
-    const { store } = this.tools
+    const { store } = this.dependencies
     const acting = {
       actingName: storedName(caller.name),
       actingUnicodeName: unicodeName(caller.name),
@@ -300,7 +306,7 @@ export class ChangeSetService<Q extends QuotaRow> {
       actingRequestId: caller.requestId,
     }
     let written = false
-    const moved = await this.tools.work.write(async (transaction) => {
+    const moved = await this.dependencies.transactions.write(async (transaction) => {
       const set = await store.lock(transaction, id)
       if (set === undefined || set.hidden === 1) throw notFound(id)
       // An earlier attempt of this request, whose COMMIT lost its answer.
@@ -317,28 +323,28 @@ export class ChangeSetService<Q extends QuotaRow> {
     return changeSetView(moved)
   }
 
-  private async found(asking: string, id: number): Promise<ChangeSetRow> {
-    const { store, work } = this.tools
-    const set = await work.readsOf(asking).read((transaction) => store.find(transaction, id))
+  private async found(principalId: string, id: number): Promise<ChangeSetRow> {
+    const { store, transactions } = this.dependencies
+    const set = await transactions.readsOf(principalId).read((transaction) => store.find(transaction, id))
     if (set === undefined || set.hidden === 1) throw notFound(id)
     return set
   }
 
-  private async decided(asking: string, id: number): Promise<ChangeSetRow> {
-    const set = await this.found(asking, id)
+  private async decided(principalId: string, id: number): Promise<ChangeSetRow> {
+    const set = await this.found(principalId, id)
     if (set.state === 'preparing') throw wrongState(set, 'show its rows')
     return set
   }
 
   private async items(
-    asking: string,
+    principalId: string,
     set: ChangeSetRow,
-    wanted: Parameters<Tools<Q>['store']['items']>[2],
+    wanted: Parameters<Dependencies<Q>['store']['items']>[2],
   ): Promise<ChangeSetItemRow[]> {
     // The rows of a failed change set are being removed.
     if (set.state === 'failed') return []
-    const { store, work } = this.tools
-    return work.readsOf(asking).read((transaction) => store.items(transaction, set.id, wanted))
+    const { store, transactions } = this.dependencies
+    return transactions.readsOf(principalId).read((transaction) => store.items(transaction, set.id, wanted))
   }
 }
 

@@ -1,6 +1,5 @@
 import { type FieldError, validationFailed } from '../error/service-error.js'
-import { fieldsOf } from '../http/dto.js'
-import { readerOf } from '../http/field.decorator.js'
+import { fieldsOf, readerOf } from '../http/field.decorator.js'
 import { isDecimalInteger } from '../http/ids.js'
 import type { Channel } from '../ledger/rows/channel.js'
 import type { QuotaRow } from '../ledger/rows/quota.entity.js'
@@ -8,7 +7,7 @@ import { quotaView } from '../ledger/store/answers.js'
 import { TOTAL_QUOTA } from '../quota/quota.js'
 import { newQuota, settingsView } from '../quota/settings.js'
 import type { ChangeSetChannel } from './change-set-channel.js'
-import { distance } from './distance.js'
+import { editDistance } from './edit-distance.js'
 
 /** The values of a record, by column; empty cells are omitted. */
 export type Cells = Record<string, unknown>
@@ -117,8 +116,8 @@ export function checkColumns<Q extends QuotaRow>(kind: ChangeSetChannel<Q>, colu
   const known = new Set([
     ...recordColumns(kind.channel),
     ...rowColumns(kind.channel),
-    ...fieldsOf(kind.create),
-    ...fieldsOf(kind.update),
+    ...fieldsOf(kind.create).keys(),
+    ...fieldsOf(kind.update).keys(),
     'deleted_at',
   ])
   const errors: FieldError[] = []
@@ -133,7 +132,7 @@ export function checkColumns<Q extends QuotaRow>(kind: ChangeSetChannel<Q>, colu
 
 function nearest(name: string, known: readonly string[]): string {
   const bare = name.slice(0, 64).toLowerCase()
-  const far = known.map((one) => [distance(bare, one), one] as const)
+  const far = known.map((one) => [editDistance(bare, one), one] as const)
   return far.sort(([a], [b]) => a - b)[0]?.[1] ?? ''
 }
 

@@ -14,7 +14,7 @@ async function all(chunks: AsyncIterable<Buffer>): Promise<CsvRecord[]> {
 }
 
 describe('readCsv', () => {
-  it('knows where records begin, wherever the file is cut', async () => {
+  it('determines where records begin, however the file is split into chunks', async () => {
     const text = 'id,label\r\n\r\n\r\n1,"a\r\n\r\n\r\nb"\r\n\r\n2,"\n\n"\n\n\n3,c'
     const expected = [
       { line: 1, cells: ['id', 'label'] },

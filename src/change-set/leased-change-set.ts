@@ -1,5 +1,5 @@
 import type { Clock } from '../clock/clock.js'
-import type { Transaction, UnitOfWork } from '../database/unit-of-work.js'
+import type { Transaction, TransactionRunner } from '../database/transaction-runner.js'
 import type { ChangeSetItemRow } from './change-set-item.entity.js'
 import type { ChangeSetStore } from './change-set-store.js'
 import type { ChangeSetRow, ChangeSetState, Counts } from './change-set.entity.js'
@@ -19,7 +19,7 @@ export class LeasedChangeSet {
   /** @param set as read when the lease was taken; kept current */
   constructor(
     private readonly store: ChangeSetStore,
-    private readonly work: UnitOfWork,
+    private readonly transactions: TransactionRunner,
     private readonly clock: Clock,
     readonly set: ChangeSetRow,
     private readonly holder: string,
@@ -33,12 +33,12 @@ export class LeasedChangeSet {
    * Writes the rows of a step and the counts.
    * @throws LeaseLost
    */
-  async wrote(items: readonly ChangeSetItemRow[], counts: Counts): Promise<void> {
+  async writeRows(items: readonly ChangeSetItemRow[], counts: Counts): Promise<void> {
     await this.write(counts, async (transaction) => this.store.writeItems(transaction, items))
   }
 
   /** Inserts rows. */
-  async added(items: readonly ChangeSetItemRow[]): Promise<void> {
+  async insertRows(items: readonly ChangeSetItemRow[]): Promise<void> {
     await this.write({}, async (transaction) => this.store.insertItems(transaction, items))
   }
 
@@ -72,7 +72,7 @@ export class LeasedChangeSet {
   private async write<T>(values: Partial<ChangeSetRow>, others: (transaction: Transaction) => Promise<T>): Promise<T> {
     const { id, work } = this.set
     const all = { heldUntil: this.clock.now() + LEASE_MS, ...values }
-    const result = await this.work.write(async (transaction) => {
+    const result = await this.transactions.write(async (transaction) => {
       const found = await this.store.lock(transaction, id)
       if (found?.holder !== this.holder || found.work !== work) throw new LeaseLost()
       const done = await others(transaction)

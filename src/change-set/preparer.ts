@@ -1,7 +1,7 @@
 import { subjectFilter } from '../channel-api/subjects.js'
 import { filterOf, type QuotaListFields } from '../channel-api/quota.dto.js'
 import type { Clock } from '../clock/clock.js'
-import type { UnitOfWork } from '../database/unit-of-work.js'
+import type { TransactionRunner } from '../database/transaction-runner.js'
 import { type ServiceError, validationFailed } from '../error/service-error.js'
 import type { QuotaFilter } from '../ledger/read/list-statements.js'
 import type { QuotaReader } from '../ledger/read/quota-reader.js'
@@ -26,12 +26,12 @@ export const MAX_ROWS = 100_000
 const STEP = 1_000
 
 /** The dependencies of work on a change set. */
-export interface Tools<Q extends QuotaRow> {
+export interface Dependencies<Q extends QuotaRow> {
   readonly kind: ChangeSetChannel<Q>
   readonly ledger: Ledger<Q>
   readonly reader: QuotaReader<Q>
   readonly store: ChangeSetStore
-  readonly work: UnitOfWork
+  readonly transactions: TransactionRunner
   readonly clock: Clock
   /** Called between two steps: pauses while requests use the engine. @throws Stopped */
   readonly rest: (tookMs: number) => Promise<void>
@@ -59,7 +59,7 @@ export const TOO_MANY_ROWS: RowProblem = {
  */
 export class Preparer<Q extends QuotaRow> {
   constructor(
-    private readonly tools: Tools<Q>,
+    private readonly dependencies: Dependencies<Q>,
     private readonly leased: LeasedChangeSet,
   ) {}
 
@@ -92,15 +92,15 @@ export class Preparer<Q extends QuotaRow> {
         .map(([quotaId, ownerId], place) =>
           newItem({ setId: set.id, row: start + place + 1, quotaId, ownerId, action, line: null, given: null }),
         )
-      await this.leased.added(items)
-      await this.tools.rest(performance.now() - began)
+      await this.leased.insertRows(items)
+      await this.dependencies.rest(performance.now() - began)
     }
     return true
   }
 
   /** Finds every quota that matches the filter, with its owner, newest first; at most one more than the limit. */
   private async walk(): Promise<[quotaId: number, ownerId: number][]> {
-    const { kind, reader } = this.tools
+    const { kind, reader } = this.dependencies
     const filter = filterOfSet(kind, JSON.parse(this.leased.set.filter ?? '{}') as FilterSent)
     const found: [number, number][] = []
     for (;;) {
@@ -109,18 +109,18 @@ export class Preparer<Q extends QuotaRow> {
       for (const { id, ownerId } of quotas) found.push([id, ownerId])
       if (quotas.length < STEP || found.length > MAX_ROWS) return found
       await this.leased.keep()
-      await this.tools.rest(performance.now() - began)
+      await this.dependencies.rest(performance.now() - began)
     }
   }
 
   /** Reads the records of a file: the requested change and the owner of each. Decides invalid records. */
   private async resolve(counts: Counts): Promise<void> {
-    const { store, work, ledger } = this.tools
-    const records = new RecordReader(this.tools.kind, JSON.parse(this.leased.set.columns ?? '[]') as string[])
+    const { store, transactions, ledger } = this.dependencies
+    const records = new RecordReader(this.dependencies.kind, JSON.parse(this.leased.set.columns ?? '[]') as string[])
     const seen = new Set<number>()
     for (let after = 0; ;) {
       const began = performance.now()
-      const items = await work.read((transaction) =>
+      const items = await transactions.read((transaction) =>
         store.items(transaction, this.leased.set.id, { after, limit: ITEMS_AT_ONCE }),
       )
       if (items.length === 0) return
@@ -143,26 +143,26 @@ export class Preparer<Q extends QuotaRow> {
       const owners =
         ids.length === 0
           ? new Map<number, number>()
-          : await work.read((transaction) => ledger.store.ownersOfQuotas(transaction, ids))
+          : await transactions.read((transaction) => ledger.store.ownersOfQuotas(transaction, ids))
       for (const item of items) {
         if (item.quotaId === null) continue
         item.ownerId = owners.get(item.quotaId) ?? null
         if (item.ownerId === null && item.outcome === 'pending') refuse(item, quotaNotFound(item.quotaId), counts)
       }
-      await this.leased.wrote(items, counts)
-      await this.tools.rest(performance.now() - began)
+      await this.leased.writeRows(items, counts)
+      await this.dependencies.rest(performance.now() - began)
     }
   }
 
   /** Decides the rows owner by owner: earlier rows of an owner affect only its later ones. */
   private async decide(counts: Counts): Promise<void> {
-    const { store, work, kind, ledger, clock } = this.tools
-    const preview = new Preview(kind.channel, ledger.store, work, clock)
+    const { store, transactions, kind, ledger, clock } = this.dependencies
+    const preview = new Preview(kind.channel, ledger.store, transactions, clock)
     const common = this.leased.set.source === 'filter' ? requestedChangeOf(this.leased.set) : undefined
     let after: { ownerId: number; row: number } | undefined
     for (;;) {
       const began = performance.now()
-      const page = await work.read((transaction) =>
+      const page = await transactions.read((transaction) =>
         store.itemsByOwner(transaction, this.leased.set.id, after, ITEMS_AT_ONCE),
       )
       const items = wholeOwners(page)
@@ -183,8 +183,8 @@ export class Preparer<Q extends QuotaRow> {
         const previewed = decided[place]
         if (previewed !== undefined) settle(item, previewed, counts)
       }
-      await this.leased.wrote(undecided, counts)
-      await this.tools.rest(performance.now() - began)
+      await this.leased.writeRows(undecided, counts)
+      await this.dependencies.rest(performance.now() - began)
     }
   }
 }

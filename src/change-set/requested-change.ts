@@ -1,7 +1,8 @@
 import { subjectsOf } from '../channel-api/subjects.js'
 import { type NewSettingsFields, patchOf, settingsOf, type SettingsPatchFields } from '../channel-api/settings.dto.js'
 import { type FieldError, type ServiceError, validationFailed } from '../error/service-error.js'
-import { checkDto, fieldsOf } from '../http/dto.js'
+import { checkDto } from '../http/dto.js'
+import { fieldsOf } from '../http/field.decorator.js'
 import type { QuotaRow } from '../ledger/rows/quota.entity.js'
 import type { Command } from '../ledger/store/command.js'
 import { MAX_AMOUNT } from '../quota/quota.js'
@@ -180,7 +181,7 @@ const createFieldsByDto = new WeakMap<object, ReadonlySet<string>>()
 function createFields<Q extends QuotaRow>({ create }: ChangeSetChannel<Q>): ReadonlySet<string> {
   let names = createFieldsByDto.get(create)
   if (names === undefined) {
-    names = new Set(fieldsOf(create))
+    names = new Set(fieldsOf(create).keys())
     createFieldsByDto.set(create, names)
   }
   return names

@@ -1,13 +1,13 @@
-import type { ChannelWords } from './channel-words.js'
-import { officeDtos } from './office.dto.js'
+import type { ChannelApiOptions } from './channel-api-options.js'
+import { reportDtos } from './report.dto.js'
 import { quotaDtos } from './quota.dto.js'
 import { usageDtos } from './usage.dto.js'
 
-/** A channel's words, and the DTO classes built from them. */
+/** The options of a channel's API, and the DTO classes built from them. */
 export type ChannelApi = ReturnType<typeof channelApi>
 
 /** Builds a channel's DTO classes. Call it once per channel: every call creates new classes. */
-export function channelApi(words: ChannelWords) {
-  const quota = quotaDtos(words)
-  return { ...words, dto: { ...quota, ...usageDtos(words), ...officeDtos(words, quota.Quota) } }
+export function channelApi(options: ChannelApiOptions) {
+  const quota = quotaDtos(options)
+  return { ...options, dto: { ...quota, ...usageDtos(options), ...reportDtos(options, quota.Quota) } }
 }

@@ -2,8 +2,8 @@ import { Body, Query } from '@nestjs/common'
 import type { DtoClass } from '../http/dto.js'
 
 /**
- * A DTO class that is made at the start: what another one has, and these fields.
- * @param name as the API document calls it
+ * Creates a DTO class: a base class with additional fields.
+ * @param name its name in the API document
  * @param fields each with its field decorator, which describes it; the document lists them after those of `base`
  */
 export function dtoClass<T extends object>(
@@ -17,17 +17,20 @@ export function dtoClass<T extends object>(
   return made
 }
 
-/** `@Body()` of a class that is made at the start, which TypeScript cannot see in the parameter's type. */
+/** `@Body()` of a created class, which TypeScript cannot see in the parameter's type. */
 export function BodyAs(dto: DtoClass): ParameterDecorator {
   return taken(Body(), dto)
 }
 
-/** `@Query()` of a class that is made at the start. */
+/** `@Query()` of a created class. */
 export function QueryAs(dto: DtoClass): ParameterDecorator {
   return taken(Query(), dto)
 }
 
-/** Names the parameter's class where TypeScript names those that it knows; Nest, pipes and the document look there. */
+/**
+ * Sets the parameter's class in the metadata that TypeScript emits for static types, and that Nest, pipes and the API
+ * document read.
+ */
 function taken(decorate: ParameterDecorator, dto: DtoClass): ParameterDecorator {
   return (target, method, index) => {
     decorate(target, method, index)

@@ -2,10 +2,10 @@ import { Global, Injectable, Module } from '@nestjs/common'
 import type { EventReader } from '../ledger/feed/event-reader.js'
 import type { QuotaRow } from '../ledger/rows/quota.entity.js'
 
-/** One channel's events, for modules that forward them. */
+/** The events of one channel, for modules that forward them. */
 export type EventFeed = EventReader<QuotaRow>
 
-/** The feeds of all channels. Each channel adds its own, so that readers need not import the features. */
+/** The feeds of all channels. Each channel registers its own, so that readers need not import the features. */
 @Injectable()
 export class EventFeeds {
   private readonly byChannel = new Map<string, EventFeed>()

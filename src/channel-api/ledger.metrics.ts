@@ -24,10 +24,10 @@ export function measureLedger<Q extends QuotaRow>(registry: Registry, ledger: Le
   const size = histogram('quota_batch_size', 'Requests that one transaction took.', REQUESTS)
   const wait = histogram(
     'quota_lane_wait_seconds',
-    'How long the first request of a batch had waited for its lane.',
+    'Time that the first request of a batch waited for its lane.',
     SECONDS,
   )
-  const took = histogram('quota_batch_seconds', 'How long a batch took, tries and COMMIT included.', SECONDS)
+  const took = histogram('quota_batch_seconds', 'Duration of a batch, including failed attempts and COMMIT.', SECONDS)
   const commit = histogram('quota_commit_seconds', 'How long COMMIT took.', SECONDS)
   const gauge = (name: string, help: string): ChannelGauge =>
     metric(registry, name, () => new ChannelGauge(name, help, registers))
@@ -37,7 +37,7 @@ export function measureLedger<Q extends QuotaRow>(registry: Registry, ledger: Le
     () =>
       new Counter({
         name: 'quota_reruns_total',
-        help: 'Tries of a batch that failed and were made again or given up, by kind of fault and by the error number or code of the database.',
+        help: 'Failed attempts of batches, by kind of fault and by error number or code of the database.',
         labelNames: ['channel', 'fault', 'cause'],
         registers,
       }),
@@ -48,35 +48,35 @@ export function measureLedger<Q extends QuotaRow>(registry: Registry, ledger: Le
     () =>
       new Counter({
         name: 'quota_requests_total',
-        help: 'Requests to the ledger by kind and by what became of them: done, replayed, or the code of the refusal; for unavailable with its reason.',
+        help: 'Requests to the ledger by kind and by result: done, replayed, or the code of the refusal; for unavailable with its reason.',
         labelNames: ['channel', 'kind', 'result', 'reason'],
         registers,
       }),
   )
-  const depths = gauge('quota_queue_depth', 'Requests that wait for a lane or are at the database.')
+  const depths = gauge('quota_queue_depth', 'Requests that wait in a lane or are at the database.')
   depths.add(channel, () => ledger.engine.depth)
   gauge(
     'quota_lanes_busy',
-    'Batches at the database: one while it keeps up, more where the queue is deep, the disk slow or a row locked.',
+    'Batches at the database: one while it keeps up, more if the queue is deep, the disk is slow or a row is locked.',
   ).add(channel, () => ledger.engine.busyLanes)
   gauge(
     'quota_owner_locked_seconds',
-    'For how long the owner that has been kept locked longest by somebody else has been; 0 where none is.',
-  ).add(channel, () => ledger.engine.locks.longestSeconds())
+    'Time for which other transactions have kept an owner locked; the longest one, 0 if none is locked.',
+  ).add(channel, () => ledger.engine.lockedOwners.longestSeconds())
   const byPrincipal = metric(registry, QUEUE_BY_PRINCIPAL, () => new PrincipalGauge(registers))
   byPrincipal.add(channel, () => ledger.engine.depthByCaller)
-  const holds = gauge('quota_open_holds', 'Reservations that are neither settled nor due.')
+  const holds = gauge('quota_open_holds', 'Open reservations: neither settled nor due.')
   holds.add(channel, async () => usage.openHolds())
 
   const counter = (name: string, help: string): Counter<'channel'> =>
     metric(registry, name, () => new Counter({ name, help, labelNames, registers }))
   const strangers = counter(
     'quota_refusals_unknown_owner_total',
-    'Refused attempts for owners who never had a quota; these are not counted one by one.',
+    'Refused attempts for owners that never had a quota; these are not counted individually.',
   )
   const dropped = counter(
     'quota_refusals_dropped_total',
-    'Refused attempts that were not counted, since the database could not take the counts.',
+    'Refused attempts that were not counted because the database was unavailable.',
   )
   for (const one of [strangers, dropped]) one.inc({ channel }, 0)
   ledger.refusals.observer = {
@@ -109,11 +109,11 @@ export function measureDrift(registry: Registry, watch: BackgroundVerifier): voi
     metric(registry, name, () => new ChannelGauge(name, help, [registry]))
   gauge(
     'quota_drift',
-    'Contradictions among the rows, as the last whole look at them found, or the present one already has.',
+    'Contradictions between rows: findings of the last complete verification or of the current one, whichever has more.',
   ).add(watch.channel, () => watch.found)
   gauge(
     'quota_drift_checked_timestamp_seconds',
-    'When this instance last ended a whole look at the rows, in seconds since 1970; absent before.',
+    'Time at which this instance last completed a verification of all rows, in seconds since 1970; absent before the first one.',
   ).add(watch.channel, () => (watch.checkedAt === undefined ? undefined : watch.checkedAt / 1000))
 }
 
@@ -127,7 +127,7 @@ class PrincipalGauge extends Gauge<'channel' | 'principal'> {
     const sources = new Map<string, () => ReadonlyMap<string, number>>()
     super({
       name: QUEUE_BY_PRINCIPAL,
-      help: 'Requests that wait for a lane or are at the database, by principal; none are shown for those who have none.',
+      help: 'Requests that wait in a lane or are at the database, by principal; absent for principals without any.',
       labelNames: ['channel', 'principal'],
       registers,
       collect() {

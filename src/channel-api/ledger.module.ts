@@ -6,7 +6,7 @@ import { Config } from '../config/config.js'
 import { hasRun } from '../database/migrate.js'
 import { WritePlainConsumes1795400000001 } from '../database/migrations/1795400000001-write-plain-consumes.js'
 import { WriteCaps1795830000001 } from '../database/migrations/1795830000001-write-caps.js'
-import { UnitOfWork } from '../database/unit-of-work.js'
+import { TransactionRunner } from '../database/transaction-runner.js'
 import { ItemChecker } from '../http/dto.pipe.js'
 import { EventReader } from '../ledger/feed/event-reader.js'
 import { EventSequencer } from '../ledger/feed/event-sequencer.js'
@@ -28,7 +28,7 @@ import { METRICS_REGISTRY } from '../metrics/metrics.js'
 import { Tracing } from '../tracing/tracing.js'
 import { EventFeeds } from './event-feeds.js'
 import { measureDrift, measureLedger } from './ledger.metrics.js'
-import { OfficeService } from './office.service.js'
+import { ReportService } from './report.service.js'
 import { QuotaService } from './quota.service.js'
 import { measureUpkeep } from './upkeep.metrics.js'
 import { UsageService } from './usage.service.js'
@@ -53,40 +53,51 @@ export class LedgerModule {
       exports: [
         Quotas,
         UsageService,
-        OfficeService,
-        ...[Ledger, QuotaReader, Upkeep].map((part) => partOf(channel, part)),
+        ReportService,
+        ...[Ledger, QuotaReader, Upkeep].map((part) => channelToken(channel, part)),
       ],
     }
   }
 }
 
-/** The parts of a channel, identified by its name: `app.get(partOf(MAIL, Ledger))`. */
-export function partOf(channel: { readonly name: string }, part: { readonly name: string }): string {
+/**
+ * The token by which Nest injects a channel's instance of a class, for example `app.get(channelToken(MAIL, Ledger))`.
+ * It contains the name of the class, which the build keeps, since `tsc` does not minify.
+ */
+export function channelToken(channel: { readonly name: string }, part: { readonly name: string }): string {
   return `${channel.name} ${part.name}`
 }
 
 function engineOf<Q extends QuotaRow>(channel: Channel<Q>): FactoryProvider[] {
   return [
     {
-      provide: partOf(channel, Ledger),
-      inject: [DataSource, UnitOfWork, Clock, Config, partOf(channel, UsageReader), METRICS_REGISTRY, Tracing],
+      provide: channelToken(channel, Ledger),
+      inject: [
+        DataSource,
+        TransactionRunner,
+        Clock,
+        Config,
+        channelToken(channel, UsageReader),
+        METRICS_REGISTRY,
+        Tracing,
+      ],
       useFactory: async (
         dataSource: DataSource,
-        work: UnitOfWork,
+        transactions: TransactionRunner,
         clock: Clock,
         config: Config,
         usage: UsageReader<Q>,
         registry: Registry,
         { tracer }: Tracing,
       ) => {
-        const ledger = new Ledger(channel, dataSource, work, clock, {
+        const ledger = new Ledger(channel, dataSource, transactions, clock, {
           lanes: config.database.kind === 'sqlite' ? 1 : LANES,
           queueLimit: config.queueLimit,
           callerQueueLimit: config.principalQueueLimit,
           plainConsumes: await hasRun(dataSource, WritePlainConsumes1795400000001),
           mayMakeCaps: async () =>
             hasRun(dataSource, WriteCaps1795830000001, async (sql, values) =>
-              work.read((transaction) => transaction.rows(sql, values)),
+              transactions.read((transaction) => transaction.rows(sql, values)),
             ),
         })
         measureLedger(registry, ledger, usage)
@@ -95,51 +106,68 @@ function engineOf<Q extends QuotaRow>(channel: Channel<Q>): FactoryProvider[] {
       },
     },
     ...[QuotaReader, UsageReader].map((Reader) => ({
-      provide: partOf(channel, Reader),
-      inject: [DataSource, UnitOfWork, Clock],
-      useFactory: (dataSource: DataSource, work: UnitOfWork, clock: Clock) =>
-        new Reader(channel, dataSource, work, clock),
+      provide: channelToken(channel, Reader),
+      inject: [DataSource, TransactionRunner, Clock],
+      useFactory: (dataSource: DataSource, transactions: TransactionRunner, clock: Clock) =>
+        new Reader(channel, dataSource, transactions, clock),
     })),
     {
-      provide: partOf(channel, Upkeep),
-      inject: [partOf(channel, Ledger), UnitOfWork, Clock, Config, METRICS_REGISTRY],
-      useFactory: (ledger: Ledger<Q>, work: UnitOfWork, clock: Clock, config: Config, registry: Registry) => {
+      provide: channelToken(channel, Upkeep),
+      inject: [channelToken(channel, Ledger), TransactionRunner, Clock, Config, METRICS_REGISTRY],
+      useFactory: (
+        ledger: Ledger<Q>,
+        transactions: TransactionRunner,
+        clock: Clock,
+        config: Config,
+        registry: Registry,
+      ) => {
         const { retentionDays: days, changesRetentionDays: changesDays } = config
-        const upkeep = new Upkeep(ledger, work, clock, { days, changesDays })
+        const upkeep = new Upkeep(ledger, transactions, clock, { days, changesDays })
         measureUpkeep(registry, channel.name, upkeep)
         return upkeep
       },
     },
     {
-      provide: partOf(channel, EventSequencer),
-      inject: [partOf(channel, Ledger), UnitOfWork],
-      useFactory: (ledger: Ledger<Q>, work: UnitOfWork) => {
-        const sequencer = new EventSequencer(channel.name, ledger.store, work)
+      provide: channelToken(channel, EventSequencer),
+      inject: [channelToken(channel, Ledger), TransactionRunner],
+      useFactory: (ledger: Ledger<Q>, transactions: TransactionRunner) => {
+        const sequencer = new EventSequencer(channel.name, ledger.store, transactions)
         ledger.engine.onEvents = () => sequencer.written()
         return sequencer
       },
     },
     {
-      provide: partOf(channel, EventReader),
-      inject: [partOf(channel, Ledger), UnitOfWork, partOf(channel, EventSequencer), EventFeeds],
-      useFactory: (ledger: Ledger<Q>, work: UnitOfWork, sequencer: EventSequencer<Q>, feeds: EventFeeds) => {
-        const reader = new EventReader(channel, ledger.store, work, sequencer)
+      provide: channelToken(channel, EventReader),
+      inject: [channelToken(channel, Ledger), TransactionRunner, channelToken(channel, EventSequencer), EventFeeds],
+      useFactory: (
+        ledger: Ledger<Q>,
+        transactions: TransactionRunner,
+        sequencer: EventSequencer<Q>,
+        feeds: EventFeeds,
+      ) => {
+        const reader = new EventReader(channel, ledger.store, transactions, sequencer)
         feeds.add(reader)
         return reader
       },
     },
     {
-      provide: partOf(channel, Sweeper),
-      inject: [partOf(channel, Ledger), partOf(channel, QuotaReader), UnitOfWork, Clock],
-      useFactory: (ledger: Ledger<Q>, quotas: QuotaReader<Q>, work: UnitOfWork, clock: Clock) =>
-        new Sweeper(ledger, quotas, work, clock),
+      provide: channelToken(channel, Sweeper),
+      inject: [channelToken(channel, Ledger), channelToken(channel, QuotaReader), TransactionRunner, Clock],
+      useFactory: (ledger: Ledger<Q>, quotas: QuotaReader<Q>, transactions: TransactionRunner, clock: Clock) =>
+        new Sweeper(ledger, quotas, transactions, clock),
     },
     {
-      provide: partOf(channel, BackgroundVerifier),
-      inject: [DataSource, UnitOfWork, Clock, Config, METRICS_REGISTRY],
-      useFactory: (dataSource: DataSource, work: UnitOfWork, clock: Clock, config: Config, registry: Registry) => {
-        const verifier = new Verifier(channel, dataSource, work, clock)
-        const watch = new BackgroundVerifier(verifier, work, clock, config.verifyBackground)
+      provide: channelToken(channel, BackgroundVerifier),
+      inject: [DataSource, TransactionRunner, Clock, Config, METRICS_REGISTRY],
+      useFactory: (
+        dataSource: DataSource,
+        transactions: TransactionRunner,
+        clock: Clock,
+        config: Config,
+        registry: Registry,
+      ) => {
+        const verifier = new Verifier(channel, dataSource, transactions, clock)
+        const watch = new BackgroundVerifier(verifier, transactions, clock, config.verifyBackground)
         measureDrift(registry, watch)
         return watch
       },
@@ -148,9 +176,9 @@ function engineOf<Q extends QuotaRow>(channel: Channel<Q>): FactoryProvider[] {
 }
 
 function servicesOf<Q extends QuotaRow>(channel: Channel<Q>, Quotas: typeof QuotaService<Q>): FactoryProvider[] {
-  const ledgerToken = partOf(channel, Ledger)
-  const quotasToken = partOf(channel, QuotaReader)
-  const usageToken = partOf(channel, UsageReader)
+  const ledgerToken = channelToken(channel, Ledger)
+  const quotasToken = channelToken(channel, QuotaReader)
+  const usageToken = channelToken(channel, UsageReader)
   return [
     {
       provide: Quotas,
@@ -163,9 +191,9 @@ function servicesOf<Q extends QuotaRow>(channel: Channel<Q>, Quotas: typeof Quot
         ledgerToken,
         quotasToken,
         usageToken,
-        partOf(channel, Upkeep),
+        channelToken(channel, Upkeep),
         DataSource,
-        UnitOfWork,
+        TransactionRunner,
         Clock,
         ItemChecker,
       ],
@@ -175,31 +203,31 @@ function servicesOf<Q extends QuotaRow>(channel: Channel<Q>, Quotas: typeof Quot
         usage: UsageReader<Q>,
         upkeep: Upkeep<Q>,
         dataSource: DataSource,
-        work: UnitOfWork,
+        transactions: TransactionRunner,
         clock: Clock,
         checker: ItemChecker,
       ) => {
-        const series = new SeriesReader(channel, dataSource, work, clock)
+        const series = new SeriesReader(channel, dataSource, transactions, clock)
         return new UsageService(channel, ledger, { quotas, usage, series, upkeep }, checker, clock)
       },
     },
     {
-      provide: OfficeService,
-      inject: [DataSource, UnitOfWork, Clock, quotasToken, partOf(channel, EventReader)],
+      provide: ReportService,
+      inject: [DataSource, TransactionRunner, Clock, quotasToken, channelToken(channel, EventReader)],
       useFactory: (
         dataSource: DataSource,
-        work: UnitOfWork,
+        transactions: TransactionRunner,
         clock: Clock,
         quotas: QuotaReader<Q>,
         events: EventReader<Q>,
       ) =>
-        new OfficeService(
+        new ReportService(
           channel,
           {
-            changes: new ChangeReader(channel, dataSource, work),
-            owners: new OwnerReader(channel, dataSource, work, quotas),
-            expiring: new ExpiringReader(channel, dataSource, work, clock),
-            refusals: new RefusalReader(channel, dataSource, work, clock),
+            changes: new ChangeReader(channel, dataSource, transactions),
+            owners: new OwnerReader(channel, dataSource, transactions, quotas),
+            expiring: new ExpiringReader(channel, dataSource, transactions, clock),
+            refusals: new RefusalReader(channel, dataSource, transactions, clock),
             events,
           },
           clock,

@@ -30,7 +30,7 @@ import {
 } from '../quota/quota.js'
 import { MAX_WINDOW_SECONDS, MIN_WINDOW_SECONDS } from '../quota/rolling-window.js'
 import type { SettingName } from '../quota/settings.js'
-import type { ChannelWords, OtherSubject } from './channel-words.js'
+import type { ChannelApiOptions, OtherSubject } from './channel-api-options.js'
 import { dtoClass } from './dto-class.js'
 import { IgnoredRecord, NewSettingsFields, SettingsPatchFields } from './settings.dto.js'
 
@@ -318,13 +318,13 @@ export class DeleteQuery {
 }
 
 /** Creates the DTO classes of a channel's quotas. */
-export function quotaDtos({ schema, channel, owner, others }: ChannelWords) {
+export function quotaDtos({ schema, channel, owner, others }: ChannelApiOptions) {
   const [{ field }] = channel.subjects
-  const ofOthers = (decorate: (person: OtherSubject) => PropertyDecorator): Record<string, PropertyDecorator> =>
-    Object.fromEntries(Object.entries(others).map(([name, person]) => [name, decorate(person)]))
+  const ofOthers = (decorate: (subject: OtherSubject) => PropertyDecorator): Record<string, PropertyDecorator> =>
+    Object.fromEntries(Object.entries(others).map(([name, subject]) => [name, decorate(subject)]))
 
   const Update = dtoClass(`Update${schema}Quota`, SettingsPatchFields, {})
-  IgnoredRecord(...channel.subjects.map((person) => person.field))(Update)
+  IgnoredRecord(...channel.subjects.map((subject) => subject.field))(Update)
 
   const Quota = dtoClass(`${schema}Quota`, QuotaFields, {
     [field]: ResponseId({ description: owner.limited }),

@@ -32,8 +32,8 @@ export class QuotaService<Q extends QuotaRow> {
   }
 
   /** A page of live quotas, newest first, as the JSON that concurrent requests for it share. */
-  async list({ id: asking }: Caller, query: QuotaListFields): Promise<string> {
-    return this.reader.listAsJson(asking, filterOf(query, subjectFilter(this.channel, query)), pagingOf(query))
+  async list({ id: principalId }: Caller, query: QuotaListFields): Promise<string> {
+    return this.reader.listAsJson(principalId, filterOf(query, subjectFilter(this.channel, query)), pagingOf(query))
   }
 
   /** The sums of an owner's active quotas. */
@@ -72,7 +72,7 @@ export class QuotaService<Q extends QuotaRow> {
   }
 
   /** A page of the changes of a quota's settings, newest first. */
-  async changes({ id: asking }: Caller, id: number, query: PageQuery): Promise<Page<ChangeView>> {
-    return this.reader.changes(asking, id, pagingOf(query))
+  async changes({ id: principalId }: Caller, id: number, query: PageQuery): Promise<Page<ChangeView>> {
+    return this.reader.changes(principalId, id, pagingOf(query))
   }
 }

@@ -13,19 +13,15 @@ export function measureUpkeep<Q extends QuotaRow>(registry: Registry, channel: s
       return value === undefined ? undefined : value / 1000
     })
   }
-  gauge(
-    'quota_totals_lag_seconds',
-    'How far the totals of usage are behind the present; minutes are as they should be.',
-    () => upkeep.foldLagMs,
-  )
+  gauge('quota_totals_lag_seconds', 'Lag of the totals of usage; some minutes are normal.', () => upkeep.foldLagMs)
   gauge(
     'quota_retention_lag_seconds',
-    'For how long operations have been due to be removed; no value where RETENTION_DAYS is not set.',
+    'Time for which the oldest operation has been due for removal; absent if RETENTION_DAYS is not set.',
     () => upkeep.retentionLagMs,
   )
   gauge(
     'quota_ledger_begins_timestamp_seconds',
-    'From when on the ledger is whole, in seconds since 1970; no value where nothing was ever removed.',
+    'Time from which the ledger is complete, in seconds since 1970; absent if nothing was ever removed.',
     () => upkeep.beginsAt ?? undefined,
   )
   const removed = metric(
@@ -34,7 +30,7 @@ export function measureUpkeep<Q extends QuotaRow>(registry: Registry, channel: s
     () =>
       new Counter({
         name: 'quota_removed_total',
-        help: 'What retention has removed: operations and acts on settings (act), changes of settings (change), events (event).',
+        help: 'Rows removed after their retention: operations and acts on settings (act), changes of settings (change), events (event).',
         labelNames: ['channel', 'what'],
         registers,
       }),

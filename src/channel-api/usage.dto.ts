@@ -33,7 +33,7 @@ import {
   type OperationState,
 } from '../ledger/rows/operation.entity.js'
 import { MAX_AMOUNT } from '../quota/quota.js'
-import type { ChannelWords } from './channel-words.js'
+import type { ChannelApiOptions } from './channel-api-options.js'
 import { dtoClass } from './dto-class.js'
 import { periodViolations } from './period.js'
 import { SeriesFields, seriesViolations } from './series.dto.js'
@@ -363,7 +363,7 @@ export class BatchRefusedDto {
 }
 
 /** Creates the DTO classes of a channel's usage. */
-export function usageDtos({ schema, channel }: ChannelWords) {
+export function usageDtos({ schema, channel }: ChannelApiOptions) {
   const [{ field }] = channel.subjects
   const spender = { [field]: IdField({ description: 'The owner whose quotas pay.' }) }
 

@@ -88,34 +88,34 @@ export class UsageService<Q extends QuotaRow> {
   }
 
   /** A page of the ledger: of an owner, of a quota, or the one operation of a key. */
-  async list(asking: Caller, query: LedgerFields): Promise<LedgerPage> {
+  async list(principal: Caller, query: LedgerFields): Promise<LedgerPage> {
     const ownerId = optionalOwnerOf(this.channel, query)
     const { quota_id: quotaId, idempotency_key: key, caller, before, state, kind } = query
     const { usage, upkeep } = this.readers
     const shown = async (page: LedgerPage): Promise<LedgerPage> =>
-      query.made_by === undefined ? page : usage.withMakers(asking, page)
-    if (key !== undefined) return shown(await usage.byKey(asking, await this.callersOf(asking, caller), key))
+      query.made_by === undefined ? page : usage.withMakers(principal, page)
+    if (key !== undefined) return shown(await usage.byKey(principal, await this.callersOf(principal, caller), key))
     const of = ownerId === undefined ? { quotaId: quotaId ?? 0 } : { ownerId }
     const size = query.page_size ?? DEFAULT_PAGE_SIZE
-    const page = await shown(await usage.ledger(asking, of, before, size, { state, kind, ...periodOf(query) }))
+    const page = await shown(await usage.ledger(principal, of, before, size, { state, kind, ...periodOf(query) }))
     return upkeep.beginsAt === null ? page : { ...page, begins_at: formatInstant(upkeep.beginsAt) }
   }
 
   /** The callers whose keys are searched: the caller itself, a named one, or all. */
-  private async callersOf(asking: Caller, name: string | undefined): Promise<readonly string[]> {
-    if (name === undefined || name === asking.name) return [asking.id]
+  private async callersOf(principal: Caller, name: string | undefined): Promise<readonly string[]> {
+    if (name === undefined || name === principal.name) return [principal.id]
     return name === EVERY_CALLER ? this.ledger.callers.recent() : this.ledger.callers.named(name)
   }
 
   /** Usage by hour or by day, oldest first. */
-  async series({ id: asking }: Caller, query: SeriesFields): Promise<SeriesView> {
+  async series({ id: principalId }: Caller, query: SeriesFields): Promise<SeriesView> {
     const now = this.clock.now()
     const violations = query.violationsAt(now)
     if (violations.length > 0) throw validationFailed(violations)
     const ownerId = optionalOwnerOf(this.channel, query)
     const of = ownerId === undefined ? { quotaId: query.quota_id ?? 0 } : { ownerId }
     const { step, from, to } = query.rangeAt(now)
-    return this.readers.series.series(asking, of, step, from, to)
+    return this.readers.series.series(principalId, of, step, from, to)
   }
 
   /** The acts on an operation, oldest first. */
@@ -134,7 +134,7 @@ export class UsageService<Q extends QuotaRow> {
     items: readonly unknown[],
     itemType: new () => T,
   ): Promise<string> {
-    return this.ledger.together(caller, items.length, async () => this.consumeItems(caller, items, itemType))
+    return this.ledger.withRoom(caller, items.length, async () => this.consumeItems(caller, items, itemType))
   }
 
   private async consumeItems<T extends BatchItemFields>(

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import { SEEN_TO_STAY_FOR_REMOVAL_MS, SEEN_TO_STAY_MS } from './clock.js'
+import { STEADY_FOR_REMOVAL_MS, STEADY_MS } from './clock.js'
 import { FollowedClock, MAX_SILENCE_MS, STEP_MS } from './followed-clock.js'
 
 const EVERY_MS = 2_000
@@ -35,20 +35,20 @@ function askFor(milliseconds: number, way?: number): string[] {
 
 const wrongBy = (): number => clock.now() - (mono + ahead)
 
-describe('a clock that follows', () => {
-  it('knows no time before the first sample, and believes that one', () => {
+describe('a followed clock', () => {
+  it('has no time before the first sample, and accepts the first one', () => {
     expect(() => clock.now()).toThrow('never asked')
     ask(100)
     expect(Math.abs(wrongBy())).toBeLessThanOrEqual(51)
   })
 
-  it('goes on by itself', () => {
+  it('advances by itself', () => {
     ask()
     mono += 20_000
     expect(Math.abs(wrongBy())).toBeLessThanOrEqual(2)
   })
 
-  it('is as exact as its best sample, however bad the others are', () => {
+  it('is as exact as its best sample, however inexact the others are', () => {
     for (const there of [0, 0.1, 0.9, 1]) {
       clock = new FollowedClock(() => mono)
       ask(1_900, there)
@@ -57,7 +57,7 @@ describe('a clock that follows', () => {
     }
   })
 
-  it('follows a source that runs at another pace, and never goes back', () => {
+  it('follows a source that runs at another rate, and never goes back', () => {
     for (const pace of [0.999, 1.001]) {
       clock = new FollowedClock(() => mono)
       ask()
@@ -74,7 +74,7 @@ describe('a clock that follows', () => {
     }
   })
 
-  it('stands still where it is moved back a little', () => {
+  it('stands still when a sample sets it back a little', () => {
     askFor(10_000)
     const before = clock.now()
     ahead -= 1_500
@@ -84,35 +84,35 @@ describe('a clock that follows', () => {
     expect(Math.abs(wrongBy())).toBeLessThanOrEqual(3)
   })
 
-  it('is steady once its time was seen to stay, and fit to remove by after longer', () => {
+  it('is steady after its time has been confirmed for a minute, and for removals after an hour', () => {
     ask()
     expect(clock.steadyForMs).toBe(0)
-    askFor(SEEN_TO_STAY_MS - EVERY_MS)
+    askFor(STEADY_MS - EVERY_MS)
     expect(clock.steady).toBe(false)
     askFor(2 * EVERY_MS)
     expect([clock.steady, clock.steadyForRemoval]).toEqual([true, false])
-    askFor(SEEN_TO_STAY_FOR_REMOVAL_MS)
+    askFor(STEADY_FOR_REMOVAL_MS)
     expect(clock.steadyForRemoval).toBe(true)
   })
 
-  it('is not steady while nobody answers, nor at once when somebody does again', () => {
-    askFor(2 * SEEN_TO_STAY_MS)
+  it('is not steady without samples, nor immediately after they return', () => {
+    askFor(2 * STEADY_MS)
     mono += MAX_SILENCE_MS - 2 * EVERY_MS
     expect(clock.steady).toBe(true)
     mono += 2 * EVERY_MS
     expect(clock.steady).toBe(false)
     expect(ask()).toBe('agrees')
     expect(clock.steady).toBe(false)
-    askFor(SEEN_TO_STAY_MS + 2 * EVERY_MS)
+    askFor(STEADY_MS + 2 * EVERY_MS)
     expect(clock.steady).toBe(true)
   })
 
   it.each([STEP_MS + 10, -STEP_MS - 10, 660_000, -660_000, 32 * 86_400_000, 315_360_000_000, -315_360_000_000])(
     'goes on as before after a step of %i ms, and takes the other time over once it has stayed',
     (step) => {
-      askFor(2 * SEEN_TO_STAY_MS)
+      askFor(2 * STEADY_MS)
       ahead += step
-      expect(askFor(SEEN_TO_STAY_MS - EVERY_MS)).toEqual(['stepped', 'agrees'])
+      expect(askFor(STEADY_MS - EVERY_MS)).toEqual(['stepped', 'agrees'])
       expect(Math.abs(wrongBy() + step)).toBeLessThanOrEqual(5)
       expect(clock.steadyForMs).toBe(0)
       expect(askFor(3 * EVERY_MS)).toContain('adopted')
@@ -121,23 +121,20 @@ describe('a clock that follows', () => {
     },
   )
 
-  it.each([9_000, 50_000])(
-    'forgets a time that lasted for %i ms, and waits until it was seen to stay anew',
-    (wrong) => {
-      askFor(2 * SEEN_TO_STAY_FOR_REMOVAL_MS)
-      ahead += 32 * 86_400_000
-      expect(askFor(wrong)).toEqual(['stepped', 'agrees'])
-      ahead -= 32 * 86_400_000
-      expect(ask()).toBe('returned')
-      expect(Math.abs(wrongBy())).toBeLessThanOrEqual(5)
-      expect(clock.steady).toBe(false)
-      askFor(SEEN_TO_STAY_MS + 2 * EVERY_MS)
-      expect([clock.steady, clock.steadyForRemoval]).toEqual([true, false])
-    },
-  )
+  it.each([9_000, 50_000])('forgets a time that lasted for %i ms, and waits until it is steady again', (wrong) => {
+    askFor(2 * STEADY_FOR_REMOVAL_MS)
+    ahead += 32 * 86_400_000
+    expect(askFor(wrong)).toEqual(['stepped', 'agrees'])
+    ahead -= 32 * 86_400_000
+    expect(ask()).toBe('returned')
+    expect(Math.abs(wrongBy())).toBeLessThanOrEqual(5)
+    expect(clock.steady).toBe(false)
+    askFor(STEADY_MS + 2 * EVERY_MS)
+    expect([clock.steady, clock.steadyForRemoval]).toEqual([true, false])
+  })
 
-  it('believes neither of two sources that are asked in turn and differ, but goes on by the first', () => {
-    askFor(2 * SEEN_TO_STAY_MS)
+  it('accepts neither of two different sources that answer in turn, and continues by the first', () => {
+    askFor(2 * STEADY_MS)
     for (let n = 0; n < 200; n += 1) {
       ahead += n % 2 === 0 ? 10_000 : -10_000
       ask()
@@ -147,25 +144,25 @@ describe('a clock that follows', () => {
     expect(Math.abs(wrongBy())).toBeLessThanOrEqual(5)
   })
 
-  it('takes over no time that two samples agree on across a silence', () => {
-    askFor(2 * SEEN_TO_STAY_MS)
+  it('does not accept a time on which two samples agree across a silence', () => {
+    askFor(2 * STEADY_MS)
     ahead += 660_000
     ask()
-    mono += 2 * SEEN_TO_STAY_MS
+    mono += 2 * STEADY_MS
     expect(ask()).toBe('agrees')
     expect(clock.steady).toBe(false)
     expect(Math.abs(wrongBy() + 660_000)).toBeLessThanOrEqual(5)
   })
 
-  it('does not ask a sample that took too long', () => {
-    askFor(2 * SEEN_TO_STAY_MS)
+  it('ignores a sample that took too long', () => {
+    askFor(2 * STEADY_MS)
     const steadyFor = clock.steadyForMs
     ahead += 660_000
     expect(ask(STEP_MS + 1)).toBe('agrees')
     expect(clock.steadyForMs).toBe(steadyFor)
   })
 
-  it('confirms no later time than its source says, nor than its own', async () => {
+  it('confirms no time later than that of its source, nor than its own', async () => {
     ask()
     const now = clock.now()
     expect(await clock.confirmed(async () => now - 5_000)).toBe(now - 5_000)

@@ -1,47 +1,47 @@
 import type { Instant } from '../time/instant.js'
-import { Clock, SEEN_TO_STAY_MS } from './clock.js'
+import { Clock, STEADY_MS } from './clock.js'
 
-/** What the source said when it was asked, between two moments of a clock that never goes back, in milliseconds. */
+/** A reading of the source between two readings of a monotonic clock, in milliseconds. */
 export interface TimeSample {
   readonly sent: number
   readonly received: number
-  /** Cut off to whole milliseconds. */
+  /** Truncated to whole milliseconds. */
   readonly at: Instant
 }
 
 /**
- * What a sample made of the clock: the time agrees; it is apart by more than a step for the first time; it has been
- * apart and agrees again; it has stayed apart, and is the time from now on. `apartMs` is the source's time less this
- * clock's.
+ * The result of a sample: the time agrees; it differs by more than a step for the first time; it agrees again after a
+ * difference; or the difference has lasted, and the clock follows it from now on. `apartMs` is the source's time minus
+ * this clock's.
  */
 export type Followed =
   { readonly what: 'agrees' | 'returned' } | { readonly what: 'stepped' | 'adopted'; readonly apartMs: number }
 
-/** A time that is further away than this, whatever the sample's uncertainty, has stepped; in milliseconds. */
+/** A larger difference, after the sample's uncertainty, is a step; in milliseconds. */
 export const STEP_MS = 2_000
-/** What was not confirmed for so long must be seen to stay anew, in milliseconds. */
+/** After this time without a sample, the time must be confirmed anew, in milliseconds. */
 export const MAX_SILENCE_MS = 30_000
 
-/** A time that samples agree on. */
+/** A time on which samples agree. */
 interface Track {
-  /** The source's time less the monotonic clock's. */
+  /** The source's time minus the monotonic clock's. */
   offset: number
-  /** Since when samples agree, and when the last one did, by the monotonic clock. */
+  /** The times of the first and the last sample that agree, by the monotonic clock. */
   since: number
   last: number
 }
 
 /**
- * Follows the clock of somewhere else, which is asked now and then, and goes on by itself in between, by a clock that
- * never goes back. The machine's own time of day plays no part.
+ * Follows another clock, which is read from time to time, and extrapolates in between by a monotonic clock. The
+ * machine's own time of day is not used.
  *
- * A sample says that the source's time lies between two bounds, as far apart as its answer was away. The clock is moved
- * as little as it takes to lie between them: so the samples with the least uncertainty decide. Where it is moved back,
- * it stands still for as long, up to STEP_MS.
+ * A sample limits the source's time to an interval, as long as its answer took. The clock is adjusted by the least
+ * amount that puts it into this interval, so the samples with the least uncertainty determine it. If it is set back, it
+ * stands still for that time, up to STEP_MS.
  *
- * What is further away is not believed at once. The clock goes on as before, and is not steady, until samples have
- * agreed on the other time for SEEN_TO_STAY_MS; then it is taken over. The first sample of all is believed, having
- * nothing to be compared with, but is not steady either until it was seen to stay.
+ * A larger difference is not accepted at once. The clock continues as before, and is not steady, until samples have
+ * agreed on the other time for STEADY_MS; then it takes that time. The very first sample is accepted, since there
+ * is nothing to compare it with, but the clock is not steady until its time is confirmed.
  */
 export class FollowedClock extends Clock {
   private track: Track | undefined
@@ -71,14 +71,14 @@ export class FollowedClock extends Clock {
     return Math.min(this.now(), said)
   }
 
-  /** Takes a sample into account; later ones come later. */
+  /** Processes a sample; samples come in order of time. */
   follow(sample: TimeSample): Followed {
     const { track } = this
     if (track === undefined) {
       this.track = begun(sample)
       return { what: 'agrees' }
     }
-    // It says too little, for or against.
+    // The sample is too uncertain.
     if (sample.received - sample.sent > STEP_MS) return { what: 'agrees' }
     if (agrees(track, sample)) {
       const returned = this.other !== undefined
@@ -90,7 +90,7 @@ export class FollowedClock extends Clock {
       this.other = begun(sample)
       return { what: 'stepped', apartMs: this.other.offset - track.offset }
     }
-    if (this.other.last - this.other.since < SEEN_TO_STAY_MS) return { what: 'agrees' }
+    if (this.other.last - this.other.since < STEADY_MS) return { what: 'agrees' }
     this.track = this.other
     this.other = undefined
     this.latest = -Infinity
@@ -102,7 +102,7 @@ function begun({ sent, received, at }: TimeSample): Track {
   return { offset: at - (sent + received) / 2, since: received, last: received }
 }
 
-/** Is a sample within a step of what others agreed on? Then the track is moved into the sample's bounds. */
+/** Is a sample within a step of the previous ones? Then the clock is adjusted to the sample's interval. */
 function agrees(track: Track, { sent, received, at }: TimeSample): boolean {
   const [least, most] = [at - received, at + 1 - sent]
   if (track.offset < least - STEP_MS || track.offset > most + STEP_MS) return false

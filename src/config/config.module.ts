@@ -1,7 +1,7 @@
 import { type DynamicModule, Global, Module } from '@nestjs/common'
 import { Config } from './config.js'
 
-/** Hands the one configuration, read and checked before the application is made, to everybody who injects `Config`. */
+/** Provides the one configuration, which is read and checked before the application is created. */
 @Global()
 @Module({})
 export class ConfigModule {

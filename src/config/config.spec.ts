@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { rootCertificates } from 'node:tls'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import express from 'express'
-import { ConfigError, loadConfig, loadDatabaseConfig, type ServerConfig, SETTINGS, variableOf } from './config.js'
+import { ConfigError, loadConfig, loadDatabaseConfig, type ServerConfig, variableOf, VARIABLES } from './config.js'
 import { parseTokensFile } from './token-entries.js'
 
 const DIGEST = createHash('sha256').update('one').digest('hex')
@@ -28,7 +28,7 @@ function mistakes(env: NodeJS.ProcessEnv): readonly string[] {
 }
 
 describe('loadConfig', () => {
-  it('does not take a misspelt production for development', () => {
+  it('does not treat a misspelt production as development', () => {
     expect(mistakes({ NODE_ENV: 'Production' })).toEqual(['NODE_ENV is written production, in lower case'])
   })
 
@@ -62,7 +62,7 @@ describe('loadConfig', () => {
     })
   })
 
-  it('takes an empty variable as an absent one', () => {
+  it('treats an empty variable as absent', () => {
     const names = [
       'NODE_ENV',
       'HOST',
@@ -134,13 +134,13 @@ describe('loadConfig', () => {
     })
   })
 
-  it('is frozen through and through', () => {
+  it('is deeply frozen', () => {
     const config = loadConfig(PRODUCTION)
     const parts: readonly unknown[] = [config, config.database, config.tokens, config.tokens[0], config.corsOrigins]
     expect(parts.map((part) => Object.isFrozen(part))).toEqual(parts.map(() => true))
   })
 
-  it('names every mistake in one message, a line each', () => {
+  it('names every mistake in one message, one per line', () => {
     const env = { NODE_ENV: 'production', PORT: '65536', DOCS_PUBLIC: 'yes', LOG_LEVEL: 'loud', QUEUE_LIMIT: '1e3' }
     expect(mistakes(env)).toEqual([
       expect.stringMatching(/^PORT /),
@@ -153,7 +153,7 @@ describe('loadConfig', () => {
     expect(() => loadConfig(env)).toThrow(new RegExp(mistakes(env).join('.*\n.*')))
   })
 
-  it('keeps everything unless told otherwise, and keys for as long as they are promised', () => {
+  it('keeps everything by default, and keys for as long as the contract promises', () => {
     expect(loadConfig(PRODUCTION)).toMatchObject({ retentionDays: undefined, changesRetentionDays: undefined })
     expect(mistakes({ RETENTION_DAYS: '29', CHANGES_RETENTION_DAYS: '36501' })).toEqual([
       'RETENTION_DAYS must be an integer from 30 to 36500',
@@ -161,7 +161,7 @@ describe('loadConfig', () => {
     ])
   })
 
-  it('serves metrics on a port of their own where one is named, on the host of the others', () => {
+  it('serves metrics on a separate port if one is configured, on the same host', () => {
     expect(loadConfig({ METRICS_PORT: '9464', HOST: '10.0.0.1' })).toMatchObject({
       metricsPort: 9464,
       metricsHost: '10.0.0.1',
@@ -175,7 +175,7 @@ describe('loadConfig', () => {
     expect(mistakes({ METRICS_HOST: '::1' })).toEqual(['METRICS_HOST needs METRICS_PORT'])
   })
 
-  it('sends traces where a collector is named, and looks at the rest of it then alone', () => {
+  it('sends traces if a collector is configured, and checks the related variables only then', () => {
     expect(loadConfig({}).traces).toBeUndefined()
     expect(loadConfig({ OTEL_TRACES_SAMPLER: 'jaeger_remote', OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }).traces).toBe(
       undefined,
@@ -222,7 +222,7 @@ describe('loadConfig', () => {
     ])
   })
 
-  it('wants the delay within the grace time', () => {
+  it('requires a delay that is shorter than the grace time', () => {
     expect(mistakes({ SHUTDOWN_DELAY_SECONDS: '5', SHUTDOWN_GRACE_SECONDS: '5' })).toEqual([
       expect.stringContaining('SHUTDOWN_DELAY_SECONDS'),
     ])
@@ -265,20 +265,20 @@ describe('loadConfig', () => {
   })
 })
 
-describe('the table of settings', () => {
+describe('the table of variables', () => {
   const defaults = new Map<string, unknown>(Object.entries(loadConfig({})))
-  /** Their default depends on another setting. */
+  /** Their default depends on another variable. */
   const derived = ['logFormat', 'metricsHost']
   const shown = (name: string): string =>
     derived.includes(name) ? '' : `${(defaults.get(name) ?? '') as string | number | boolean}`
 
-  it.each(Object.entries(SETTINGS))('is what .env.example says of %s', (name, { doc }) => {
+  it.each(Object.entries(VARIABLES))('is what .env.example says of %s', (name, { doc }) => {
     const paragraphs = readFileSync('.env.example', 'utf8').split('\n\n')
     const found = paragraphs.filter((text) => text.endsWith(`\n# ${variableOf(name)}=${shown(name)}`))
     expect(found.map((text) => text.split('\n')[0])).toEqual([`# ${doc}`])
   })
 
-  it.each(Object.keys(SETTINGS))('is what README.md says of %s', (name) => {
+  it.each(Object.keys(VARIABLES))('is what README.md says of %s', (name) => {
     const rows = [...readFileSync('README.md', 'utf8').matchAll(/^\| (`[A-Z_`, ]+`) \| (.*?) \|/gm)]
     const cells = rows.flatMap(([, names = '', values = '']) => {
       const told = values.split(', ')
@@ -329,7 +329,7 @@ describe('DATABASE_URL', () => {
   })
 })
 
-describe('what lies in files', () => {
+describe('variables that name files', () => {
   let folder: string
 
   beforeEach(() => {
@@ -349,7 +349,7 @@ describe('what lies in files', () => {
   const SERVER = { DATABASE_URL: 'mysql://u:hush@h/db' }
   const CERTIFICATE = rootCertificates[0] ?? ''
 
-  it('DATABASE_URL_FILE holds the URL, and is as good as the URL', () => {
+  it('DATABASE_URL_FILE contains the URL, and is equivalent to DATABASE_URL', () => {
     const url = 'mysql://quota:hush@db:3306/quota'
     for (const text of [url, `${url}\n`, `${url}\r\n\n`]) {
       const env = { ...PRODUCTION, DATABASE_URL: '', DATABASE_URL_FILE: file('url', text) }
@@ -358,7 +358,7 @@ describe('what lies in files', () => {
     }
   })
 
-  it('DATABASE_URL_FILE is refused with its reason, without what it holds', () => {
+  it('DATABASE_URL_FILE is refused with the reason, without the content of the file', () => {
     const absent = join(folder, 'absent')
     const cases: [NodeJS.ProcessEnv, RegExp][] = [
       [{ DATABASE_URL_FILE: absent }, /^DATABASE_URL_FILE cannot be read: ENOENT.*absent/],
@@ -381,7 +381,7 @@ describe('what lies in files', () => {
     }
   })
 
-  it('DATABASE_TLS and DATABASE_TLS_CA say how connections are encrypted', () => {
+  it('DATABASE_TLS and DATABASE_TLS_CA determine how connections are encrypted', () => {
     const tls = (env: NodeJS.ProcessEnv) => (loadConfig({ ...SERVER, ...env }).database as ServerConfig).tls
     const ca = `${CERTIFICATE}\n${rootCertificates[1]}`
     expect(tls({})).toBeUndefined()
@@ -392,7 +392,7 @@ describe('what lies in files', () => {
     expect(Object.isFrozen(tls({ DATABASE_TLS: 'verify' }))).toBe(true)
   })
 
-  it('DATABASE_TLS and DATABASE_TLS_CA are refused where they would not hold', () => {
+  it('DATABASE_TLS and DATABASE_TLS_CA are refused if they would have no effect', () => {
     const good = file('ca.pem', CERTIFICATE)
     const broken = file('broken.pem', `${CERTIFICATE}\n${CERTIFICATE.slice(0, 200)}`)
     const verify = { ...SERVER, DATABASE_TLS: 'verify' }
@@ -478,7 +478,7 @@ describe('AUTH_TOKENS', () => {
     }
   })
 
-  it('refuses two names that differ in case alone, and not one name twice', () => {
+  it('refuses two names that differ only in case, and accepts one name twice', () => {
     const why = 'another entry has a name that differs in case alone: write both the same way, or rename one'
     expect(mistakes({ AUTH_TOKENS: `Mailer:usage:${DIGEST},mailer:usage:${OTHER}` })).toEqual([
       `AUTH_TOKENS, entry 2: ${why}`,
@@ -582,14 +582,14 @@ describe('AUTH_TOKENS_FILE', () => {
     expect(found.join()).not.toMatch(new RegExp(`${DIGEST}|${OTHER}|hush`))
   })
 
-  it('is refused where it cannot be read, also outside production', () => {
+  it('is refused if it cannot be read, also outside production', () => {
     expect(mistakes({ AUTH_TOKENS_FILE: join(folder, 'none') })).toEqual([
       expect.stringMatching(/^AUTH_TOKENS_FILE cannot be read: ENOENT/),
     ])
     expect(mistakes({ AUTH_TOKENS_FILE: folder })).toEqual([expect.stringMatching(/^AUTH_TOKENS_FILE cannot be read/)])
   })
 
-  it('is refused beside AUTH_TOKENS', () => {
+  it('is refused together with AUTH_TOKENS', () => {
     expect(mistakes({ ...PRODUCTION, AUTH_TOKENS_FILE: file(`a:usage:${OTHER}`) })).toEqual([
       'AUTH_TOKENS and AUTH_TOKENS_FILE are both set: the tokens come from one of them',
     ])

@@ -5,37 +5,34 @@ import { type OidcConfig, readOidc } from './oidc.js'
 import { parseWebhooksFile, type WebhookEndpoint, WEBHOOKS_FILE } from './webhook-endpoints.js'
 import { parseTokens, parseTokensFile, type ReadTokens, type TokenEntry, TOKENS_FILE } from './token-entries.js'
 
-/** How much the log tells: each level also tells what the ones before it do. */
+/** The log levels: each includes the ones before it. */
 export type LogLevel = 'error' | 'warn' | 'info' | 'debug'
 
 const LOG_LEVELS: readonly LogLevel[] = ['error', 'warn', 'info', 'debug']
 
-/** Where the data lies: a file of SQLite's, or a server that speaks MySQL's protocol. */
+/** The location of the data: a SQLite file, or a server that speaks MySQL's protocol. */
 export type DatabaseConfig = { readonly kind: 'sqlite'; readonly path: string } | ServerConfig
 
 /** A server that speaks MySQL's protocol. */
 export interface ServerConfig {
   readonly kind: 'mysql'
-  /** As configured, with its password: never to be shown. */
+  /** As configured, with its password: never show it. */
   readonly url: string
-  /** Connections this process opens at most. */
+  /** The maximum number of connections of this process. */
   readonly poolSize: number
-  /** How connections are encrypted; absent where they are not. */
+  /** The encryption of connections; absent if they are not encrypted. */
   readonly tls?: ServerTls
 }
 
-/** How connections to a server are encrypted. */
+/** The encryption of connections to a server. */
 export interface ServerTls {
-  /** Must the server's certificate name it, and lead to somebody who is trusted? */
+  /** Must the server's certificate name it, and be trusted? */
   readonly verify: boolean
-  /** Who is trusted, as PEM; absent: whom Node trusts. */
+  /** The trusted authorities, as PEM; absent: those of Node. */
   readonly ca?: string
 }
 
-/**
- * Whose word about a caller's address is taken: that of so many proxies in a row, or of those at these addresses and
- * networks.
- */
+/** The trusted proxies: this number of them in a row, or those at these addresses and networks. */
 export type TrustProxy = number | readonly string[]
 
 const SAMPLERS = [
@@ -47,21 +44,21 @@ const SAMPLERS = [
   'parentbased_traceidratio',
 ] as const
 
-/** Where spans go, and of which requests. The names of the settings and samplers are OpenTelemetry's. */
+/** The destination of spans, and the traced requests. The names of the variables and samplers are OpenTelemetry's. */
 export interface TracesConfig {
-  /** Takes OTLP over HTTP. */
+  /** An endpoint of OTLP over HTTP. */
   readonly url: string
-  /** Sent with every export, `name=value,name=value`, percent-encoded; may hold a secret. */
+  /** Headers of every export, `name=value,name=value`, percent-encoded; may contain a secret. */
   readonly headers: string
   readonly serviceName: string
-  /** What else is said of this instance, written likewise. */
+  /** Further attributes of this instance, in the same format. */
   readonly resource: string
   readonly sampler: (typeof SAMPLERS)[number]
-  /** Of the requests that a ratio decides about, 0 … 1. */
+  /** The ratio of sampled requests, 0 … 1. */
   readonly ratio: number
 }
 
-/** Everything that is wrong with the environment, one mistake a line. */
+/** All mistakes in the environment, one per line. */
 export class ConfigError extends Error {
   constructor(readonly mistakes: readonly string[]) {
     super(['The configuration has mistakes:', ...mistakes.map((mistake) => `  - ${mistake}`)].join('\n'))
@@ -69,11 +66,11 @@ export class ConfigError extends Error {
   }
 }
 
-/** Keys replay for at least so many days (contract, §4). */
+/** The minimum number of days for which keys replay (contract, §4). */
 const MIN_RETENTION_DAYS = 30
 const MAX_RETENTION_DAYS = 36_500
 
-/** The mistakes found so far, and the ways to read one variable. An empty variable is an absent one. */
+/** The mistakes found so far, and the readers of one variable. An empty variable counts as absent. */
 class Reader {
   readonly mistakes: string[] = []
 
@@ -93,7 +90,7 @@ class Reader {
     return fallback
   }
 
-  /** How long something is kept; undefined: for ever. */
+  /** A retention; undefined: unlimited. */
   days(name: string): number | undefined {
     return this.text(name) === undefined ? undefined : this.integer(name, 0, MIN_RETENTION_DAYS, MAX_RETENTION_DAYS)
   }
@@ -122,7 +119,7 @@ class Reader {
     return found ?? fallback
   }
 
-  /** What stands in the file that a variable names, without the blanks around it. */
+  /** The content of the file that a variable names, without surrounding blanks. */
   file(name: string): string | undefined {
     const path = this.text(name)
     if (path === undefined) return undefined
@@ -142,36 +139,37 @@ class Reader {
   }
 }
 
-/** One row of the table of settings. */
-interface Setting<T> {
-  /** What it means, in one line; `.env.example` repeats it. */
+/** One row of the table of configuration variables. */
+interface Variable<T> {
+  /** Its meaning, in one line; `.env.example` repeats it. */
   readonly doc: string
-  /** Reads it from the variable of that name. */
+  /** Reads the variable of that name. */
   readonly read: (read: Reader, name: string) => T
 }
 
-const setting = <T>(doc: string, read: Setting<T>['read']): Setting<T> => ({ doc, read })
-const integer = (doc: string, fallback: number, min: number, max: number): Setting<number> =>
-  setting(doc, (read, name) => read.integer(name, fallback, min, max))
-const flag = (doc: string, fallback: boolean): Setting<boolean> =>
-  setting(doc, (read, name) => read.flag(name, fallback))
-const days = (doc: string): Setting<number | undefined> => setting(doc, (read, name) => read.days(name))
+const variable = <T>(doc: string, read: Variable<T>['read']): Variable<T> => ({ doc, read })
+const integer = (doc: string, fallback: number, min: number, max: number): Variable<number> =>
+  variable(doc, (read, name) => read.integer(name, fallback, min, max))
+const flag = (doc: string, fallback: boolean): Variable<boolean> =>
+  variable(doc, (read, name) => read.flag(name, fallback))
+const days = (doc: string): Variable<number | undefined> => variable(doc, (read, name) => read.days(name))
 
 const MAX_PORT = 65_535
 
 /**
- * The settings of one variable each. The variable is named like the setting: `maxConnections` is `MAX_CONNECTIONS`.
- * config.spec.ts compares the meanings and defaults with `.env.example` and the defaults with README.md.
+ * The configuration variables that are read one by one, by their property of `Config`: `maxConnections` is the variable
+ * `MAX_CONNECTIONS`. The others (database, tokens, webhooks, OIDC, tracing) depend on each other and have their own
+ * readers. config.spec.ts compares the meanings and defaults with `.env.example`, and the defaults with README.md.
  */
-export const SETTINGS = {
-  host: setting('Address to listen on. The image sets 0.0.0.0.', (read, name) => read.text(name) ?? '127.0.0.1'),
+export const VARIABLES = {
+  host: variable('Address to listen on. The image sets 0.0.0.0.', (read, name) => read.text(name) ?? '127.0.0.1'),
   port: integer('TCP port to listen on, 0 to 65535; 0 takes a free one.', 3000, 0, MAX_PORT),
-  metricsPort: setting(
+  metricsPort: variable(
     'TCP port for /metrics alone, which PORT then no longer serves. Not set: /metrics is on PORT.',
     (read, name) => (read.text(name) === undefined ? undefined : read.integer(name, 0, 0, MAX_PORT)),
   ),
-  metricsHost: setting('Address to listen on for METRICS_PORT. Default: HOST.', (read, name) => read.text(name)),
-  corsOrigins: setting(
+  metricsHost: variable('Address to listen on for METRICS_PORT. Default: HOST.', (read, name) => read.text(name)),
+  corsOrigins: variable(
     'Origins whose pages may call, exactly as browsers write them, comma-separated, like https://office.example. Default: none.',
     readOrigins,
   ),
@@ -185,10 +183,10 @@ export const SETTINGS = {
     1440,
   ),
   verifyBackground: flag('false: this instance does not compare counters with the ledger in the background.', true),
-  logLevel: setting('Least severity that is logged: error, warn, info or debug.', (read, name) =>
+  logLevel: variable('Least severity that is logged: error, warn, info or debug.', (read, name) =>
     read.choice(name, 'info', LOG_LEVELS),
   ),
-  logFormat: setting(
+  logFormat: variable(
     'json (one object a line) or text. Default: json with NODE_ENV=production, else text.',
     (read, name) => read.choice(name, undefined, ['json', 'text'] as const),
   ),
@@ -212,45 +210,48 @@ export const SETTINGS = {
   ),
   retentionDays: days('Days for which settled operations are kept, 30 to 36500. Not set: for ever.'),
   changesRetentionDays: days('Days for which changes of quotas are kept, 30 to 36500. Not set: for ever.'),
-  trustProxy: setting(
+  trustProxy: variable(
     'Proxies whose X-Forwarded-For is believed, and logged: their number (0 to 10), or a list of addresses and networks.',
     readTrustProxy,
   ),
 } as const
 
-type Settings = { readonly [Name in keyof typeof SETTINGS]: ReturnType<(typeof SETTINGS)[Name]['read']> }
+type Values = { readonly [Name in keyof typeof VARIABLES]: ReturnType<(typeof VARIABLES)[Name]['read']> }
 
 /** The whole configuration: read once from the environment, checked, frozen. */
-export interface Config extends Settings {
+export interface Config extends Values {
   /** Is this NODE_ENV=production? Then database and tokens have no defaults. */
   readonly production: boolean
   readonly metricsHost: string
   readonly logFormat: 'json' | 'text'
   readonly database: DatabaseConfig
-  /** The valid tokens at start; empty only outside production, where tokens are then made. */
+  /** The valid tokens at start; empty only outside production, where tokens are then generated. */
   readonly tokens: readonly TokenEntry[]
-  /** The file that holds the tokens, which is read again when it changes; undefined: none. */
+  /** The file of tokens, which is read again when it changes; undefined: none. */
   readonly tokensFile: string | undefined
-  /** The endpoints that events are sent to, at start. */
+  /** The webhook endpoints at start. */
   readonly webhooks: readonly WebhookEndpoint[]
-  /** The file that holds them, which is read again when it changes; undefined: none. */
+  /** The file of endpoints, which is read again when it changes; undefined: none. */
   readonly webhooksFile: string | undefined
-  /** The identity provider whose tokens are admitted too; undefined: none. */
+  /** The identity provider whose tokens are accepted, too; undefined: none. */
   readonly oidc: OidcConfig | undefined
   /** Undefined: requests are not traced. */
   readonly traces: TracesConfig | undefined
 }
 
-/** The token that Nest injects the configuration by. */
+/**
+ * The class by which Nest injects the configuration. It is not declared as `abstract class Config`, since the types of
+ * its properties come from `VARIABLES`, and a class cannot extend a mapped type.
+ */
 // eslint-disable-next-line @typescript-eslint/no-extraneous-class -- Nest needs a run-time name
 export const Config = class Config {} as unknown as abstract new () => Config
 
-/** @returns the variable of a setting */
+/** @returns the variable of a property of `VARIABLES` */
 export function variableOf(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()
 }
 
-/** Where the data lies outside production, when nothing is said. */
+/** The default database outside production. */
 export const DEFAULT_DATABASE_URL = 'sqlite:./data/quota.db'
 
 const DATABASE_FORMS = 'mysql://USER:PASSWORD@HOST/DATABASE, mariadb://… or sqlite:PATH'
@@ -283,7 +284,7 @@ function readTls(read: Reader): ServerTls | undefined {
   const mode = read.choice('DATABASE_TLS', 'off', TLS_MODES)
   const path = read.text('DATABASE_TLS_CA')
   const ca = read.file('DATABASE_TLS_CA')
-  // Where the mode is misspelt nobody knows.
+  // An invalid mode is reported already.
   const known = TLS_MODES.some((one) => one === (read.text('DATABASE_TLS') ?? 'off'))
   if (path !== undefined && mode !== 'verify' && known) {
     read.mistakes.push('DATABASE_TLS_CA is for DATABASE_TLS=verify: nothing would be checked against it otherwise')
@@ -296,7 +297,7 @@ function readTls(read: Reader): ServerTls | undefined {
 
 const BEGIN_CERTIFICATE = '-----BEGIN CERTIFICATE-----'
 
-/** TLS itself takes what is no certificate for an empty list without a word. */
+/** TLS itself silently treats an invalid certificate as an empty list. */
 function certificatesMistake(pem: string): string | undefined {
   const [, ...certificates] = pem.split(BEGIN_CERTIFICATE)
   if (certificates.length === 0) return `holds no certificate in PEM form (${BEGIN_CERTIFICATE})`
@@ -310,7 +311,7 @@ function certificatesMistake(pem: string): string | undefined {
   return undefined
 }
 
-/** @returns the database, or what is wrong with the URL; never the URL itself, which may hold a password */
+/** @returns the database, or the mistake in the URL; never the URL itself, which may contain a password */
 function parseDatabaseUrl(text: string, poolSize: number): DatabaseConfig | string {
   if (/^sqlite:/i.test(text)) return parseSqliteUrl(text.slice('sqlite:'.length))
   if (!/^(?:mysql|mariadb):\/\//.test(text)) return `must be ${DATABASE_FORMS}`
@@ -318,7 +319,7 @@ function parseDatabaseUrl(text: string, poolSize: number): DatabaseConfig | stri
   try {
     url = new URL(text)
     decodeURIComponent(url.username + url.password + url.hostname + url.pathname)
-    // What a URL leaves out without a word: the end of a line, as of a file that holds more than the URL.
+    // The URL parser silently removes line ends, for example of a file that contains more than the URL.
     if (/\s/.test(text)) throw new Error('a blank')
   } catch {
     return `cannot be read as a URL; is everything special in user and password percent-encoded? ${DATABASE_FORMS}`
@@ -329,7 +330,7 @@ function parseDatabaseUrl(text: string, poolSize: number): DatabaseConfig | stri
     ...(/^\/[^/]+$/.test(url.pathname) ? [] : ['a database']),
   ]
   if (missing.length > 0) return `lacks ${missing.join(', ')}: ${DATABASE_FORMS}`
-  // They could not all be honoured, and asking for TLS must not pass unheard.
+  // Not all parameters can be supported, and a request for TLS must not be ignored silently.
   if (url.search !== '' || url.hash !== '') {
     return 'takes no parameters: nothing may follow the database (TLS is DATABASE_TLS)'
   }
@@ -345,7 +346,7 @@ function parseSqliteUrl(rest: string): DatabaseConfig | string {
   return { kind: 'sqlite', path }
 }
 
-/** The good tokens, and the file that they are read from again, if they come from one. */
+/** The valid tokens, and the file from which they are read again, if there is one. */
 function readTokens(read: Reader, production: boolean): Pick<Config, 'tokens' | 'tokensFile'> {
   const text = read.text('AUTH_TOKENS')
   const tokensFile = read.text(TOKENS_FILE)
@@ -367,7 +368,7 @@ function readTokens(read: Reader, production: boolean): Pick<Config, 'tokens' | 
   return { tokens: found.tokens, tokensFile }
 }
 
-/** Where events are sent to, and the file that says so. */
+/** The webhook endpoints, and their file. */
 function readWebhooks(read: Reader): Pick<Config, 'webhooks' | 'webhooksFile'> {
   const webhooksFile = read.text(WEBHOOKS_FILE)
   if (webhooksFile === undefined) return { webhooks: [], webhooksFile }
@@ -401,7 +402,7 @@ function readOrigins(read: Reader, name: string): readonly string[] {
   return Object.freeze(origins)
 }
 
-/** Is this how a browser writes the origin? Anything else would never be matched. */
+/** Is this the form in which browsers send the origin? Anything else would never match. */
 function isOrigin(text: string): boolean {
   try {
     const { origin, protocol } = new URL(text)
@@ -411,7 +412,7 @@ function isOrigin(text: string): boolean {
   }
 }
 
-/** What of OTEL_EXPORTER_OTLP_ENDPOINT takes traces, as OpenTelemetry says. */
+/** The URL for traces from OTEL_EXPORTER_OTLP_ENDPOINT, as OpenTelemetry specifies. */
 const TRACES_PATH = 'v1/traces'
 
 function readTraces(read: Reader): TracesConfig | undefined {
@@ -433,7 +434,7 @@ function readTraces(read: Reader): TracesConfig | undefined {
     ratio: read.ratio('OTEL_TRACES_SAMPLER_ARG', 1),
   })
   if (url !== undefined) return found
-  // A platform may set for all that runs there what nobody here asks for.
+  // A platform may set these variables for all of its processes, also where tracing is not configured.
   read.mistakes.splice(before)
   return undefined
 }
@@ -442,7 +443,7 @@ function isHttpUrl(text: string): boolean {
   return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)
 }
 
-/** Names that Express knows for the networks that are nobody's on the Internet. */
+/** Express's names for networks that are not on the Internet. */
 const NETWORKS = ['loopback', 'linklocal', 'uniquelocal']
 
 const MAX_HOPS = 10
@@ -462,18 +463,18 @@ function readTrustProxy(read: Reader, name: string): TrustProxy | undefined {
   return Object.freeze(entries)
 }
 
-/** Is this an IP address, alone or with the length of its network's prefix? */
+/** Is this an IP address, optionally with the length of its network's prefix? */
 function isNetwork(text: string): boolean {
   const [address = '', bits, ...rest] = text.split('/')
   const family = isIP(address)
-  // A zone (fe80::1%eth0) means something on one machine alone.
+  // A zone (fe80::1%eth0) is valid on one machine only.
   if (family === 0 || address.includes('%') || rest.length > 0) return false
   return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) > 0 && Number(bits) <= (family === 4 ? 32 : 128))
 }
 
 /**
  * Reads the configuration.
- * @throws ConfigError which names every mistake; no secret is repeated in it
+ * @throws ConfigError which names every mistake, without any secret
  */
 export function loadConfig(env: NodeJS.ProcessEnv): Config {
   const read = new Reader(env)
@@ -481,14 +482,14 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
   if (!production && read.text('NODE_ENV')?.toLowerCase() === 'production') {
     read.mistakes.push('NODE_ENV is written production, in lower case')
   }
-  const settings = Object.fromEntries(
-    Object.entries(SETTINGS).map(([name, row]) => [name, row.read(read, variableOf(name))]),
-  ) as unknown as Settings
+  const values = Object.fromEntries(
+    Object.entries(VARIABLES).map(([name, row]) => [name, row.read(read, variableOf(name))]),
+  ) as unknown as Values
   const config: Config = {
-    ...settings,
+    ...values,
     production,
-    metricsHost: settings.metricsHost ?? settings.host,
-    logFormat: settings.logFormat ?? (production ? 'json' : 'text'),
+    metricsHost: values.metricsHost ?? values.host,
+    logFormat: values.logFormat ?? (production ? 'json' : 'text'),
     database: Object.freeze(readDatabase(read, production)),
     ...readTokens(read, production),
     ...readWebhooks(read),
@@ -509,7 +510,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
 }
 
 /**
- * Reads what says where the data lies, and nothing else: all that migrating needs.
+ * Reads only the location of the data, which is all that migrations need.
  * @throws ConfigError which names every mistake in it
  */
 export function loadDatabaseConfig(env: NodeJS.ProcessEnv): DatabaseConfig {

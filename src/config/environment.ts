@@ -1,9 +1,9 @@
 import { ConfigError } from './config.js'
 
 /**
- * The environment of the process, and what a file `.env` in its working directory adds to it; what the environment
- * names wins over the file. Every command of the service reads it here, so that all of them work on one database.
- * @throws ConfigError where there is such a file and it cannot be read
+ * The environment of the process, and the variables of a file `.env` in its working directory; the environment takes
+ * precedence. Every command of the service uses it, so that all of them use one database.
+ * @throws ConfigError if such a file exists and cannot be read
  */
 export function readEnvironment(): NodeJS.ProcessEnv {
   try {

@@ -17,8 +17,8 @@ function mistakes(env: NodeJS.ProcessEnv): readonly string[] {
   }
 }
 
-describe('the settings of the identity provider', () => {
-  it('are off without an issuer, whatever else is set', () => {
+describe('the configuration of the identity provider', () => {
+  it('are ignored without an issuer', () => {
     expect(loadConfig({ ...GOOD, OIDC_ISSUER: '', OIDC_ROLES: 'nonsense' }).oidc).toBeUndefined()
   })
 
@@ -87,7 +87,7 @@ describe('the settings of the identity provider', () => {
     expect(mistakes({ OIDC_ROLES: ' , ' })).toEqual([expect.stringContaining('OIDC_ROLES is required')])
   })
 
-  it('keep ID tokens out', () => {
+  it('exclude ID tokens', () => {
     expect(mistakes({ OIDC_CONSOLE_CLIENT_ID: 'quota' })).toEqual([
       expect.stringContaining('OIDC_AUDIENCE must differ from OIDC_CONSOLE_CLIENT_ID'),
     ])

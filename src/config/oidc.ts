@@ -1,37 +1,37 @@
 import { type Role, ROLES } from '../role/role.js'
 import { readScopes, type Scope } from '../role/scope.js'
 
-/** What a value of the roles claim makes of whoever has it. */
+/** The role that a value of the roles claim grants. */
 export interface OidcRole {
   /** The claim's value. */
   readonly value: string
   readonly role: Role
-  /** What narrows the role; undefined where nothing does. */
+  /** The scopes of the role; undefined if there are none. */
   readonly scopes: readonly Scope[] | undefined
 }
 
-/** The identity provider whose tokens are admitted (contract, §12). */
+/** The identity provider whose tokens are accepted (contract, §12). */
 export interface OidcConfig {
-  /** The `iss` of its tokens, exactly; its discovery document lies below. */
+  /** The exact `iss` of its tokens; its discovery document is below that URL. */
   readonly issuer: string
-  /** The `aud` that an access token for this service names. */
+  /** The `aud` that an access token for this service contains. */
   readonly audience: string
-  /** In order: the first one that the claim holds decides. */
+  /** In order: the first one that the claim contains decides. */
   readonly roles: readonly OidcRole[]
-  /** The claim that holds the roles: its name, or a path of names joined by dots. */
+  /** The claim that contains the roles: its name, or a path of names joined by dots. */
   readonly rolesClaim: string
-  /** The claim that holds the name to show; undefined: the usual ones in their order. */
+  /** The claim that contains the display name; undefined: the usual ones in their order. */
   readonly nameClaim: string | undefined
-  /** The public client that the console signs in with; undefined: the console takes tokens alone. */
+  /** The public client with which the console signs in; undefined: the console accepts only tokens. */
   readonly consoleClientId: string | undefined
-  /** What the console asks the provider for. */
+  /** The scopes that the console requests from the provider. */
   readonly consoleScope: string
-  /** By how much the provider's clock may differ, in seconds; 0 … 300. */
+  /** The permitted difference of the provider's clock, in seconds; 0 … 300. */
   readonly clockSkewSeconds: number
 }
 
-/** How settings are read, and where mistakes in them are told. */
-export interface Settings {
+/** Reads configuration variables, and collects mistakes in them. */
+export interface VariableReader {
   readonly mistakes: string[]
   text(name: string): string | undefined
   list(name: string): string[]
@@ -40,17 +40,17 @@ export interface Settings {
 
 const MAX_CLOCK_SKEW_SECONDS = 300
 
-/** Reads whose tokens are admitted; undefined where no issuer is named: static tokens alone are admitted then. */
-export function readOidc(read: Settings): OidcConfig | undefined {
+/** Reads the identity provider; undefined if no issuer is named: then only static tokens are accepted. */
+export function readOidc(read: VariableReader): OidcConfig | undefined {
   const before = read.mistakes.length
-  const found = readSettings(read)
+  const found = readVariables(read)
   if (found.issuer !== '') return found
-  // Nobody asks for what is wrong there.
+  // Without an issuer, the other variables are not checked.
   read.mistakes.splice(before)
   return undefined
 }
 
-function readSettings(read: Settings): OidcConfig {
+function readVariables(read: VariableReader): OidcConfig {
   const issuer = read.text('OIDC_ISSUER') ?? ''
   if (!isIssuer(issuer)) {
     read.mistakes.push(
@@ -85,7 +85,7 @@ function readSettings(read: Settings): OidcConfig {
   })
 }
 
-function readRoles(read: Settings): OidcRole[] {
+function readRoles(read: VariableReader): OidcRole[] {
   const entries = read.list('OIDC_ROLES')
   if (entries.length === 0) {
     read.mistakes.push(
@@ -93,7 +93,7 @@ function readRoles(read: Settings): OidcRole[] {
     )
   }
   return entries.flatMap((entry, index) => {
-    // A value may be a URI and have colons of its own.
+    // A value may be a URI, which contains colons.
     const colon = entry.lastIndexOf(':')
     const value = entry.slice(0, Math.max(0, colon)).trim()
     const [roleName, ...words] = entry.slice(colon + 1).split('+')
@@ -118,7 +118,7 @@ function isIssuer(text: string): boolean {
   return isSecureUrl(text) && search === '' && hash === '' && username === '' && password === ''
 }
 
-/** Is what is sent to this URL encrypted, or does it stay on this machine? */
+/** Are requests to this URL encrypted, or do they stay on this machine? */
 export function isSecureUrl(text: string): boolean {
   if (!URL.canParse(text)) return false
   const { protocol, hostname } = new URL(text)

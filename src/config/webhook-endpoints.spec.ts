@@ -10,7 +10,7 @@ const ops = { name: 'ops', url: 'https://ops.example.com/quota?token=hush', secr
 const parse = (...entries: unknown[]) => parseWebhooksFile(JSON.stringify(entries))
 
 describe('the file of webhooks', () => {
-  it('names endpoints, which want everything unless they say otherwise', () => {
+  it('names endpoints, which by default receive everything', () => {
     const { value, mistakes } = parse(ops, {
       name: 'local',
       url: 'http://127.0.0.1:8080/',
@@ -48,7 +48,7 @@ describe('the file of webhooks', () => {
     expect(mistakes.join()).not.toMatch(/hush|aHVzaA|BwcHBw/)
   })
 
-  it('refuses names that differ in case alone, what is no JSON, and what is too long', () => {
+  it('refuses names that differ only in case, invalid JSON, and values that are too long', () => {
     expect(parse(ops, { ...ops, name: 'OPS' }).mistakes).toEqual([expect.stringMatching(/entry 2: another entry/)])
     expect(parseWebhooksFile('[').mistakes).toEqual(['WEBHOOKS_FILE is not JSON'])
     expect(parseWebhooksFile('{}').mistakes).toEqual(['WEBHOOKS_FILE must hold an array of endpoints'])
@@ -56,7 +56,7 @@ describe('the file of webhooks', () => {
     expect(parse(...Array.from({ length: 101 }, () => ops)).mistakes).toEqual([expect.stringMatching(/more than 100/)])
   })
 
-  it('is told of with every other mistake, all at once', async () => {
+  it('has its mistakes reported together with all others', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'quota-config-'))
     const path = join(folder, 'webhooks.json')
     await writeFile(

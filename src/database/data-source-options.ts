@@ -30,7 +30,7 @@ export const CONNECTING = {
 
 /**
  * The time for which libsql waits for another process's lock. It waits within the call and blocks the event loop: so it
- * is short while requests are served, since the unit of work retries, and long if nothing else runs.
+ * is short while requests are served, since `TransactionRunner` retries, and long if nothing else runs.
  */
 const BUSY_MS: Readonly<Record<Purpose, number>> = { service: 10, migration: 5_000 }
 

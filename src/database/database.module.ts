@@ -6,17 +6,25 @@ import { Config } from '../config/config.js'
 import { dataSourceOptions } from './data-source-options.js'
 import { Readiness } from './readiness.js'
 import { StoreClock } from './store-clock.js'
-import { UnitOfWork } from './unit-of-work.js'
+import { TransactionRunner } from './transaction-runner.js'
 
 /** The connection to the store, whose schema `migrate` has updated, its only accessor, and its time. */
 @Global()
 @Module({
   providers: [
-    { provide: UnitOfWork, inject: [DataSource], useFactory: (dataSource: DataSource) => new UnitOfWork(dataSource) },
-    { provide: Clock, inject: [UnitOfWork], useFactory: async (work: UnitOfWork) => StoreClock.of(work) },
+    {
+      provide: TransactionRunner,
+      inject: [DataSource],
+      useFactory: (dataSource: DataSource) => new TransactionRunner(dataSource),
+    },
+    {
+      provide: Clock,
+      inject: [TransactionRunner],
+      useFactory: async (transactions: TransactionRunner) => StoreClock.of(transactions),
+    },
     Readiness,
   ],
-  exports: [UnitOfWork, Clock, Readiness],
+  exports: [TransactionRunner, Clock, Readiness],
 })
 export class DatabaseModule {
   /** @param entities every entity of the service */

@@ -2,7 +2,7 @@ import Database from 'libsql'
 import type { RawRow, Scalar } from './row-codec.js'
 import type { Statement, Transaction, WriteResult } from './session.js'
 
-/** The time to wait within the call for another process's lock; the unit of work retries. */
+/** The time to wait within the call for another process's lock; `TransactionRunner` retries. */
 const BUSY_MS = 10
 
 /**

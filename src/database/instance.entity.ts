@@ -2,13 +2,13 @@ import { Column, Entity, PrimaryColumn } from 'typeorm'
 import type { Instant } from '../time/instant.js'
 import { ascii, INSTANT } from './column.js'
 
-/** Its table. */
+/** The name of the table. */
 export const INSTANCES = 'service_instance'
 
-/** A process of the service that is there, or was a moment ago; it says so every fifteen seconds. */
+/** A process of the service that runs, or ran a moment ago; it writes a heartbeat every fifteen seconds. */
 @Entity(INSTANCES)
 export class InstanceRow {
-  /** Made at its start. */
+  /** Created at its start. */
   @PrimaryColumn(ascii(36))
   id!: string
 
@@ -16,11 +16,11 @@ export class InstanceRow {
   @Column(ascii(128))
   name!: string
 
-  /** Of the release that it is. */
+  /** The version of its release. */
   @Column(ascii(32))
   version!: string
 
-  /** When it last said so, on the store's clock. */
+  /** The time of its last heartbeat, by the store's clock. */
   @Column({ ...INSTANT, name: 'seen_at' })
   seenAt!: Instant
 }

@@ -3,7 +3,7 @@ import type { DatabaseConfig } from '../config/config.js'
 import { INSTANCES } from './instance.entity.js'
 import { connected, isAbsent } from './migrate.js'
 import type { Dialect } from './row-codec.js'
-import type { Transaction } from './unit-of-work.js'
+import type { Transaction } from './transaction-runner.js'
 
 /** An instance that was seen within this time counts as running. Four times the interval of the heartbeats. */
 const PRESENT_SECONDS = 60
@@ -28,7 +28,12 @@ function now(dialect: Dialect, back = 0): string {
 }
 
 /** Records a heartbeat, and removes old rows. */
-export async function sayHere(transaction: Transaction, id: string, name: string, version: string): Promise<void> {
+export async function recordHeartbeat(
+  transaction: Transaction,
+  id: string,
+  name: string,
+  version: string,
+): Promise<void> {
   const { dialect } = transaction
   await transaction.execute(`DELETE FROM ${INSTANCES} WHERE seen_at < ${now(dialect, FORGOTTEN_SECONDS)}`)
   await transaction.execute(
@@ -38,7 +43,7 @@ export async function sayHere(transaction: Transaction, id: string, name: string
 }
 
 /** Records that an instance has stopped. */
-export async function sayGone(transaction: Transaction, id: string): Promise<void> {
+export async function removeHeartbeat(transaction: Transaction, id: string): Promise<void> {
   await transaction.execute(`DELETE FROM ${INSTANCES} WHERE id = ?`, [id])
 }
 
@@ -46,7 +51,7 @@ export async function sayGone(transaction: Transaction, id: string): Promise<voi
  * The instances that were running within the last minute, the oldest version first, including those of release 0.1.0,
  * which is recognized by its acts. One of those without a consume or reserve for a minute is not found.
  */
-export async function instancesHere(
+export async function runningInstances(
   config: DatabaseConfig,
   entities: readonly EntityTarget<unknown>[],
 ): Promise<Instance[]> {

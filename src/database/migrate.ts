@@ -21,13 +21,13 @@ const LOCK_PAUSE_MS = 50
 const MAX_TRIES = 8
 
 /**
- * Brings the schema up to date before an instance serves. Any number of processes may do so at once: one migrates under
- * a lock of the store, the others wait for it and then find nothing to do. Where the lock does not reach (other nodes
- * of a cluster) the loser of the race fails, looks again, and finds nothing either.
- * @param options.finish run also what instances of the version before could not stand; on an empty database that is
- *   done in any case
+ * Brings the schema up to date before an instance serves. Any number of processes may call it at once: one migrates
+ * under a lock of the store, the others wait for it and then find nothing to do. If the lock does not apply (other
+ * nodes of a cluster), the loser of the race fails, retries, and finds nothing to do.
+ * @param options.finish also run migrations that instances of the previous version cannot handle; on an empty database
+ * they always run
  * @returns the names of the migrations that ran, oldest first
- * @throws what the last of several tries failed of
+ * @throws the error of the last attempt
  */
 export async function migrate(
   config: DatabaseConfig,
@@ -41,9 +41,9 @@ export async function migrate(
 }
 
 /**
- * Takes back the migration that ran last, with the data in what it made. Nobody may use what it made any more.
- * @returns its name; undefined where there is none
- * @throws what the last of several tries failed of; that this version does not know it, since a newer one ran it
+ * Reverts the last migration, with its data. No instance may use that data any more.
+ * @returns its name; undefined if there is none
+ * @throws the error of the last attempt, or that this version does not know the migration, since a newer one ran it
  */
 export async function migrateBack(
   config: DatabaseConfig,
@@ -70,13 +70,13 @@ async function runPending(dataSource: DataSource, runner: QueryRunner, finish: b
   return (await executor.executePendingMigrations()).map(({ name }) => name)
 }
 
-/** The only ones of MySQL and MariaDB that do not hold ASCII as the text that it is. */
+/** The only character sets of MySQL and MariaDB that do not store ASCII as single bytes. */
 const NOT_ASCII: readonly unknown[] = ['binary', 'swe7']
 
-/** The database's default character set is one that tables of the service must not have. */
+/** The database's default character set is not usable for tables of the service. */
 class UnfitCharacterSet extends Error {}
 
-/** New tables take the database's default character set, and hold ASCII. */
+/** New tables use the database's default character set, and contain ASCII. */
 async function ensureAscii(runner: QueryRunner): Promise<void> {
   if (runner.dataSource.options.type === 'better-sqlite3') return
   const [row] = (await runner.query('SELECT @@character_set_database AS name, DATABASE() AS `database`')) as {
@@ -91,8 +91,8 @@ async function ensureAscii(runner: QueryRunner): Promise<void> {
 }
 
 /**
- * TypeORM's table for the expressions of computed columns, with a key: Group Replication takes no writes to a table
- * without one, and neither does a server with `sql_require_primary_key`.
+ * Adds a primary key to TypeORM's table for the expressions of computed columns: Group Replication accepts no writes to
+ * a table without one, and neither does a server with `sql_require_primary_key`.
  */
 async function ensureMetadataTable(runner: QueryRunner): Promise<void> {
   const { type, metadataTableName = 'typeorm_metadata' } = runner.dataSource.options
@@ -128,8 +128,8 @@ const METADATA_KEY: TableColumnOptions = {
 }
 
 class Executor extends MigrationExecutor {
-  // On a server every DDL statement commits, so that a transaction would promise what it cannot keep; on SQLite the
-  // lock is one.
+  // On a server, each DDL statement commits, so a transaction would promise more than it keeps; on SQLite, the lock is
+  // a transaction.
   override transaction = 'none' as const
 
   constructor(
@@ -149,7 +149,7 @@ function isFinishing(name: string): boolean {
   return FINISHING.some((migration) => migration.name === name)
 }
 
-/** Has the database this migration? */
+/** Has this migration run? */
 export async function hasRun(
   dataSource: DataSource,
   migration: { readonly name: string },
@@ -161,14 +161,14 @@ export async function hasRun(
   return rows.length > 0
 }
 
-/** The migrations that wait for the operator's word that no instance of the version before is left. */
+/** The migrations that wait for the operator's confirmation that no instance of the previous version is left. */
 export async function unfinished(dataSource: DataSource): Promise<string[]> {
   const waiting: string[] = []
   for (const migration of FINISHING) if (!(await hasRun(dataSource, migration))) waiting.push(migration.name)
   return waiting
 }
 
-/** The migrations that the database has and this version does not know: a newer one has been here. */
+/** The migrations that the database has and this version does not know: a newer version ran them. */
 export async function unknownHere(dataSource: DataSource): Promise<string[]> {
   const table = String(dataSource.options.migrationsTableName)
   const rows: { name: string }[] = await dataSource.query(`SELECT name FROM \`${table}\` ORDER BY id`)
@@ -183,16 +183,16 @@ function notKnown(names: readonly string[]): string[] {
 export interface MigrationState {
   readonly name: string
   readonly ran: boolean
-  /** Does it wait for the operator's word that no instance of the version before is left? */
+  /** Does it wait for the operator's confirmation that no instance of the previous version is left? */
   readonly finishing: boolean
-  /** Is it one of this version's? If not, a newer one has run it. */
+  /** Does this version know it? If not, a newer one ran it. */
   readonly known: boolean
 }
 
 /**
- * Every migration of this version, oldest first, and after them those that it does not know, without changing anything:
- * no table is made, and no file.
- * @throws what the last of several tries failed of
+ * Every migration of this version, oldest first, then the unknown ones, without any change: it creates no table and no
+ * file.
+ * @throws the error of the last attempt
  */
 export async function migrationStates(
   config: DatabaseConfig,
@@ -210,7 +210,7 @@ export async function migrationStates(
   ]
 }
 
-/** Is it a SQLite file that nobody has made yet? */
+/** Is it a SQLite file that does not exist yet? */
 export function isAbsent(config: DatabaseConfig): boolean {
   return config.kind === 'sqlite' && statSync(config.path, { throwIfNoEntry: false }) === undefined
 }
@@ -235,7 +235,7 @@ class WaitedInVain extends Error {
   }
 }
 
-/** Does something on a connection of its own, and does it again where that may help. */
+/** Runs work on a separate connection, and retries it if that may help. */
 export async function connected<T>(
   config: DatabaseConfig,
   entities: readonly EntityTarget<unknown>[],
@@ -253,8 +253,8 @@ export async function connected<T>(
         await runner.release()
       }
     } catch (error) {
-      // What is not there yet may be starting; what the driver cannot even try will not mend itself, and who waited has
-      // waited enough.
+      // A server that does not answer may be starting. A configuration that the driver cannot use does not improve, and
+      // work that has waited has waited long enough.
       const hopeless =
         error instanceof WaitedInVain ||
         error instanceof UnfitCharacterSet ||
@@ -269,7 +269,7 @@ export async function connected<T>(
   }
 }
 
-/** A named lock of the server's. It belongs to the connection that migrates, and ends with it. */
+/** A named lock of the server. It belongs to the connection that migrates, and ends with it. */
 async function underNamedLock<T>(runner: QueryRunner, run: () => Promise<T>): Promise<T> {
   const [answer] = (await runner.query('SELECT GET_LOCK(?, ?) AS locked', [LOCK, LOCK_WAIT_SECONDS])) as {
     locked: unknown
@@ -278,7 +278,7 @@ async function underNamedLock<T>(runner: QueryRunner, run: () => Promise<T>): Pr
   return run()
 }
 
-/** SQLite's one write lock, which all of the migrations then hold as one transaction. */
+/** SQLite's one write lock, which all migrations hold as one transaction. */
 async function underWriteLock<T>(runner: QueryRunner, run: () => Promise<T>): Promise<T> {
   const deadline = performance.now() + LOCK_WAIT_SECONDS * 1000
   for (;;) {

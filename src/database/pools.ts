@@ -47,7 +47,7 @@ export class Pools {
     })
   }
 
-  /** A connection for one unit of work, or for reads; it must be released or destroyed. */
+  /** A connection for one transaction, or for reads; it must be released or destroyed. */
   async take(use: 'read' | 'write'): Promise<PoolConnection> {
     return new Promise((resolve, reject) => {
       const pool = use === 'write' ? this.write : this.reads
@@ -79,7 +79,7 @@ export class Pools {
     return counts
   }
 
-  /** Closes the connections for units of work; TypeORM closes its own. */
+  /** Closes the connections for transactions; TypeORM closes its own. */
   async end(): Promise<void> {
     await new Promise<void>((resolve) => {
       this.write.end(() => resolve())

@@ -1,19 +1,19 @@
 import { Injectable } from '@nestjs/common'
 import { DataSource } from 'typeorm'
 import type { Reach } from './store-watch.js'
-import { UnitOfWork } from './unit-of-work.js'
+import { TransactionRunner } from './transaction-runner.js'
 
 /** Can this instance serve? */
 @Injectable()
 export class Readiness {
   constructor(
     private readonly dataSource: DataSource,
-    private readonly work: UnitOfWork,
+    private readonly transactions: TransactionRunner,
   ) {}
 
   /** The known availability of the store, without a request to it. */
   get reach(): Reach {
-    return this.work.reach
+    return this.transactions.reach
   }
 
   /**
@@ -23,9 +23,9 @@ export class Readiness {
    * @throws if the database does not answer, or is known to be unavailable
    */
   async check(): Promise<void> {
-    this.work.requireAll()
+    this.transactions.requireAll()
     const [entity] = this.dataSource.entityMetadatas
     if (entity === undefined) throw new Error('no entity')
-    await this.work.look((transaction) => transaction.rows(`SELECT 1 FROM \`${entity.tableName}\` LIMIT 1`))
+    await this.transactions.look((transaction) => transaction.rows(`SELECT 1 FROM \`${entity.tableName}\` LIMIT 1`))
   }
 }

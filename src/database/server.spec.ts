@@ -3,7 +3,7 @@ import { DataSource } from 'typeorm'
 import { dataSourceOptions } from './data-source-options.js'
 import { serverOf, serverOptions } from './server.js'
 
-describe('where a server is', () => {
+describe('the address of a server', () => {
   it.each([
     ['mysql://u:p@db:33060/quota', ['db', 33060, 'u', 'p', 'quota']],
     ['mariadb://u@db/quota', ['db', 3306, 'u', '', 'quota']],
@@ -24,7 +24,7 @@ describe('where a server is', () => {
     expect(serverOptions({ url, tls: { verify: true, ca: 'PEM' } }).ssl).toEqual({ ...ssl, ca: 'PEM' })
   })
 
-  it('is the same for TypeORM and for those who connect past it', () => {
+  it('is the same for TypeORM and for connections that bypass it', () => {
     const url = 'mysql://u:p@[::1]:3307/quota'
     const config = { kind: 'mysql', url, poolSize: 4, tls: { verify: true, ca: 'PEM' } } as const
     const dataSource = new DataSource(dataSourceOptions(config, [], 'service'))

@@ -20,7 +20,7 @@ export interface WriteResult {
   insertId: number
 }
 
-/** The statements of one unit of work, all on one connection. */
+/** The statements of one unit of `TransactionRunner`, all on one connection. */
 export interface Transaction {
   /**
    * The SQL dialect of the store. On SQLite, a transaction holds the only write lock, so that nothing else needs a
@@ -51,7 +51,7 @@ export interface Transaction {
   later(sql: string, values?: readonly Scalar[]): Promise<void>
 }
 
-/** One connection for one attempt at a unit of work. */
+/** One connection for one attempt at a unit. */
 export interface Session extends Transaction {
   /** Begins a transaction: all later statements take effect together, or none does. */
   begin(): Promise<void>

@@ -59,7 +59,7 @@ describe('shared reads', () => {
     expect(store.keys).toEqual(['ab', 'cad'])
   })
 
-  it('take the keys for equal that the options call equal', async () => {
+  it('treat keys as equal that the options call equal', async () => {
     const store = new Store({ keyOf: (key) => key.toLowerCase() })
     const asked = store.ask('aAbB')
     await store.until(1)
@@ -67,7 +67,7 @@ describe('shared reads', () => {
     expect(await Promise.all(asked)).toEqual(['a0', 'a0', 'b0', 'b0'])
   })
 
-  it('answer those whose value is a promise when it resolves, and the others before', async () => {
+  it('answer requests whose value is a promise when it resolves, and the others before', async () => {
     let count = (_total: number): void => undefined
     const slow = new Promise<number>((resolve) => (count = resolve))
     const shared = new SharedReads<string, number>(async (keys) => keys.map((key) => (key === 'slow' ? slow : 1)))

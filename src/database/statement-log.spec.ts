@@ -33,7 +33,7 @@ describe('a slow statement', () => {
     Logger.overrideLogger(new ConsoleLogger())
   })
 
-  it('is told on the log of the service, and its parameters nowhere', async () => {
+  it('is logged by the service, without its parameters', async () => {
     const terminal = [jest.spyOn(process.stdout, 'write'), jest.spyOn(process.stderr, 'write')]
     const consoles = (['log', 'info', 'warn', 'error', 'debug'] as const).map((name) => jest.spyOn(console, name))
     const rows: unknown = await dataSource.query(`SELECT ? AS answer, ${'1 AS one, '.repeat(100)} 2 AS two`, [

@@ -26,7 +26,7 @@ export class StatementLog implements TypeOrmLogger {
   }
 
   logQueryError(): void {
-    // Thrown to the unit of work, which handles it.
+    // Thrown to `TransactionRunner`, which handles it.
   }
 
   logMigration(): void {

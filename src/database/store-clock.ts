@@ -1,9 +1,9 @@
 import { Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common'
-import { type Clock, SEEN_TO_STAY_MS, SystemClock } from '../clock/clock.js'
+import { type Clock, STEADY_MS, SystemClock } from '../clock/clock.js'
 import { type Followed, FollowedClock, STEP_MS, type TimeSample } from '../clock/followed-clock.js'
 import type { Instant } from '../time/instant.js'
 import { instantFromStore } from './column.js'
-import type { Transaction, UnitOfWork } from './unit-of-work.js'
+import type { Transaction, TransactionRunner } from './transaction-runner.js'
 
 /** The interval between samples, in milliseconds: each is one statement that reads no row. */
 const EVERY_MS = 2_000
@@ -37,15 +37,15 @@ export class StoreClock extends FollowedClock implements OnApplicationBootstrap,
   onStep: (() => void) | undefined
 
   private constructor(
-    private readonly work: UnitOfWork,
+    private readonly transactions: TransactionRunner,
     private readonly host: Clock,
   ) {
     super()
   }
 
   /** Creates a clock that has already read the store's time. @throws if the store cannot be read */
-  static async of(work: UnitOfWork, host: Clock = new SystemClock()): Promise<StoreClock> {
-    const clock = new StoreClock(work, host)
+  static async of(transactions: TransactionRunner, host: Clock = new SystemClock()): Promise<StoreClock> {
+    const clock = new StoreClock(transactions, host)
     for (let n = 0; n < FIRST_SAMPLES; n += 1) clock.follow(await clock.sample())
     return clock
   }
@@ -82,7 +82,7 @@ export class StoreClock extends FollowedClock implements OnApplicationBootstrap,
 
   private async sample(): Promise<TimeSample> {
     // The wait for a connection does not count.
-    return this.work.read(async (transaction) => {
+    return this.transactions.read(async (transaction) => {
       const sent = performance.now()
       const at = await presentOf(transaction)
       return { sent, received: performance.now(), at }
@@ -100,7 +100,7 @@ export class StoreClock extends FollowedClock implements OnApplicationBootstrap,
       case 'adopted':
         this.stepTold = false
         this.logger.error(
-          `the database's time has been ${apart(followed.apartMs)} than expected for ${SEEN_TO_STAY_MS / 1000} s; the service adopts it`,
+          `the database's time has been ${apart(followed.apartMs)} than expected for ${STEADY_MS / 1000} s; the service adopts it`,
         )
         return
       case 'stepped': {
@@ -110,7 +110,7 @@ export class StoreClock extends FollowedClock implements OnApplicationBootstrap,
         this.toldAt = now
         this.stepTold = true
         this.logger.error(
-          `the database's time has stepped: it is ${apart(followed.apartMs)} than expected. The service adopts it after ${SEEN_TO_STAY_MS / 1000} s; until then ` +
+          `the database's time has stepped: it is ${apart(followed.apartMs)} than expected. The service adopts it after ${STEADY_MS / 1000} s; until then ` +
             'it continues with the previous time, and sweeps, adds up and removes nothing. Check the clock of the database server, or of its nodes',
         )
       }

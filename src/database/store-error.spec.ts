@@ -44,7 +44,7 @@ describe('advice on TLS', () => {
     expect(adviceOnTls(error)).toMatch(advice)
   })
 
-  it('is not given where it may pass', () => {
+  it('is not given if the fault may pass', () => {
     const stopped = failed('Client network socket disconnected before secure TLS connection was established')
     const others = [stopped, { code: 'ECONNREFUSED' }, { errno: 1040, code: 'ER_CON_COUNT_ERROR' }, undefined]
     expect(others.map((error) => adviceOnTls(error))).toEqual(others.map(() => undefined))
@@ -97,7 +97,7 @@ describe('a fault', () => {
     expect(codes.filter((code) => faultOf({ code, errno: -1 }) !== fault)).toEqual([])
   })
 
-  it('of the system is read as the system gives it', async () => {
+  it('of the system is read from the code that the system returns', async () => {
     const refused = await new Promise<unknown>((resolve) => connect(1, '127.0.0.1').once('error', resolve))
     expect([faultOf(refused), faultName(refused)]).toEqual(['away', 'ECONNREFUSED'])
     const both = Object.assign(new AggregateError([refused, refused]), { code: 'ECONNREFUSED' })
@@ -106,29 +106,29 @@ describe('a fault', () => {
     expect(faultOf(unknown)).toBe('away')
   })
 
-  it('of the pool is its queue alone', () => {
+  it('of the pool is only a full queue', () => {
     expect(faultOf(new Error('Queue limit reached.'))).toBe('busy')
     expect(faultOf(new Error('Pool is closed.'))).toBe('away')
     expect(faultOf(new Error("Can't add new command when connection is in closed state"))).toBe('away')
   })
 
-  it('that breaks the connection without a number of the server is away; with one it is what the number says', () => {
+  it('that breaks the connection without an error number means an unavailable server; with one, the number decides', () => {
     expect(faultOf({ fatal: true, code: 'PROTOCOL_UNEXPECTED_PACKET' })).toBe('away')
     expect(faultOf({ fatal: true, errno: 1226, code: 'ER_USER_LIMIT_REACHED' })).toBe('busy')
     expect(faultOf({ fatal: true, errno: 1251, code: 'ER_NOT_SUPPORTED_AUTH_MODE' })).toBe('broken')
   })
 
-  it('is named by its number, else by its code', () => {
+  it('is named by its number, otherwise by its code', () => {
     expect(faultName(wrapped({ errno: 1226, code: 'ER_USER_LIMIT_REACHED' }))).toBe('1226')
     expect(faultName({ errno: -111, code: 'ECONNREFUSED' })).toBe('ECONNREFUSED')
     expect(faultName(new Error('?'))).toBe('unknown')
   })
 
-  it('is a lock timeout by 1205 alone', () => {
+  it('is a lock timeout only with 1205', () => {
     expect([1205, 1213, 3572].map((errno) => isLockTimeout(wrapped({ errno })))).toEqual([true, false, false])
   })
 
-  it('makes a connection unfit where the server hangs up, an answer is outstanding or COMMIT is unknown', () => {
+  it('makes a connection unusable if the server disconnects, an answer is outstanding, or COMMIT is unknown', () => {
     const unfit = [{ errno: 1180 }, { errno: 1153 }, { errno: 4031 }, { code: 'PROTOCOL_SEQUENCE_TIMEOUT' }]
     expect(unfit.map(leavesUnusable)).toEqual([true, true, true, true])
     const fit = [{ errno: 1205 }, { errno: 1213 }, { errno: 1062 }, { errno: 1114 }, { errno: 1064 }]

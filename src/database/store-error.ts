@@ -1,6 +1,6 @@
 import { Unavailable, type UnavailableReason } from '../error/service-error.js'
 
-/** The meaning of a database fault for the unit of work that met it. */
+/** The meaning of a database fault for the unit of `TransactionRunner` that met it. */
 export type Fault =
   /** Rolled back by the server (or must be rolled back); a retry may succeed. */
   | 'conflict'
@@ -69,13 +69,13 @@ const ONLY_ENCRYPTED = 3159
 
 // Numbers and not names, which differ between MySQL and MariaDB (shared error numbers: mysqld_error.h). Above 1900 each
 // server has its own; if both use one, the list contains the meaning that a statement of this service can meet. 8001 to
-// 9011 are TiDB's.
+// 9011 are TiDB's, taken from its documentation: docs/clusters.md says what is supported, and that TiDB is untested.
 const SERVER_FAULTS: Readonly<Record<Exclude<Fault, 'broken'>, readonly number[]>> = {
   duplicate: [
     1062, // duplicate entry
   ],
   conflict: [
-    LOCK_WAIT_TIMEOUT, // rolls back the statement alone, so the unit of work rolls back the rest
+    LOCK_WAIT_TIMEOUT, // rolls back the statement alone, so `TransactionRunner` rolls back the rest
     1213, // deadlock; on Galera any lost certification, COMMIT included
     1020, // record has changed since last read (MariaDB's snapshot isolation)
     1412, // table definition has changed: a migration beside us
@@ -174,7 +174,7 @@ const SERVER_FAULTS: Readonly<Record<Exclude<Fault, 'broken'>, readonly number[]
     1881, // InnoDB read-only, or under recovery
     3989, // the schema is read-only
     3032,
-    6400, // offline mode: whoever is no administrator is sent away; since MySQL 9.7 with when and why
+    6400, // offline mode: only administrators may connect; since MySQL 9.7 with when and why
     1317,
     1927,
     1969,
@@ -325,11 +325,11 @@ export function adviceOnTls(error: unknown): string | undefined {
   const { errno, code, ...more } = rootOf(error)
   // MariaDB's message to an unencrypted client, and both servers' message to one whose account requires TLS.
   if (errno === ACCESS_DENIED) {
-    return 'Where user and password are right, and DATABASE_TLS is off, the server may take encrypted connections alone'
+    return 'Where user and password are right, and DATABASE_TLS is off, the server may accept only encrypted connections'
   }
   if (!failedForTls(error)) return undefined
   if (errno === ONLY_ENCRYPTED) {
-    return 'The server takes encrypted connections alone: set DATABASE_TLS=verify, or DATABASE_TLS=required'
+    return 'The server accepts only encrypted connections: set DATABASE_TLS=verify, or DATABASE_TLS=required'
   }
   if (code === 'HANDSHAKE_NO_SSL_SUPPORT') {
     return 'DATABASE_TLS asks for TLS, which the server does not offer: give it a certificate, or set DATABASE_TLS=off'

@@ -64,7 +64,7 @@ describe('StoreWatch', () => {
     expect([probes, watch.reach, refused('read'), refused('write'), lines]).toEqual([1, 'all', false, false, []])
   })
 
-  it('refuses at once while the store is away, and tells once when it goes and once when it is back', async () => {
+  it('refuses at once while the store is unavailable, and logs once when it fails and once when it returns', async () => {
     findings = [AWAY]
     watch.suspect()
     await until(() => watch.reach === 'none')
@@ -81,14 +81,14 @@ describe('StoreWatch', () => {
     expect(probes).toBe(count)
   })
 
-  it('lets reads through while the store takes no writes', async () => {
+  it('admits reads while the store accepts no writes', async () => {
     findings = [READ_ONLY]
     await watch.probed('read', soon())
     expect([watch.reach, refused('read'), refused('write')]).toEqual(['reads', false, true])
     expect(lines).toEqual([expect.stringMatching(/accepts no writes.*1290/)])
   })
 
-  it('takes a full disk for what it is, which no probe can find, until no unit has met it for 10 s', async () => {
+  it('recognizes a full disk, which no probe can find, until no unit has met it for 10 s', async () => {
     const full = Object.assign(new Error("The table 'mail_act' is full"), { errno: 1114 })
     let now = 0
     watch.stop()
@@ -127,7 +127,7 @@ describe('StoreWatch', () => {
     ])
   })
 
-  it('lets those in hand wait for the return', async () => {
+  it('lets requests in progress wait for the return', async () => {
     findings = [AWAY, AWAY, READ_ONLY, READ_ONLY, HERE]
     const order: string[] = []
     await Promise.all([
@@ -137,7 +137,7 @@ describe('StoreWatch', () => {
     expect(order).toEqual(['read, reads', 'write, all'])
   })
 
-  it('lets nobody wait beyond the deadline, or for a watch that has ended', async () => {
+  it('lets no request wait beyond its deadline, or for a watch that has ended', async () => {
     findings = [AWAY]
     await watch.probed('write', performance.now() + 20)
     expect(watch.reach).toBe('none')
@@ -150,7 +150,7 @@ describe('StoreWatch', () => {
     expect(probes).toBeLessThanOrEqual(count + 1)
   })
 
-  it('tells a cause that lets some of us wait once, however often it comes', () => {
+  it('logs a cause that makes some requests wait once, however often it occurs', () => {
     for (let n = 0; n < 50; n += 1) {
       watch.busy(Object.assign(new Error('too many'), { errno: 1226 }))
       watch.busy(Object.assign(new Error('full'), { errno: 1114 }))

@@ -4,7 +4,7 @@ import { faultName, faultOf, StoreUnavailable, withAdvice } from './store-error.
 /** The uses that the store admits: everything, only reads (a full disk, a read-only server), or nothing. */
 export type Reach = 'all' | 'reads' | 'none'
 
-/** The use of the store by a unit of work. */
+/** The use of the store by a unit of `TransactionRunner`. */
 export type Use = 'read' | 'write'
 
 /** The result of a probe, and the cause if it is less than all. */

@@ -1,12 +1,12 @@
 import { Unavailable } from '../error/service-error.js'
 import { FairSemaphore } from '../fairness/fair-semaphore.js'
 
-/** Reads of one party that may wait; one more is refused at once. */
+/** The maximum number of waiting reads of one party; further ones are refused at once. */
 const MAX_WAITING_OF_ONE = 1_000
 
 /**
- * Bounds how much work is at the store at a time, and lets parties take turns where more is wanted. Of several places
- * one party never has all, so that another party finds the last one free as a rule.
+ * Limits the concurrent work at the store, and gives parties turns if there is more. One party never has all of several
+ * places, so another party usually finds one free.
  */
 export class Turns {
   private readonly semaphore: FairSemaphore
@@ -23,9 +23,9 @@ export class Turns {
   }
 
   /**
-   * Runs a piece of work once it is its party's turn.
-   * @param deadline by `performance.now()`; a turn that has not come by then comes no more
-   * @throws ServiceError unavailable, where too much of the party waits, or its turn does not come in time
+   * Runs work when it is its party's turn.
+   * @param deadline by `performance.now()`, the end of the wait
+   * @throws ServiceError unavailable if too much work of the party waits, or its turn does not come in time
    */
   async run<T>(party: string, deadline: number, work: () => Promise<T>): Promise<T> {
     const { semaphore } = this
@@ -34,7 +34,7 @@ export class Turns {
     try {
       return await work()
     } finally {
-      // Work on a file has the event loop to itself: between two pieces of it is everybody else's turn.
+      // Work on a file blocks the event loop, so other tasks run between two pieces of it.
       if (this.places === 1 && semaphore.waiting > 0) setImmediate(() => semaphore.release(party, 0))
       else semaphore.release(party, 0)
     }

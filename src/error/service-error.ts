@@ -1,7 +1,4 @@
-/**
- * Every error code a caller can meet, stable on the wire (contract, §2). Closed: a new code without a status does not
- * compile.
- */
+/** All error codes of the API, stable on the wire (contract, §2). A new code without a status does not compile. */
 export type ErrorCode =
   | 'validation_failed'
   | 'malformed_json'
@@ -33,49 +30,48 @@ export type ErrorCode =
   | 'unavailable'
 
 /**
- * Why a request was answered `unavailable`, for whoever is on call: a label of metrics and a field of the request's log
- * line. Closed: a new one without a sentence for its caller does not compile, and one that docs/operations.md does not
- * explain fails a test.
+ * The reason of an `unavailable`, for operators: a label of metrics and a field of the request's log line. A new reason
+ * without a detail for the caller does not compile, and one that docs/operations.md does not explain fails a test.
  */
 export type UnavailableReason =
   /** The process is shutting down. */
   | 'draining'
-  /** Too much of the principal is in hand (PRINCIPAL_REQUESTS, PRINCIPAL_BODY_BYTES). */
+  /** The principal has too many requests in progress (PRINCIPAL_REQUESTS, PRINCIPAL_BODY_BYTES). */
   | 'principal_requests'
   /** Too many writes of the principal wait (PRINCIPAL_QUEUE_LIMIT). */
   | 'principal_queue'
   /** Too many writes of a channel wait (QUEUE_LIMIT). */
   | 'queue_full'
-  /** The caller broke the request off while it was looked up who that is; nobody is told. */
+  /** The caller closed the connection while its token was checked; nobody receives the answer. */
   | 'caller_gone'
-  /** Somebody else's transaction keeps the owner locked. */
+  /** Another transaction keeps the owner locked. */
   | 'owner_locked'
-  /** An upgrade is not finished (`npm run migrate -- --finish`), and what was asked for has to wait until it is. */
+  /** The request requires a finished upgrade (`npm run migrate -- --finish`). */
   | 'upgrading'
-  /** The totals that a series is read from are behind. */
+  /** The totals from which a series is read are behind. */
   | 'totals_behind'
-  /** Work waited too long for its turn at the database, behind others of the same principal. */
+  /** The request waited too long for its turn at the database, behind others of the same principal. */
   | 'database_turn'
-  /** The identity provider is away, and a token names a key that is not known. */
+  /** The identity provider is unavailable, and a token names an unknown key. */
   | 'provider_away'
-  /** The endpoint of a webhook is in the files of other instances alone. */
+  /** Only the files of other instances contain the webhook endpoint. */
   | 'webhook_elsewhere'
   /** Too many replays of a webhook wait. */
   | 'webhook_replays'
-  /** The database is not reached, or does not answer. */
+  /** The database cannot be reached, or does not answer. */
   | 'database_away'
   /** The database is read-only. */
   | 'database_read_only'
   /** The database's disk is full. */
   | 'database_full'
-  /** The database has no connection or memory for us, or does not let us in. */
+  /** The database has no connection or memory for this service, or rejects its login. */
   | 'database_busy'
-  /** Every try for six seconds met somebody else's locks. */
+  /** All attempts within six seconds met locks of other transactions. */
   | 'database_conflict'
 
 const AGAIN = 'A retry with the same Idempotency-Key is safe.'
 
-/** What callers are told. */
+/** The details that callers receive. */
 const UNAVAILABLE: Readonly<Record<UnavailableReason, string>> = {
   draining: 'The service is shutting down; another instance, or this one later, will answer.',
   principal_requests: `Too many requests of this caller are in hand. ${AGAIN}`,
@@ -100,52 +96,54 @@ const UNAVAILABLE: Readonly<Record<UnavailableReason, string>> = {
 /** Every reason. */
 export const UNAVAILABLE_REASONS = Object.keys(UNAVAILABLE) as readonly UnavailableReason[]
 
-/** One broken field of a request. */
+/** A mistake in one field of a request. */
 export interface FieldError {
-  /** The field's wire name, `items[3].amount` inside a batch, `body` for the body as a whole. */
+  /** The field's name in the API, for example `items[3].amount` in a batch; `body` for the whole body. */
   field: string
-  /** What is wrong with it and what would be right. */
+  /** Describes the mistake and the valid values. */
   message: string
 }
 
-/** What an error may carry besides its code and its sentence. */
+/** Optional properties of an error. */
 export interface ErrorOptions {
   /** Members added to the problem document, for example `remaining`. */
   extra?: Record<string, unknown>
-  /** Every broken field, for `validation_failed`. */
+  /** Every field with a mistake, for `validation_failed`. */
   fields?: readonly FieldError[]
-  /** When a retry makes sense, in seconds; `unavailable` always has one. */
+  /** The time after which a retry makes sense, in seconds; `unavailable` always has one. */
   retryAfterSeconds?: number
-  /** Methods that the path does take, for `method_not_allowed`. */
+  /** The methods of the path, for `method_not_allowed`. */
   allow?: readonly string[]
   cause?: unknown
 }
 
 /**
- * A refusal or fault that a caller is told about. Knows no HTTP: src/http maps the code to a status. A refusal is an
- * answer like any other and has no stack: taking one costs more than finding out that there is something to refuse. A
- * fault (`internal_error`) has one.
+ * A refusal or fault that the caller receives. It names no status and no header: src/http maps the code to a status,
+ * `retryAfterSeconds` to Retry-After and `allow` to Allow. A refusal is an ordinary answer and has no stack. A fault
+ * (`internal_error`) has one.
  */
 export class ServiceError extends Error {
   readonly extra: Record<string, unknown> | undefined
   readonly fields: readonly FieldError[] | undefined
   readonly retryAfterSeconds: number | undefined
   readonly allow: readonly string[] | undefined
-  /** Why it is `unavailable`; undefined for every other code. */
+  /** The reason of an `unavailable`; undefined for every other code. */
   readonly reason: UnavailableReason | undefined
 
   /**
-   * @param code what went wrong, for machines
-   * @param detail what went wrong in this case, for the person who reads it at night; never SQL, stack or driver text
+   * @param code identifies the error, for programs
+   * @param detail describes this occurrence, for people; never SQL, stack or driver text
    */
   constructor(code: Exclude<ErrorCode, 'unavailable'>, detail: string, options?: ErrorOptions)
-  /** For `Unavailable` alone. */
+  /** Only for `Unavailable`. */
   constructor(code: 'unavailable', detail: string, options: ErrorOptions & { reason: UnavailableReason })
   constructor(
     readonly code: ErrorCode,
     readonly detail: string,
     options: ErrorOptions & { reason?: UnavailableReason } = {},
   ) {
+    // To capture a stack takes 4 to 5 µs, several times as long as the rest of the error, and under load most answers
+    // may be refusals. V8 has no other switch than this global one; nothing else runs before it is restored.
     const { stackTraceLimit } = Error
     if (code !== 'internal_error') Error.stackTraceLimit = 0
     super(`${code}: ${detail}`, options.cause === undefined ? undefined : { cause: options.cause })
@@ -159,9 +157,9 @@ export class ServiceError extends Error {
   }
 }
 
-/** An `unavailable`, which is not made without saying why. */
+/** An `unavailable` with its reason. */
 export class Unavailable extends ServiceError {
-  /** @param detail where there is more to say than the reason's own sentence */
+  /** @param detail replaces the detail of the reason */
   constructor(
     reason: UnavailableReason,
     {
@@ -178,7 +176,7 @@ export class Unavailable extends ServiceError {
   }
 }
 
-/** A `validation_failed` that names every broken field at once. */
+/** A `validation_failed` that names every field with a mistake. */
 export function validationFailed(fields: readonly FieldError[]): ServiceError {
   const shown = fields.slice(0, 5).map(({ field, message }) => `${field}: ${message}`)
   const more = fields.length > shown.length ? `; and ${fields.length - shown.length} more` : ''

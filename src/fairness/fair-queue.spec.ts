@@ -11,7 +11,7 @@ describe('a fair queue', () => {
     expect(queue.take(5)).toEqual([])
   })
 
-  it('goes on after the party that was served last', () => {
+  it('continues after the party that was served last', () => {
     const queue = new FairQueue<string>()
     for (const item of ['a1', 'b1', 'c1', 'a2', 'b2', 'c2']) queue.push(item[0] ?? '', item)
     expect(queue.take(2)).toEqual(['a1', 'b1'])
@@ -20,7 +20,7 @@ describe('a fair queue', () => {
     expect(queue.take(9)).toEqual(['b2', 'c2', 'd1'])
   })
 
-  it('takes no more of one party than it is told to', () => {
+  it('takes no more items of one party than permitted', () => {
     const queue = new FairQueue<string>()
     for (const item of ['a1', 'a2', 'a3', 'a4', 'b1', 'c1', 'c2', 'c3']) queue.push(item[0] ?? '', item)
     expect(queue.take(9, 2)).toEqual(['a1', 'b1', 'c1', 'a2', 'c2'])
@@ -28,7 +28,7 @@ describe('a fair queue', () => {
     expect(queue.take(9, 2)).toEqual([])
   })
 
-  it('passes over a party that may have no turn now, and keeps its place', () => {
+  it('skips a party that may have no turn now, and keeps its place', () => {
     const queue = new FairQueue<string>()
     for (const item of ['a1', 'a2', 'b1', 'c1']) queue.push(item[0] ?? '', item)
     expect(queue.takeOne((party) => party !== 'a')).toBe('b1')
@@ -91,7 +91,7 @@ describe('a fair queue', () => {
     )
   })
 
-  it('is full for whoever holds an equal part of it, and not for others', () => {
+  it('is full for a party that holds an equal share of it, and not for others', () => {
     const queue = new FairQueue<string>(4)
     for (const item of ['a1', 'a2', 'a3', 'a4']) {
       expect(queue.isFullFor('a')).toBe(false)
@@ -104,7 +104,7 @@ describe('a fair queue', () => {
     expect([queue.isFullFor('a'), queue.isFullFor('b')]).toEqual([true, true])
   })
 
-  it('knows the items of the party that has most, by weight', () => {
+  it('returns the items of the party that has most, by weight', () => {
     const queue = new FairQueue<string>()
     expect(queue.largest()).toEqual([])
     for (const item of ['a1', 'a2', 'a3', 'b1', 'b2']) queue.push(item[0] ?? '', item)

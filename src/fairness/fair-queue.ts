@@ -1,38 +1,38 @@
 /** The items of one party. */
 interface Line<T> {
   readonly items: T[]
-  /** Index of the first item that still waits: taking an item costs the same however long the line is. */
+  /** The index of the first waiting item, so that taking an item has a constant cost. */
   next: number
 }
 
-/** Taken items are dropped from a line once there are this many of them. */
+/** Taken items are removed from a line once there are this many of them. */
 const MAX_TAKEN_KEPT = 1_000
 
 /**
  * A queue in which parties take turns, one item each (round robin): however many items one party adds, the next item of
- * another party is among the next taken. The items of one party keep their order. A party is a principal, or whatever
- * else is to have a part of its own.
+ * another party is among the next taken. The items of one party keep their order. A party is a principal, or anything
+ * else that is to have its own share.
  */
 export class FairQueue<T> {
-  /** Lines that are not empty, the next turn first. */
+  /** The lines that are not empty, the next turn first. */
   private readonly lines = new Map<string, Line<T>>()
   private count = 0
 
-  /** @param limit items at which the queue counts as full (`isFullFor`) */
+  /** @param limit number of items at which the queue counts as full (`isFullFor`) */
   constructor(private readonly limit: number = Infinity) {}
 
-  /** Items that wait. */
+  /** The number of waiting items. */
   get size(): number {
     return this.count
   }
 
-  /** Items of one party that wait. */
+  /** The number of waiting items of one party. */
   sizeOf(party: string): number {
     const line = this.lines.get(party)
     return line === undefined ? 0 : line.items.length - line.next
   }
 
-  /** Tells whether a party may add no item: the queue is full, and the party holds an equal part of it or more. */
+  /** Returns whether a party may add no item: the queue is full, and the party holds at least an equal share of it. */
   isFullFor(party: string): boolean {
     return this.count >= this.limit && this.sizeOf(party) * this.lines.size >= this.limit
   }
@@ -45,7 +45,7 @@ export class FairQueue<T> {
     this.count += 1
   }
 
-  /** Removes an item out of turn. @returns false where the party has no such item */
+  /** Removes an item out of turn. @returns false if the party has no such item */
   delete(party: string, item: T): boolean {
     const line = this.lines.get(party)
     const at = line === undefined ? -1 : line.items.indexOf(item, line.next)
@@ -57,9 +57,9 @@ export class FairQueue<T> {
   }
 
   /**
-   * Takes items by turns.
-   * @param most items in all
-   * @param mostOfOne items of one party
+   * Takes items in turns.
+   * @param most maximum number of items
+   * @param mostOfOne maximum number of items of one party
    */
   take(most: number, mostOfOne: number = most): T[] {
     const taken: T[] = []
@@ -76,7 +76,8 @@ export class FairQueue<T> {
 
   /**
    * Takes the next item.
-   * @param may a party keeps its turn and is passed over where this says no to its first item
+   * @param may returns whether the first item of a party may be taken; otherwise the party keeps its turn and is
+   * skipped
    */
   takeOne(may: (party: string, item: T) => boolean = always): T | undefined {
     for (const [party, line] of this.lines) {
@@ -86,8 +87,8 @@ export class FairQueue<T> {
   }
 
   /**
-   * The items of the party that has most, in order: room is made at its cost.
-   * @param weightOf how much each item of a party counts
+   * The items of the party with the greatest weight, in order: to make room at its cost.
+   * @param weightOf the weight of an item
    */
   largest(weightOf: (party: string) => number = () => 1): readonly T[] {
     let largest: Line<T> | undefined

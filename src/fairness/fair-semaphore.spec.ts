@@ -46,7 +46,7 @@ describe('a fair semaphore', () => {
     jest.useRealTimers()
   })
 
-  it('has places at once up to the share of each party', () => {
+  it('has places at once, up to the share of each party', () => {
     const semaphore = new FairSemaphore({ weightOfOne: 10 })
     const isTaken = (party: string, weight: number): boolean => semaphore.acquire(party, weight, LONG_MS) === undefined
     expect([isTaken('a', 4), isTaken('a', 6), isTaken('b', 10)]).toEqual([true, true, true])
@@ -57,7 +57,7 @@ describe('a fair semaphore', () => {
     ])
   })
 
-  it('lets the items of a party in by order of arrival', async () => {
+  it('admits the items of a party in order of arrival', async () => {
     const semaphore = new FairSemaphore({ weightOfOne: 10 })
     const [six, two, five, one] = [6, 2, 5, 1].map((weight) => new Item(semaphore, 'a', weight))
     two!.end()
@@ -69,7 +69,7 @@ describe('a fair semaphore', () => {
     expect([five!.state, one!.state]).toEqual(['granted', 'granted'])
   })
 
-  it('lets what is heavier than a share in alone', async () => {
+  it('admits an item heavier than a share alone', async () => {
     const semaphore = new FairSemaphore({ weightOfOne: 10 })
     const [heavy, light] = [25, 1].map((weight) => new Item(semaphore, 'a', weight))
     expect([heavy!.state, light!.state]).toEqual(['granted', 'waiting'])
@@ -78,7 +78,7 @@ describe('a fair semaphore', () => {
     expect(light!.state).toBe('granted')
   })
 
-  it('bounds the time and the weight of what waits', async () => {
+  it('limits the time and the weight of waiting items', async () => {
     const semaphore = new FairSemaphore({ weightOfOne: 10, waitingWeightOfOne: 40 })
     const items = [10, 10, 10, 10, 10].map((weight) => new Item(semaphore, 'a', weight))
     const beyond = new Item(semaphore, 'a', 1)
@@ -92,7 +92,7 @@ describe('a fair semaphore', () => {
     expect(jest.getTimerCount()).toBe(0)
   })
 
-  it('lets what is lighter pass once the heavier item before it has given up', async () => {
+  it('admits a lighter item after the heavier one before it has given up', async () => {
     const semaphore = new FairSemaphore({ weightOfOne: 10 })
     const [, heavy, light] = [6, 6, 1].map((weight) => new Item(semaphore, 'a', weight))
     heavy!.end()
@@ -183,7 +183,7 @@ describe('a fair semaphore', () => {
     )
   })
 
-  it('gives places that become free to each party that waits in turn, however much one of them wants', async () => {
+  it('gives free places to each waiting party in turn, however much one of them requests', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.constantFrom(...PARTIES), { minLength: 1, maxLength: 40 }), async (asking) => {
         const semaphore = new FairSemaphore({ items: 1 })

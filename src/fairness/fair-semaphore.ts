@@ -1,34 +1,34 @@
 import { FairQueue } from './fair-queue.js'
 
-/** What is held at a time, at most. A limit that is absent does not bound. */
+/** The limits; an absent one is unlimited. */
 export interface Limits {
-  /** Items in hand, of all parties. */
+  /** Held items, of all parties. */
   readonly items?: number
-  /** Items in hand, of one party. */
+  /** Held items, of one party. */
   readonly itemsOfOne?: number
-  /** Weight in hand, of one party. A heavier item goes alone. */
+  /** Held weight, of one party. A heavier item is admitted alone. */
   readonly weightOfOne?: number
-  /** Items in hand and waiting, of one party. */
+  /** Held and waiting items, of one party. */
   readonly keptOfOne?: number
-  /** Weight waiting, of one party. One item may wait, whatever its weight. */
+  /** Waiting weight, of one party. One item may wait, whatever its weight. */
   readonly waitingWeightOfOne?: number
 }
 
-/** What one party holds. */
+/** The share of one party. */
 export interface Share {
-  /** Items in hand. */
+  /** Held items. */
   readonly items: number
   /** Their weight. */
   readonly weight: number
-  /** Items that wait. */
+  /** Waiting items. */
   readonly waiting: number
 }
 
 /** A wait for a place. */
 export interface Wait {
-  /** True: the item is in hand. False: too many wait, the time is over, or the wait was cancelled. */
+  /** True: the item is admitted. False: too many wait, the time is over, or the wait was cancelled. */
   readonly granted: Promise<boolean>
-  /** Ends the wait; without effect once it has ended. */
+  /** Ends the wait; no effect if it has ended. */
   readonly cancel: () => void
 }
 
@@ -40,9 +40,9 @@ interface Waiter {
 }
 
 /**
- * A semaphore with a share for each party: it bounds how many items are in hand, in all and of one party, and lets
- * parties take turns for places that become free. The items of one party are let in in order of arrival. A party that
- * asks for more than its share waits and costs the others nothing; what it may have waiting is bounded too.
+ * A semaphore with a share for each party: it limits the number of held items, in total and for each party, and gives
+ * free places to parties in turn. The items of one party are admitted in order of arrival. A party that requests more
+ * than its share waits and does not affect others; the number of its waiting items is limited, too.
  */
 export class FairSemaphore {
   private readonly held = new Map<string, Held>()
@@ -60,20 +60,20 @@ export class FairSemaphore {
     this.limits = { items, itemsOfOne, weightOfOne, keptOfOne, waitingWeightOfOne }
   }
 
-  /** Items that wait, of all parties. */
+  /** The number of waiting items, of all parties. */
   get waiting(): number {
     return this.queue.size
   }
 
-  /** What each party holds, of those that hold anything. */
+  /** The share of each party that holds anything. */
   shares(): ReadonlyMap<string, Share> {
     return this.held
   }
 
   /**
-   * Takes an item in hand, to be given back by `release`, or waits for a place behind others of the party.
-   * @param patienceMs how long it waits, at most
-   * @returns undefined if it is in hand at once
+   * Admits an item, to be returned by `release`, or waits for a place behind others of the party.
+   * @param patienceMs maximum waiting time
+   * @returns undefined if it is admitted at once
    */
   acquire(party: string, weight: number, patienceMs: number): Wait | undefined {
     const held = this.heldBy(party)
@@ -99,7 +99,7 @@ export class FairSemaphore {
       cancel = () => {
         if (!this.queue.delete(party, waiter)) return
         waiter.settle(false)
-        // Those behind it may be lighter.
+        // The items behind it may be lighter.
         this.grant()
         this.forget(party, held)
       }
@@ -111,7 +111,7 @@ export class FairSemaphore {
     return { granted, cancel }
   }
 
-  /** Gives an item back that was taken in hand. */
+  /** Returns an admitted item. */
   release(party: string, weight: number): void {
     const held = this.held.get(party)
     if (held === undefined) return
@@ -161,7 +161,7 @@ export class FairSemaphore {
     return held
   }
 
-  /** Parties come and go: one that holds nothing is not kept. */
+  /** Parties that hold nothing are removed. */
   private forget(party: string, { items, waiting }: Held): void {
     if (items === 0 && waiting === 0) this.held.delete(party)
   }

@@ -1,4 +1,4 @@
-import { createParamDecorator, type ExecutionContext, SetMetadata } from '@nestjs/common'
+import { applyDecorators, createParamDecorator, type ExecutionContext, SetMetadata } from '@nestjs/common'
 import { ApiBody, ApiConsumes } from '@nestjs/swagger'
 import type { Request } from 'express'
 import type { BodyStream, StreamedBody } from './body-stream.js'
@@ -8,11 +8,11 @@ export const STREAMED_BODY = 'quota:streamed-body'
 
 /** Marks a handler that reads its body as a stream, of the given media type and maximum size. */
 export function StreamsBody(body: StreamedBody): MethodDecorator {
-  return (target, method, descriptor) => {
-    SetMetadata(STREAMED_BODY, body)(target, method, descriptor)
-    ApiConsumes(body.mediaType)(target, method, descriptor)
-    ApiBody({ schema: { type: 'string' }, required: true })(target, method, descriptor)
-  }
+  return applyDecorators(
+    SetMetadata(STREAMED_BODY, body),
+    ApiConsumes(body.mediaType),
+    ApiBody({ schema: { type: 'string' }, required: true }),
+  )
 }
 
 /** Injects the stream of a handler with `StreamsBody`. */

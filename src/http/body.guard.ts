@@ -1,5 +1,4 @@
-import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common'
-import { GUARDS_METADATA } from '@nestjs/common/internal'
+import { type CanActivate, type ExecutionContext, Injectable, UseGuards } from '@nestjs/common'
 import type { Request, Response } from 'express'
 import { ServiceError, validationFailed } from '../error/service-error.js'
 import { Admission } from './admission.js'
@@ -28,12 +27,16 @@ const BODY_GUARD: CanActivate = {
   },
 }
 
+/** The handlers that have the guard: a handler may have several paths, and a process several applications. */
+const guarded = new WeakSet<object>()
+
 /** Appends the guard that reads the body to the guards of a handler. Call this before Nest creates the routes. */
 export function readBodyLast({ controller, handler }: Pick<Route, 'controller' | 'handler'>): void {
   const target = controller.prototype as Record<string, object>
   const value = target[handler] as object
-  const guards = (Reflect.getMetadata(GUARDS_METADATA, value) ?? []) as unknown[]
-  Reflect.defineMetadata(GUARDS_METADATA, [...guards.filter((guard) => guard !== BODY_GUARD), BODY_GUARD], value)
+  if (guarded.has(value)) return
+  guarded.add(value)
+  UseGuards(BODY_GUARD)(target, handler, { value })
 }
 
 /**
@@ -114,8 +117,7 @@ function refuseBody(body: unknown): void {
 }
 
 function refuseNames(names: readonly string[], message: string): void {
-  if (names.length > 0) {
-    const shown = names.slice(0, MAX_UNKNOWN).map((name) => name.slice(0, MAX_SHOWN_NAME_LENGTH))
-    throw validationFailed(shown.map((field) => ({ field, message })))
-  }
+  if (names.length === 0) return
+  const shown = names.slice(0, MAX_UNKNOWN).map((name) => name.slice(0, MAX_SHOWN_NAME_LENGTH))
+  throw validationFailed(shown.map((field) => ({ field, message })))
 }

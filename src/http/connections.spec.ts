@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import type { Request } from 'express'
@@ -10,6 +11,7 @@ import { Connections, SERVER_OPTIONS, type Shed } from './connections.js'
 const LIMIT = 10
 /** More than the buffers of a connection in the system hold. */
 const LARGE = Buffer.alloc(16_000_000)
+const PIECE = LARGE.subarray(0, 64_000)
 
 describe('connections', () => {
   let server: Server
@@ -31,6 +33,7 @@ describe('connections', () => {
         expiresAt: null,
       }
     if (what === 'large') response.end(LARGE)
+    else if (what === 'streamed') Readable.from(Array.from({ length: 256 }, () => PIECE)).pipe(response)
     else if (what === 'small') response.end('small')
   }
 
@@ -83,6 +86,7 @@ describe('connections', () => {
   it.each([
     ['whose answer is not read', 'known/large', { reads: false }],
     ['whose answer is not read, of nobody known', 'nobody/large', { reads: false }],
+    ['whose streamed answer is not read', 'nobody/streamed', { reads: false }],
     ['whose body does not come', 'known/later', { headers: 'Content-Length: 10\r\n' }],
     ['whose body does not end', 'known/later', { headers: 'Transfer-Encoding: chunked\r\n\r\n5\r\nhello' }],
   ])('make room: %s', async (_what, path, how) => {

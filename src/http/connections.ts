@@ -80,14 +80,12 @@ const CLOSED_IN_A_TURN = 3
 const FIRST = ' first'
 const UNKNOWN = ' unknown'
 
-type Exchange = readonly [IncomingMessage, ServerResponse]
-
 /** A connection and its requests. */
 interface Connection {
   readonly socket: Socket
   readonly address: string | undefined
-  /** The requests that have arrived and are not answered, in order. Only the first one is processed. */
-  readonly exchanges: Exchange[]
+  /** The responses of requests that have arrived and are not answered, in order. Only the first one is processed. */
+  readonly responses: ServerResponse[]
   /** Whether the first request has been started. */
   started: boolean
   /** The party that it belongs to: the id of the principal of its last request, or FIRST or UNKNOWN. */
@@ -101,16 +99,18 @@ interface Connection {
 }
 
 /** The current party of a connection: that of the request in progress if its principal is known. */
-function partyOf({ exchanges, party }: Connection): string {
-  return (exchanges[0]?.[0] as Request | undefined)?.principal?.id ?? party
+function partyOf({ responses, party }: Connection): string {
+  return requestOf(responses[0])?.principal?.id ?? party
+}
+
+function requestOf(response: ServerResponse | undefined): Request | undefined {
+  return response?.req as Request | undefined
 }
 
 /** Whether a connection waits for its caller: for a request, for the rest of one, or until its response is read. */
-function awaitsCaller({ exchanges, started }: Connection): boolean {
-  const [exchange] = exchanges
-  if (exchange === undefined) return true
-  const [request, response] = exchange
-  return started && (!request.complete || response.writableEnded)
+function awaitsCaller({ responses: [response], started }: Connection): boolean {
+  if (response === undefined) return true
+  return started && (!response.req.complete || response.writableEnded || response.writableNeedDrain)
 }
 
 /**
@@ -147,7 +147,7 @@ export class Connections {
   /** The number of connections with an unanswered request. */
   get busy(): number {
     let busy = 0
-    for (const { exchanges } of this.open.values()) if (exchanges.length > 0) busy += 1
+    for (const { responses } of this.open.values()) if (responses.length > 0) busy += 1
     return busy
   }
 
@@ -158,8 +158,8 @@ export class Connections {
 
   /** The responses of requests that have been started and have not ended. */
   *owed(): Generator<ServerResponse> {
-    for (const { started, exchanges } of this.open.values())
-      if (started && exchanges[0] !== undefined) yield exchanges[0][1]
+    for (const { started, responses } of this.open.values())
+      if (started && responses[0] !== undefined) yield responses[0]
   }
 
   /**
@@ -183,7 +183,7 @@ export class Connections {
     // The body reader sends `100 Continue`. An unknown expectation may be ignored (RFC 9110, section 10.1.1); otherwise
     // Node answers it with 417, not as problem+json.
     for (const event of ['request', 'checkContinue', 'checkExpectation'])
-      server.on(event, (request: IncomingMessage, response: ServerResponse) => this.take([request, response]))
+      server.on(event, (_request: IncomingMessage, response: ServerResponse) => this.take(response))
     server.on('connection', (socket: Socket) => this.enter(socket))
     server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => this.refuse(error, socket))
     server.on('connect', (_request: IncomingMessage, socket: Socket) => {
@@ -191,7 +191,7 @@ export class Connections {
       // Node no longer handles errors of this socket.
       socket.on('error', () => undefined)
       this.observer?.unfit('connect', socket.remoteAddress)
-      if (connection === undefined || connection.exchanges.length > 0) socket.destroy()
+      if (connection === undefined || connection.responses.length > 0) socket.destroy()
       else endWithProblem(connection, 'connect')
     })
   }
@@ -207,20 +207,18 @@ export class Connections {
     const connection: Connection = {
       socket,
       address,
-      exchanges: [],
+      responses: [],
       started: false,
       party: FIRST,
       heldAs: undefined,
       closingError: undefined,
-      finish: () => {
-        this.finish(connection)
-      },
+      finish: () => this.finish(connection),
     }
     this.open.set(socket, connection)
     socket.once('close', () => this.leave(connection))
     // Node resumes the socket after each request, and so do readers of bodies.
     socket.on('resume', () => {
-      if (connection.exchanges.length > 1 || connection.heldAs !== undefined) socket.pause()
+      if (connection.responses.length > 1 || connection.heldAs !== undefined) socket.pause()
     })
     this.connecting = true
     this.nextTurn()
@@ -233,9 +231,9 @@ export class Connections {
     this.ready.delete(connection.party, connection)
   }
 
-  private forget({ exchanges }: Connection): void {
-    this.ahead -= Math.max(0, exchanges.length - 1)
-    exchanges.length = 0
+  private forget({ responses }: Connection): void {
+    this.ahead -= Math.max(0, responses.length - 1)
+    responses.length = 0
   }
 
   /**
@@ -255,7 +253,7 @@ export class Connections {
   }
 
   private evict(connection: Connection): void {
-    const stalled = connection.exchanges.length > 0
+    const stalled = connection.responses.length > 0
     this.leave(connection)
     // Otherwise the operating system keeps the unread part of the response for minutes.
     if (stalled) connection.socket.resetAndDestroy()
@@ -263,20 +261,20 @@ export class Connections {
     this.observer?.shed('evicted', connection.address)
   }
 
-  private take(exchange: Exchange): void {
-    const { socket } = exchange[0]
+  private take(response: ServerResponse): void {
+    const { socket } = response.req
     const connection = this.open.get(socket)
     // A request after the last response is not processed: its caller could not be told the result.
     if (connection === undefined || !socket.writable) return
-    connection.exchanges.push(exchange)
-    if (connection.exchanges.length > 1) {
+    const waiting = connection.responses.push(response)
+    if (waiting > 1) {
       this.ahead += 1
       socket.pause()
-      if (this.ahead > MAX_PIPELINED && connection.exchanges.length > FEW_PIPELINED) this.closePipelining(connection)
+      if (this.ahead > MAX_PIPELINED && waiting > FEW_PIPELINED) this.closePipelining(connection)
       return
     }
     this.nextTurn()
-    if (this.startedInTurn < this.startLimit && this.ready.size === 0) this.start(connection, exchange)
+    if (this.startedInTurn < this.startLimit && this.ready.size === 0) this.start(connection)
     else this.ready.push(connection.party, connection)
   }
 
@@ -292,9 +290,8 @@ export class Connections {
     this.closedInTurn += 1
     this.nextTurn()
     if (this.closedInTurn < CLOSED_IN_A_TURN) return
-    for (const other of this.open.values()) {
-      if (other.exchanges.length <= 1 && partyOf(other) === party) this.hold(other)
-    }
+    for (const other of this.open.values())
+      if (other.responses.length <= 1 && partyOf(other) === party) this.hold(other)
   }
 
   /** Stops reading from a connection until its turn. */
@@ -320,7 +317,7 @@ export class Connections {
       this.closedInTurn = 0
       while (this.startedInTurn < startLimit && this.ready.size > 0) {
         const connection = this.ready.takeOne()
-        if (connection?.exchanges[0] !== undefined) this.start(connection, connection.exchanges[0])
+        if (connection !== undefined) this.start(connection)
       }
       const next = this.held.takeOne()
       if (next !== undefined) {
@@ -331,29 +328,30 @@ export class Connections {
     })
   }
 
-  private start(connection: Connection, [request, response]: Exchange): void {
+  private start(connection: Connection): void {
+    const [response] = connection.responses
+    if (response === undefined) return
     this.startedInTurn += 1
     connection.started = true
     // Emitted after the last byte was handed over, or when the connection broke.
     response.once('close', connection.finish)
-    for (const listener of this.work) listener(request, response)
+    for (const listener of this.work) listener(response.req, response)
   }
 
   private finish(connection: Connection): void {
-    const { socket, exchanges } = connection
+    const { socket, responses } = connection
     connection.started = false
     // The `close` listener removes a broken connection.
     if (socket.destroyed || !this.open.has(socket)) return
-    const [request] = exchanges.shift() ?? []
-    connection.party = (request as Request | undefined)?.principal?.id ?? UNKNOWN
-    if (exchanges.length > 0) this.ahead -= 1
+    connection.party = requestOf(responses.shift())?.principal?.id ?? UNKNOWN
+    if (responses.length > 0) this.ahead -= 1
     const readAhead = socket.isPaused()
-    if (socket.writable && exchanges.length > 0) {
+    if (socket.writable && responses.length > 0) {
       // Not started at once: the others have their turn first.
       this.ready.push(connection.party, connection)
       this.nextTurn()
     } else this.becomeIdle(connection)
-    if (readAhead && exchanges.length <= 1) this.hold(connection)
+    if (readAhead && responses.length <= 1) this.hold(connection)
   }
 
   /** Ends the processing of a connection: no response is due. */
@@ -380,25 +378,24 @@ export class Connections {
       return
     }
     // A streamed body has its own deadline. Node reports this once; from then on, `QUIET_MS` limits the connection.
-    if (late && performance.now() < ((connection.exchanges[0]?.[0] as Request | undefined)?.bodyUntil ?? 0)) return
+    if (late && performance.now() < (requestOf(connection.responses[0])?.bodyUntil ?? 0)) return
     // A connection that is being closed discards its input.
     if (!socket.writable || connection.closingError !== undefined) return
     const why = late ? 'late' : code === TOO_LARGE ? 'too_large' : 'not_http'
     this.observer?.unfit(why, connection.address)
     connection.closingError = why
-    const youngest = connection.exchanges.at(-1)
+    const youngest = connection.responses.at(-1)
     if (youngest === undefined) endWithProblem(connection, why)
     // Otherwise the requests before it are answered first.
-    else if (!youngest[0].complete) this.refuseRequest(connection, youngest, why)
+    else if (!youngest.req.complete) this.refuseRequest(connection, youngest, why)
   }
 
   /** Refuses a request with a valid head and an invalid body. */
-  private refuseRequest(connection: Connection, exchange: Exchange, why: Answered): void {
-    const [request, response] = exchange
-    if (exchange !== connection.exchanges[0]) {
-      connection.exchanges.pop()
+  private refuseRequest(connection: Connection, response: ServerResponse, why: Answered): void {
+    if (response !== connection.responses[0]) {
+      connection.responses.pop()
       this.ahead -= 1
-    } else if (connection.started) answerProblem(refusal(why), request as Request, response as Response)
+    } else if (connection.started) answerProblem(refusal(why), response.req as Request, response as Response)
     else {
       this.ready.delete(connection.party, connection)
       this.becomeIdle(connection)

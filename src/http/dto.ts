@@ -1,7 +1,7 @@
-import { getMetadataStorage, validateSync } from 'class-validator'
+import { validateSync } from 'class-validator'
 import type { FieldError } from '../error/service-error.js'
 import type { Instant } from '../time/instant.js'
-import { type FieldReader, type FieldTest, readerOf, testOf } from './field.decorator.js'
+import { type Field, fieldsOf } from './field.decorator.js'
 
 /** A DTO class: its properties have field decorators. */
 export type DtoClass<T extends object = object> = new () => T
@@ -38,31 +38,18 @@ export const MAX_UNKNOWN = 50
 export const MAX_SHOWN_NAME_LENGTH = 64
 
 interface Form {
-  readonly fields: ReadonlyMap<string, FieldReader | undefined>
-  /** The tests of all fields; undefined if a field has none, so that only class-validator can decide. */
-  readonly tests: readonly (readonly [name: string, test: FieldTest])[] | undefined
+  readonly fields: ReadonlyMap<string, Field>
+  /** The same as a list, which is faster to go through. */
+  readonly entries: readonly (readonly [name: string, field: Field])[]
   /** Known names by their lower-case letters and digits, without underscores and hyphens. */
   readonly similar: ReadonlyMap<string, string>
 }
 
 const forms = new WeakMap<object, Form>()
 
-function namesOf(dto: DtoClass): Set<string> {
-  return new Set(
-    getMetadataStorage()
-      .getTargetValidationMetadatas(dto, '', false, false)
-      .map(({ propertyName }) => propertyName),
-  )
-}
-
-/** Returns the names of the fields of a DTO class. */
-export function fieldsOf(dto: DtoClass): string[] {
-  return [...namesOf(dto)]
-}
-
 /** Returns whether this is a class with field decorators. */
 export function hasRules(dto: unknown): dto is DtoClass {
-  return typeof dto === 'function' && namesOf(dto as DtoClass).size > 0
+  return typeof dto === 'function' && fieldsOf(dto as DtoClass).size > 0
 }
 
 const bare = (name: string): string => name.replace(/[_-]/g, '').toLowerCase()
@@ -70,13 +57,9 @@ const bare = (name: string): string => name.replace(/[_-]/g, '').toLowerCase()
 function formOf(dto: DtoClass): Form {
   let form = forms.get(dto)
   if (form === undefined) {
-    const names = [...namesOf(dto)]
-    const tests = names.map((name) => [name, testOf(dto, name)] as const)
-    form = {
-      tests: tests.every((one): one is readonly [string, FieldTest] => one[1] !== undefined) ? tests : undefined,
-      fields: new Map(names.map((name) => [name, readerOf(dto, name)])),
-      similar: new Map(names.map((name) => [bare(name), name])),
-    }
+    const fields = fieldsOf(dto)
+    const entries = [...fields]
+    form = { fields, entries, similar: new Map(entries.map(([name]) => [bare(name), name])) }
     forms.set(dto, form)
   }
   return form
@@ -107,8 +90,8 @@ export function checkDto<T extends object>(
   const repeated = new Set<string>()
   let unknown = 0
   for (const name of Object.keys(source)) {
-    const reader = form.fields.get(name)
-    if (reader === undefined && !form.fields.has(name)) {
+    const field = form.fields.get(name)
+    if (field === undefined) {
       unknown += 1
       if (unknown <= MAX_UNKNOWN) errors.push(unknownName(form, name, prefix, from))
       continue
@@ -119,11 +102,12 @@ export function checkDto<T extends object>(
       errors.push({ field: prefix + name, message: 'may be given only once' })
       continue
     }
-    ;(value as Record<string, unknown>)[name] = from === 'query' ? (reader?.fromText?.(sent as string) ?? sent) : sent
+    ;(value as Record<string, unknown>)[name] =
+      from === 'query' ? (field.reader?.fromText?.(sent as string) ?? sent) : sent
   }
   // Nearly every request is valid, and these tests take a fraction of the time that class-validator takes.
-  const right = form.tests?.every(([name, test]) => test(value[name])) ?? false
-  for (const { property, constraints } of right ? [] : validateSync(value, RULES)) {
+  const isRight = form.entries.every(([name, { test }]) => test(value[name]))
+  for (const { property, constraints } of isRight ? [] : validateSync(value, RULES)) {
     const message = Object.values(constraints ?? {})[0]
     if (message !== undefined && !repeated.has(property)) errors.push({ field: prefix + property, message })
   }
@@ -133,7 +117,7 @@ export function checkDto<T extends object>(
     for (const { field } of errors) Reflect.deleteProperty(value, field.slice(prefix.length))
     return { value, errors: firstOfEach(errors) }
   }
-  for (const [name, reader] of form.fields) {
+  for (const [name, { reader }] of form.entries) {
     if (reader?.normalize !== undefined && value[name] !== undefined) {
       ;(value as Record<string, unknown>)[name] = reader.normalize(value[name])
     }

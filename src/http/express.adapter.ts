@@ -28,13 +28,9 @@ export type Listener = (request: Request, response: Response) => void
  * - A response is written in one call (`reply`).
  */
 export class NativeExpressAdapter extends ExpressAdapter {
-  private readonly kept = new Map<string, RouteHandler>()
-  private born: ServerOptions | undefined
-
   /** The handlers by method and declared path: `GET /api/v1/quotas/:id`. */
-  get handlers(): ReadonlyMap<string, RouteHandler> {
-    return this.kept
-  }
+  readonly handlers = new Map<string, RouteHandler>()
+  private born: ServerOptions | undefined
 
   /**
    * Sets the listener of requests.
@@ -113,7 +109,7 @@ export class NativeExpressAdapter extends ExpressAdapter {
   }
 
   private keep(method: string, [path, handler]: unknown[]): this {
-    this.kept.set(`${method} ${String(path)}`, handler as RouteHandler)
+    this.handlers.set(`${method} ${String(path)}`, handler as RouteHandler)
     return this
   }
 }

@@ -1,6 +1,6 @@
 import { applyDecorators, type Type } from '@nestjs/common'
 import { ApiExtraModels, ApiProperty, type ApiPropertyOptions, getSchemaPath, OmitType } from '@nestjs/swagger'
-import { Allow, getMetadataStorage, ValidateBy, ValidateIf } from 'class-validator'
+import { Allow, getMetadataStorage, ValidateBy } from 'class-validator'
 import { isTimeZone } from '../quota/cycle.js'
 import { isLabel, MAX_LABEL_LENGTH } from '../quota/label.js'
 import { MAX_AMOUNT } from '../quota/quota.js'
@@ -14,14 +14,14 @@ export const DEFAULT_PAGE_SIZE = 20
 
 /** The maximum length of an idempotency key, in characters. */
 export const MAX_KEY_LENGTH = 255
-/** The pattern of an idempotency key, for the API document. */
-export const KEY_PATTERN = '^[!-~]([ -~]*[!-~])?$'
+/** The schema of an idempotency key in the API document. */
+export const KEY_SCHEMA = { minLength: 1, maxLength: MAX_KEY_LENGTH, pattern: '^[!-~]([ -~]*[!-~])?$' }
 
-/** The options of all field decorators. */
+/** The options of all field decorators, of requests and of responses. */
 export interface FieldOptions {
-  /** The field may be absent. Null is still refused, unless `nullable` is set. */
+  /** The field may be absent. In a request, null is still refused, unless `nullable` is set. */
   optional?: true
-  /** Null is accepted. */
+  /** The field may be null. */
   nullable?: true
   /** For the API document. Default: the property's docstring. */
   description?: string
@@ -39,88 +39,82 @@ export interface FieldReader {
   normalize?: (value: unknown) => unknown
 }
 
-const FIELD_READER = Symbol('field reader')
-
-/** Returns the reader of a property, as its field decorator set it on the DTO class or a base class. */
-export function readerOf(dto: { prototype: object }, property: string): FieldReader | undefined {
-  return Reflect.getMetadata(FIELD_READER, dto.prototype, property) as FieldReader | undefined
+/** A field of a request, as its decorator set it on the DTO class or a base class. */
+export interface Field {
+  /**
+   * Returns whether a value satisfies the field's rule. The value is undefined if the field is absent.
+   * `class-validator` finds no mistake in a value that passes the test.
+   */
+  readonly test: (value: unknown) => boolean
+  readonly reader?: FieldReader | undefined
 }
 
-/** Returns whether a value satisfies a field's rule. The value is undefined if the field is absent. */
-export type FieldTest = (value: unknown) => boolean
+const FIELD = Symbol('field')
 
-const FIELD_TEST = Symbol('field test')
+/** A field with a decorator of `class-validator` only, which therefore decides on each value. */
+const UNTESTED: Field = { test: () => false }
 
-/**
- * Returns the test of a property, as its field decorator set it on the DTO class or a base class. `class-validator`
- * finds no mistake in a value that passes the test.
- */
-export function testOf(dto: { prototype: object }, property: string): FieldTest | undefined {
-  return Reflect.getMetadata(FIELD_TEST, dto.prototype, property) as FieldTest | undefined
+/** Returns the fields of a DTO class by name. */
+export function fieldsOf(dto: abstract new () => object): ReadonlyMap<string, Field> {
+  const prototype = dto.prototype as object
+  const rules = getMetadataStorage().getTargetValidationMetadatas(dto, '', false, false)
+  const known = (name: string): Field | undefined => Reflect.getMetadata(FIELD, prototype, name) as Field | undefined
+  return new Map(rules.map(({ propertyName: name }) => [name, known(name) ?? UNTESTED]))
 }
 
-interface Rule {
-  /** Identifies the rule among the rules of a property. */
-  name: string
-  /** Returns whether the rule accepts a value; never called with undefined or null. */
+/** Returns the reader of a field, without looking at the other fields. */
+export function readerOf(dto: { prototype: object }, name: string): FieldReader | undefined {
+  return (Reflect.getMetadata(FIELD, dto.prototype, name) as Field | undefined)?.reader
+}
+
+/** A kind of field. */
+interface Kind {
+  /** Returns whether the kind accepts a value; never called with undefined or null. */
   accepts: (value: unknown) => boolean
   /** Describes accepted values; follows "must be". */
   expected: string
-  schema: ApiPropertyOptions
-  reader?: FieldReader
+  schema: object
+  /** The example of the API document, unless the field has its own. */
+  example?: unknown
+  reader?: FieldReader | undefined
 }
 
-/** Precedes the other members in the document, like a docstring. */
-function described({ description }: { description?: string }): { description?: string } {
-  return description === undefined ? {} : { description }
-}
-
-/** Omits undefined members, which `exactOptionalPropertyTypes` distinguishes from absent ones. */
-function documented(options: FieldOptions): ApiPropertyOptions {
-  return {
-    required: options.optional !== true,
-    ...(options.nullable === undefined ? {} : { nullable: true }),
-    ...(options.example === undefined ? {} : { example: options.example }),
-    ...(options.default === undefined ? {} : { default: options.default }),
+/** Creates the decorator of a kind of field: one rule, and one message that describes accepted values. */
+function field({ accepts, expected, schema, example, reader }: Kind) {
+  return (options: FieldOptions = {}): PropertyDecorator => {
+    const test = (value: unknown): boolean => {
+      if (value === undefined) return options.optional === true
+      return value === null ? options.nullable === true : accepts(value)
+    }
+    const defaultMessage = (args?: { value: unknown }): string => {
+      if (args?.value === undefined) return `is required: must be ${expected}`
+      return `${args.value === null ? 'may not be null: ' : ''}must be ${expected}`
+    }
+    return applyDecorators(
+      ResponseSchema(schema, { example, ...options }),
+      ValidateBy({ name: 'field', validator: { validate: test, defaultMessage } }),
+      Reflect.metadata(FIELD, { test, reader } satisfies Field),
+    )
   }
 }
 
-/** Creates a field with one rule and one message, which describes accepted values instead of the failed check. */
-function field(rule: Rule, options: FieldOptions): PropertyDecorator {
-  const { optional, nullable } = options
-  const isAbsent = (value: unknown): boolean =>
-    (optional === true && value === undefined) || (nullable === true && value === null)
-  const accepts = (value: unknown): boolean => value !== undefined && value !== null && rule.accepts(value)
-  const test: FieldTest = (value) => isAbsent(value) || accepts(value)
-  return applyDecorators(
-    ApiProperty({ ...described(options), ...rule.schema, ...documented(options) } as ApiPropertyOptions),
-    ValidateBy({
-      name: rule.name,
-      validator: {
-        validate: accepts,
-        defaultMessage: (args) => {
-          if (args?.value === undefined) return `is required: must be ${rule.expected}`
-          if (args.value === null) return `may not be null: must be ${rule.expected}`
-          return `must be ${rule.expected}`
-        },
-      },
-    }),
-    ValidateIf((_dto, value: unknown) => !isAbsent(value)),
-    Reflect.metadata(FIELD_TEST, test),
-    Reflect.metadata(FIELD_READER, rule.reader),
-  )
+/** Creates the decorator of a kind of text. */
+function textField({
+  accepts,
+  schema,
+  ...kind
+}: Omit<Kind, 'accepts' | 'schema'> & { accepts: (text: string) => boolean; schema?: object }) {
+  const isText = (value: unknown): boolean => typeof value === 'string' && accepts(value)
+  return field({ ...kind, accepts: isText, schema: { type: 'string', ...schema } })
 }
 
-function textField(
-  rule: Pick<Rule, 'name' | 'expected' | 'reader'> & {
-    accepts: (text: string) => boolean
-    schema?: ApiPropertyOptions
-  },
-  options: FieldOptions,
-): PropertyDecorator {
-  const { accepts, schema } = rule
-  const isText = (value: unknown): boolean => typeof value === 'string' && accepts(value)
-  return field({ ...rule, accepts: isText, schema: { type: 'string', ...schema } }, options)
+/** Returns the schema of an integer in the API document. */
+export function integerSchema(minimum: number, maximum: number): { type: 'integer'; minimum: number; maximum: number } {
+  return { type: 'integer', minimum, maximum }
+}
+
+function isIntegerFrom(min: number, max: number, value: unknown): boolean {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= min && value <= max
 }
 
 /** Parses decimal digits. The rule refuses signs, points, exponents and leading zeros (contract, §2 and §7). */
@@ -131,136 +125,117 @@ const DIGITS: FieldReader = {
 }
 
 /** An integer from `min` to `max`, inclusive. `7.0` and `1e2` in JSON are integers. */
-export function IntegerField(options: FieldOptions & { min: number; max: number }): PropertyDecorator {
-  const { min, max } = options
-  return field(
-    {
-      name: 'integer',
-      accepts: (value) => typeof value === 'number' && Number.isSafeInteger(value) && value >= min && value <= max,
-      expected: `an integer from ${min} to ${max}`,
-      schema: { type: 'integer', minimum: min, maximum: max },
-      reader: DIGITS,
-    },
-    options,
-  )
+export function IntegerField({ min, max, ...options }: FieldOptions & { min: number; max: number }): PropertyDecorator {
+  return field({
+    accepts: (value) => isIntegerFrom(min, max, value),
+    expected: `an integer from ${min} to ${max}`,
+    schema: integerSchema(min, max),
+    reader: DIGITS,
+  })(options)
+}
+
+/** Creates the decorator of integers in one range. */
+function integerField(range: { min: number; max: number }, example: number) {
+  return (options: FieldOptions = {}): PropertyDecorator => IntegerField({ example, ...options, ...range })
 }
 
 /** An identifier, 1 … 2^53-1. */
-export function IdField(options: FieldOptions = {}): PropertyDecorator {
-  return IntegerField({ example: 7, ...options, min: 1, max: MAX_ID })
-}
+export const IdField = integerField({ min: 1, max: MAX_ID }, 7)
 
 /** The units of a quota, 0 … 10^12. */
-export function TotalField(options: FieldOptions = {}): PropertyDecorator {
-  return IntegerField({ example: 1000, ...options, min: 0, max: MAX_AMOUNT })
-}
+export const TotalField = integerField({ min: 0, max: MAX_AMOUNT }, 1000)
 
 /** The units of one operation, 1 … 10^12. */
-export function AmountField(options: FieldOptions = {}): PropertyDecorator {
-  return IntegerField({ example: 5, ...options, min: 1, max: MAX_AMOUNT })
-}
+export const AmountField = integerField({ min: 1, max: MAX_AMOUNT }, 5)
 
 /** An instant as RFC 3339 text with an offset. The DTO contains the text; parse it with `parseInstant`. */
-export function InstantField(options: FieldOptions = {}): PropertyDecorator {
-  const expected = 'an RFC 3339 time with an offset, like 2026-12-01T00:00:00Z'
-  const accepts = (text: string): boolean => parseInstant(text) !== undefined
-  return textField(
-    { name: 'instant', accepts, expected, schema: { format: 'date-time' } },
-    { example: '2099-12-01T00:00:00.000Z', ...options },
-  )
-}
+export const InstantField = textField({
+  accepts: (text) => parseInstant(text) !== undefined,
+  expected: 'an RFC 3339 time with an offset, like 2026-12-01T00:00:00Z',
+  schema: { format: 'date-time' },
+  example: '2099-12-01T00:00:00.000Z',
+})
 
 /** One of the given values. In a query, numeric values are parsed from decimal digits. */
 export function ChoiceField(values: readonly (string | number)[], options: FieldOptions = {}): PropertyDecorator {
-  const numeric = values.every((value) => typeof value === 'number')
-  return field(
-    {
-      name: 'choice',
-      accepts: (value) => values.includes(value as string | number),
-      expected: `one of ${values.join(', ')}`,
-      schema: { type: numeric ? 'integer' : 'string', enum: [...values] },
-      ...(numeric ? { reader: DIGITS } : {}),
-    },
-    options,
-  )
+  const schema = choiceSchema(values)
+  return field({
+    accepts: (value) => values.includes(value as string | number),
+    expected: `one of ${values.join(', ')}`,
+    schema,
+    reader: schema.type === 'integer' ? DIGITS : undefined,
+  })(options)
+}
+
+function choiceSchema(values: readonly (string | number)[]): { type: 'integer' | 'string'; enum: (string | number)[] } {
+  return { type: values.every((value) => typeof value === 'number') ? 'integer' : 'string', enum: [...values] }
 }
 
 /**
  * Thresholds in percent of a total: at most 10 different integers from 1 to 100. The DTO contains them in ascending
  * order.
  */
-export function ThresholdsField(options: FieldOptions = {}): PropertyDecorator {
-  return field(
-    {
-      name: 'thresholds',
-      accepts: areThresholds,
-      expected: `an array of at most ${MAX_THRESHOLDS} different integers from 1 to 100`,
-      schema: {
-        type: 'array',
-        items: { type: 'integer', minimum: 1, maximum: 100 },
-        maxItems: MAX_THRESHOLDS,
-        uniqueItems: true,
-      },
-      reader: { normalize: (value) => (areThresholds(value) ? [...value].sort((a, b) => a - b) : value) },
-    },
-    { example: [50, 80], ...options },
-  )
-}
+export const ThresholdsField = field({
+  accepts: areThresholds,
+  expected: `an array of at most ${MAX_THRESHOLDS} different integers from 1 to 100`,
+  schema: { type: 'array', items: integerSchema(1, 100), maxItems: MAX_THRESHOLDS, uniqueItems: true },
+  example: [50, 80],
+  reader: { normalize: (value) => (areThresholds(value) ? [...value].sort((a, b) => a - b) : value) },
+})
 
 /** An IANA time zone name. */
-export function TimeZoneField(options: FieldOptions = {}): PropertyDecorator {
-  const expected = 'an IANA time zone name, like Europe/Berlin or UTC'
-  return textField({ name: 'timeZone', accepts: isTimeZone, expected }, { example: 'Europe/Berlin', ...options })
-}
+export const TimeZoneField = textField({
+  accepts: isTimeZone,
+  expected: 'an IANA time zone name, like Europe/Berlin or UTC',
+  example: 'Europe/Berlin',
+})
 
 /** An idempotency key in a body: 1 … 255 printable ASCII characters, including spaces. */
-export function KeyField(options: FieldOptions = {}): PropertyDecorator {
-  const expected = `1 to ${MAX_KEY_LENGTH} printable ASCII characters, none of them a blank at either end`
-  const schema = { minLength: 1, maxLength: MAX_KEY_LENGTH, pattern: KEY_PATTERN }
-  return textField({ name: 'key', accepts: isKey, expected, schema }, { example: 'msg-8841', ...options })
-}
+export const KeyField = textField({
+  accepts: isKey,
+  expected: `1 to ${MAX_KEY_LENGTH} printable ASCII characters, none of them a blank at either end`,
+  schema: KEY_SCHEMA,
+  example: 'msg-8841',
+})
 
 /** An operation id: a UUIDv7 in any case. The DTO contains it in lower case. */
-export function OperationIdField(options: FieldOptions = {}): PropertyDecorator {
-  const reader: FieldReader = { normalize: (value) => (typeof value === 'string' ? value.toLowerCase() : value) }
-  return textField(
-    {
-      name: 'operationId',
-      accepts: isOperationId,
-      expected: 'an operation id (UUIDv7)',
-      schema: { format: 'uuid' },
-      reader,
-    },
-    { example: EXAMPLE_UUID, ...options },
-  )
-}
+export const OperationIdField = textField({
+  accepts: isOperationId,
+  expected: 'an operation id (UUIDv7)',
+  schema: { format: 'uuid' },
+  example: EXAMPLE_UUID,
+  reader: { normalize: (value) => (typeof value === 'string' ? value.toLowerCase() : value) },
+})
 
 /** An array of `min` … `max` items. The handler checks each item, since an item with mistakes gets its own answer. */
 export function ItemsField(
   item: () => new () => object,
-  options: FieldOptions & { min: number; max: number },
+  { min, max, ...options }: FieldOptions & { min: number; max: number },
 ): PropertyDecorator {
-  const { min, max } = options
   const accepts = (value: unknown): boolean => Array.isArray(value) && value.length >= min && value.length <= max
   const schema = { type: () => [item()], minItems: min, maxItems: max }
-  return field({ name: 'items', accepts, expected: `an array of ${min} to ${max} items`, schema }, options)
+  return field({ accepts, expected: `an array of ${min} to ${max} items`, schema })(options)
+}
+
+const LABEL = {
+  accepts: isLabel,
+  expected: `1 to ${MAX_LABEL_LENGTH} Unicode characters without control characters and lone surrogates`,
+  // Category Cc as code points: Python does not support `\p{Cc}`, and ECMAScript requires a flag. The rule also refuses
+  // lone surrogates; the pattern cannot distinguish them from halves of a pair.
+  schema: { minLength: 1, maxLength: MAX_LABEL_LENGTH, pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]+$' },
 }
 
 /** The label of a quota, or with `beginning` a prefix of it: 1 … 120 code points without control characters. */
-export function LabelField(options: FieldOptions & { beginning?: true } = {}): PropertyDecorator {
-  const expected = `1 to ${MAX_LABEL_LENGTH} Unicode characters without control characters and lone surrogates`
-  // Category Cc as code points: Python does not support `\p{Cc}`, and ECMAScript requires a flag. The rule also refuses
-  // lone surrogates; the pattern cannot distinguish them from halves of a pair.
-  const schema = { minLength: 1, maxLength: MAX_LABEL_LENGTH, pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]+$' }
-  const example = options.beginning === true ? 'Spring' : 'Spring campaign'
-  return textField({ name: 'label', accepts: isLabel, expected, schema }, { example, ...options })
+export function LabelField({ beginning, ...options }: FieldOptions & { beginning?: true } = {}): PropertyDecorator {
+  return textField({ ...LABEL, example: beginning === true ? 'Spring' : 'Spring campaign' })(options)
 }
 
 /** Non-empty text that is compared by bytes. A value that cannot exist finds nothing. */
-export function ExactTextField(options: FieldOptions = {}): PropertyDecorator {
-  const accepts = (text: string): boolean => text !== ''
-  return textField({ name: 'text', accepts, expected: 'a text that is not empty', schema: { minLength: 1 } }, options)
-}
+export const ExactTextField = textField({
+  accepts: (text) => text !== '',
+  expected: 'a text that is not empty',
+  schema: { minLength: 1 },
+})
 
 /** The number of items on a page, 1 … 100. */
 export function PageSizeField(): PropertyDecorator {
@@ -273,7 +248,7 @@ export function PageSizeField(): PropertyDecorator {
  */
 export function CursorField(isCursor: (text: string) => boolean, options: FieldOptions = {}): PropertyDecorator {
   const expected = 'the cursor that an earlier page ended with'
-  return textField({ name: 'cursor', accepts: isCursor, expected, schema: { minLength: 1 } }, options)
+  return textField({ accepts: isCursor, expected, schema: { minLength: 1 } })(options)
 }
 
 /**
@@ -282,50 +257,40 @@ export function CursorField(isCursor: (text: string) => boolean, options: FieldO
  */
 export function MembersField(members: () => new () => object, options: FieldOptions = {}): PropertyDecorator {
   const accepts = (value: unknown): boolean => typeof value === 'object' && !Array.isArray(value)
-  return field({ name: 'members', accepts, expected: 'a JSON object', schema: { type: () => members() } }, options)
+  return field({ accepts, expected: 'a JSON object', schema: { type: () => members() } })(options)
 }
 
 /** The value `true`. */
-export function TrueField(options: FieldOptions = {}): PropertyDecorator {
-  const schema = { type: 'boolean', enum: [true] } as ApiPropertyOptions
-  const accepts = (value: unknown): boolean => value === true
-  return field({ name: 'true', accepts, expected: 'true', schema }, { example: true, ...options })
-}
+export const TrueField = field({
+  accepts: (value) => value === true,
+  expected: 'true',
+  schema: { type: 'boolean', enum: [true] },
+  example: true,
+})
 
-const INTEGER_FROM = (minimum: number, maximum: number): object => ({ type: 'integer', minimum, maximum })
+function objectWith(name: string, schema: object): object {
+  return { type: 'object', properties: { [name]: schema }, required: [name], additionalProperties: false }
+}
 
 /** A total, or a change of the current one by units or by percent. */
-export function TotalChangeField(options: FieldOptions = {}): PropertyDecorator {
-  const within = (value: unknown, min: number, max: number): boolean =>
-    typeof value === 'number' && Number.isSafeInteger(value) && value >= min && value <= max
-  const one = (name: string, schema: object): object => ({
-    type: 'object',
-    properties: { [name]: schema },
-    required: [name],
-    additionalProperties: false,
-  })
-  return field(
-    {
-      name: 'totalChange',
-      accepts: (value) => {
-        if (typeof value !== 'object' || value === null) return within(value, 0, MAX_AMOUNT)
-        const [entry, ...others] = Object.entries(value)
-        if (entry === undefined || others.length > 0) return false
-        if (entry[0] === 'add') return within(entry[1], -MAX_AMOUNT, MAX_AMOUNT)
-        return entry[0] === 'percent' && within(entry[1], -100, 10_000)
-      },
-      expected: `an integer from 0 to ${MAX_AMOUNT}, {"add": n} or {"percent": n} with n from -100 to 10000`,
-      schema: {
-        oneOf: [
-          INTEGER_FROM(0, MAX_AMOUNT),
-          one('add', INTEGER_FROM(-MAX_AMOUNT, MAX_AMOUNT)),
-          one('percent', INTEGER_FROM(-100, 10_000)),
-        ],
-      },
-    },
-    { example: { percent: 10 }, ...options },
-  )
-}
+export const TotalChangeField = field({
+  accepts: (value) => {
+    if (typeof value !== 'object' || value === null) return isIntegerFrom(0, MAX_AMOUNT, value)
+    const [entry, ...others] = Object.entries(value)
+    if (entry === undefined || others.length > 0) return false
+    if (entry[0] === 'add') return isIntegerFrom(-MAX_AMOUNT, MAX_AMOUNT, entry[1])
+    return entry[0] === 'percent' && isIntegerFrom(-100, 10_000, entry[1])
+  },
+  expected: `an integer from 0 to ${MAX_AMOUNT}, {"add": n} or {"percent": n} with n from -100 to 10000`,
+  schema: {
+    oneOf: [
+      integerSchema(0, MAX_AMOUNT),
+      objectWith('add', integerSchema(-MAX_AMOUNT, MAX_AMOUNT)),
+      objectWith('percent', integerSchema(-100, 10_000)),
+    ],
+  },
+  example: { percent: 10 },
+})
 
 /**
  * Returns a DTO class with the fields of another one, except some, and without its rules between fields.
@@ -336,30 +301,19 @@ export function FieldsWithout<T extends object, K extends keyof T & string>(
   without: readonly K[],
 ): Type<Omit<T, K>> {
   const Fields = OmitType(dto as unknown as Type<T>, without)
-  const { prototype } = Fields as { prototype: object }
-  for (const { propertyName } of getMetadataStorage().getTargetValidationMetadatas(dto, '', false, false)) {
-    if (without.includes(propertyName as K)) continue
-    for (const key of [FIELD_READER, FIELD_TEST]) {
-      const value: unknown = Reflect.getMetadata(key, dto.prototype as object, propertyName)
-      if (value !== undefined) Reflect.defineMetadata(key, value, prototype, propertyName)
-    }
-  }
+  for (const [name, kept] of fieldsOf(dto))
+    if (!without.includes(name as K)) Reflect.defineMetadata(FIELD, kept, Fields.prototype as object, name)
   return Fields
 }
 
 /** A field that accepts any value and is ignored, so that a front end may send back the record that it read. */
-export function IgnoredField(options: Pick<FieldOptions, 'description'> = {}): PropertyDecorator {
-  const test: FieldTest = () => true
+export function IgnoredField({
+  description = 'Accepted and ignored.',
+}: { description?: string } = {}): PropertyDecorator {
   return applyDecorators(
     Allow(),
-    (target: object, property: string | symbol | undefined) =>
-      Reflect.defineMetadata(FIELD_TEST, test, target, property ?? ''),
-    ApiProperty({
-      type: Object,
-      required: false,
-      'x-any': true,
-      description: options.description ?? 'Accepted and ignored.',
-    } as unknown as ApiPropertyOptions),
+    Reflect.metadata(FIELD, { test: () => true } satisfies Field),
+    ApiProperty({ type: Object, required: false, 'x-any': true, description } as ApiPropertyOptions),
   )
 }
 
@@ -373,91 +327,75 @@ export function isKey(value: unknown): value is string {
 
 const KEY = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/
 
-/** The options of the decorators of response properties. */
-export interface ResponseFieldOptions {
-  nullable?: true
-  /** The property may be missing from an answer. */
-  optional?: true
-  description?: string
-  example?: unknown
-}
-
-function shown(schema: object, options: ResponseFieldOptions): PropertyDecorator {
-  return ApiProperty({ ...described(options), ...schema, ...documented(options) })
+/** Creates the decorator of response properties with one schema. */
+function responseField(schema: object, example?: unknown) {
+  return (options: FieldOptions = {}): PropertyDecorator => ResponseSchema(schema, { example, ...options })
 }
 
 /** An integer in a response. */
-export function ResponseInteger(
-  options: ResponseFieldOptions & { min?: number; max?: number } = {},
-): PropertyDecorator {
-  const { min = 0, max = Number.MAX_SAFE_INTEGER } = options
-  return shown({ type: 'integer', minimum: min, maximum: max }, options)
+export function ResponseInteger({
+  min = 0,
+  max = Number.MAX_SAFE_INTEGER,
+  ...options
+}: FieldOptions & { min?: number; max?: number } = {}): PropertyDecorator {
+  return ResponseSchema(integerSchema(min, max), options)
 }
 
 /** An identifier in a response. */
-export function ResponseId(options: ResponseFieldOptions = {}): PropertyDecorator {
-  return ResponseInteger({ example: 7, ...options, min: 1, max: MAX_ID })
-}
+export const ResponseId = responseField(integerSchema(1, MAX_ID), 7)
 
 /** Identifiers in a response. */
-export function ResponseIds(options: ResponseFieldOptions = {}): PropertyDecorator {
-  const items = { type: 'integer', minimum: 1, maximum: MAX_ID }
-  return shown({ type: 'array', items }, { example: [9, 10], ...options })
-}
+export const ResponseIds = responseField({ type: 'array', items: integerSchema(1, MAX_ID) }, [9, 10])
 
 /** An instant in a response: UTC with milliseconds. */
-export function ResponseInstant(options: ResponseFieldOptions = {}): PropertyDecorator {
-  return shown({ type: 'string', format: 'date-time' }, { example: '2026-12-01T00:00:00.000Z', ...options })
-}
+export const ResponseInstant = responseField({ type: 'string', format: 'date-time' }, '2026-12-01T00:00:00.000Z')
 
 /** One of the given values, in a response. */
-export function ResponseChoice(
-  values: readonly (string | number)[],
-  options: ResponseFieldOptions = {},
-): PropertyDecorator {
-  const type = values.every((value) => typeof value === 'number') ? 'integer' : 'string'
-  return shown({ type, enum: [...values] }, { example: values[0], ...options })
+export function ResponseChoice(values: readonly (string | number)[], options: FieldOptions = {}): PropertyDecorator {
+  return ResponseSchema(choiceSchema(values), { example: values[0], ...options })
 }
 
 /** Thresholds in a response, ascending. */
-export function ResponseThresholds(options: ResponseFieldOptions = {}): PropertyDecorator {
-  const items = { type: 'integer', minimum: 1, maximum: 100 }
-  return shown({ type: 'array', items, maxItems: MAX_THRESHOLDS }, { example: [50, 80], ...options })
-}
+export const ResponseThresholds = responseField(
+  { type: 'array', items: integerSchema(1, 100), maxItems: MAX_THRESHOLDS },
+  [50, 80],
+)
 
 /** Text in a response. */
-export function ResponseText(options: ResponseFieldOptions & { format?: string } = {}): PropertyDecorator {
-  return shown({ type: 'string', ...(options.format === undefined ? {} : { format: options.format }) }, options)
+export function ResponseText({ format, ...options }: FieldOptions & { format?: string } = {}): PropertyDecorator {
+  return ResponseSchema({ type: 'string', format }, options)
 }
 
 /** A boolean in a response. */
-export function ResponseFlag(options: ResponseFieldOptions = {}): PropertyDecorator {
-  return shown({ type: 'boolean' }, { example: true, ...options })
-}
+export const ResponseFlag = responseField({ type: 'boolean' }, true)
 
-/** A value in a response with its own schema. */
-export function ResponseSchema(schema: object, options: ResponseFieldOptions = {}): PropertyDecorator {
-  return shown(schema, options)
+/**
+ * A value in a response with its own schema. The members of the schema keep this order in the API document; undefined
+ * ones are omitted.
+ */
+export function ResponseSchema(schema: object, options: FieldOptions = {}): PropertyDecorator {
+  const { description, optional, nullable, example, default: absent } = options
+  const required = optional !== true
+  return ApiProperty({ description, ...schema, required, nullable, example, default: absent } as ApiPropertyOptions)
 }
 
 /** An array in a response; each item has one of these classes. */
-export function ResponseForms(
-  forms: readonly (new () => object)[],
-  options: ResponseFieldOptions = {},
-): PropertyDecorator {
+export function ResponseForms(forms: readonly (new () => object)[], options: FieldOptions = {}): PropertyDecorator {
   const items = { oneOf: forms.map((form) => ({ $ref: getSchemaPath(form) })) }
-  return (target, property) => {
+  return applyDecorators(
     // The generator of the document reads these models from the class.
-    ApiExtraModels(...forms)(target.constructor)
-    shown({ type: 'array', items }, options)(target, property)
-  }
+    (target: object): void => {
+      ApiExtraModels(...forms)(target.constructor)
+    },
+    ResponseSchema({ type: 'array', items }, options),
+  )
 }
 
 /** An object in a response, or an array of objects. */
 export function ResponseObject(
   type: () => new () => object,
-  options: ResponseFieldOptions & { isArray?: true } = {},
+  { isArray, ...options }: FieldOptions & { isArray?: true } = {},
 ): PropertyDecorator {
   // The generator calls a function named `type` to get the class; it takes any other function for the class itself.
-  return shown(options.isArray === true ? { type: () => [type()] } : { type: () => type() }, options)
+  return ResponseSchema(isArray === true ? { type: () => [type()] } : { type: () => type() }, options)
 }

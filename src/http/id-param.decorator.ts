@@ -3,38 +3,20 @@ import { ApiParam } from '@nestjs/swagger'
 import type { Request } from 'express'
 import { validationFailed } from '../error/service-error.js'
 import { EXAMPLE_UUID } from './example.js'
+import { integerSchema } from './field.decorator.js'
 import { isOperationId, MAX_ID, parseId } from './ids.js'
-
-function pathParameter(name: string, context: ExecutionContext): string {
-  const value: unknown = context.switchToHttp().getRequest<Request>().params[name]
-  return typeof value === 'string' ? value : ''
-}
-
-function described(name: string, schema: object, example: unknown): ParameterDecorator {
-  return (target, method) => {
-    if (method === undefined) return
-    const descriptor = Object.getOwnPropertyDescriptor(target, method)
-    if (descriptor === undefined) return
-    ApiParam({ name, required: true, schema, example })(target, method, descriptor)
-  }
-}
-
-// These decorators throw while Nest extracts the argument, before any pipe runs: an invalid identifier precedes an
-// invalid body.
+import { onMethod } from './on-method.decorator.js'
 
 /**
  * An identifier in the path: decimal digits without a leading zero, 1 … 2^53-1.
  * @param name the path parameter
  */
 export function IdParam(name: string): ParameterDecorator {
-  return createParamDecorator(
-    (_data: unknown, context: ExecutionContext): number => {
-      const found = parseId(pathParameter(name, context))
-      if (found !== undefined) return found
-      throw validationFailed([{ field: name, message: `must be an integer from 1 to ${MAX_ID} in decimal digits` }])
-    },
-    [described(name, { type: 'integer', minimum: 1, maximum: MAX_ID }, 12)],
-  )()
+  return pathParameter(
+    { name, schema: integerSchema(1, MAX_ID), example: 12 },
+    parseId,
+    `must be an integer from 1 to ${MAX_ID} in decimal digits`,
+  )
 }
 
 /**
@@ -42,12 +24,29 @@ export function IdParam(name: string): ParameterDecorator {
  * @param name the path parameter
  */
 export function OperationIdParam(name: string): ParameterDecorator {
-  return createParamDecorator(
-    (_data: unknown, context: ExecutionContext): string => {
-      const text = pathParameter(name, context)
-      if (isOperationId(text)) return text.toLowerCase()
-      throw validationFailed([{ field: name, message: 'must be an operation id (UUIDv7)' }])
-    },
-    [described(name, { type: 'string', format: 'uuid' }, EXAMPLE_UUID)],
-  )()
+  return pathParameter(
+    { name, schema: { type: 'string', format: 'uuid' }, example: EXAMPLE_UUID },
+    (text) => (isOperationId(text) ? text.toLowerCase() : undefined),
+    'must be an operation id (UUIDv7)',
+  )
+}
+
+/**
+ * The decorator throws while Nest extracts the argument, before any pipe runs: an invalid identifier precedes an
+ * invalid body.
+ * @param parse returns undefined for an invalid value
+ */
+function pathParameter(
+  described: { name: string; schema: object; example: unknown },
+  parse: (text: string) => unknown,
+  message: string,
+): ParameterDecorator {
+  const { name } = described
+  const read = (_data: unknown, context: ExecutionContext): unknown => {
+    const text: unknown = context.switchToHttp().getRequest<Request>().params[name]
+    const found = parse(typeof text === 'string' ? text : '')
+    if (found === undefined) throw validationFailed([{ field: name, message }])
+    return found
+  }
+  return createParamDecorator(read, [onMethod(ApiParam({ ...described, required: true }))])()
 }

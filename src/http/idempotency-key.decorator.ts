@@ -3,17 +3,9 @@ import { ApiHeader } from '@nestjs/swagger'
 import type { Request } from 'express'
 import { timesSent } from '../auth/raw-headers.js'
 import { ServiceError } from '../error/service-error.js'
-import { isKey, KEY_PATTERN, MAX_KEY_LENGTH } from './field.decorator.js'
+import { isKey, KEY_SCHEMA, MAX_KEY_LENGTH } from './field.decorator.js'
+import { onMethod } from './on-method.decorator.js'
 import { Problems } from './problem.decorator.js'
-
-/** The key, or a refusal. A valid key does not wait. */
-const sentKey = createParamDecorator((required: boolean, context: ExecutionContext) => {
-  const { headers, rawHeaders } = context.switchToHttp().getRequest<Request>()
-  const key = headers['idempotency-key']
-  if (key === undefined) return required ? refuseLast('idempotency_key_missing', MISSING) : undefined
-  if (timesSent(rawHeaders, 'idempotency-key') > 1) return refuseLast('idempotency_key_invalid', REPEATED)
-  return isKey(key) ? key : refuseLast('idempotency_key_invalid', MALFORMED)
-})
 
 const MISSING = 'send an Idempotency-Key header; a retry with the same key repeats the answer, not the effect'
 const REPEATED = 'Idempotency-Key may be sent only once'
@@ -30,23 +22,26 @@ async function refuseLast(code: 'idempotency_key_missing' | 'idempotency_key_inv
 }
 
 function keyParameter(required: boolean): ParameterDecorator {
-  return (target, method, index) => {
-    sentKey(required)(target, method, index)
-    const descriptor = method === undefined ? undefined : Object.getOwnPropertyDescriptor(target, method)
-    if (method === undefined || descriptor === undefined) return
-    Problems(
-      ...(required ? (['idempotency_key_missing'] as const) : []),
-      'idempotency_key_invalid',
-      'idempotency_key_reused',
-    )(target, method, descriptor)
+  /** Returns the key, or a refusal. A valid key does not wait. */
+  const read = (_data: unknown, context: ExecutionContext): string | undefined | Promise<never> => {
+    const { headers, rawHeaders } = context.switchToHttp().getRequest<Request>()
+    const key = headers['idempotency-key']
+    if (key === undefined) return required ? refuseLast('idempotency_key_missing', MISSING) : undefined
+    if (timesSent(rawHeaders, 'idempotency-key') > 1) return refuseLast('idempotency_key_invalid', REPEATED)
+    return isKey(key) ? key : refuseLast('idempotency_key_invalid', MALFORMED)
+  }
+  const missing = required ? (['idempotency_key_missing'] as const) : []
+  const documented = onMethod(
+    Problems(...missing, 'idempotency_key_invalid', 'idempotency_key_reused'),
     ApiHeader({
       name: 'Idempotency-Key',
       required,
       description: 'Makes a retry safe: the same request with the same key returns the answer of its first success.',
-      schema: { type: 'string', minLength: 1, maxLength: MAX_KEY_LENGTH, pattern: KEY_PATTERN },
+      schema: { type: 'string', ...KEY_SCHEMA },
       example: 'msg-8841',
-    })(target, method, descriptor)
-  }
+    }),
+  )
+  return createParamDecorator(read, [documented])()
 }
 
 /**

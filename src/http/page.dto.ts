@@ -58,7 +58,6 @@ export interface Paging {
 
 /** Returns the position of the page from a valid query. */
 export function pagingOf(query: PageQuery | CursorPageQuery): Paging {
-  const { page = 1, page_size: pageSize = DEFAULT_PAGE_SIZE } = query
-  const beforeId = 'before_id' in query ? query.before_id : undefined
+  const { page = 1, page_size: pageSize = DEFAULT_PAGE_SIZE, before_id: beforeId }: Partial<CursorPageQuery> = query
   return beforeId === undefined ? { page, pageSize } : { page, pageSize, beforeId }
 }

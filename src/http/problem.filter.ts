@@ -4,6 +4,8 @@ import type { Request, Response } from 'express'
 import { ServiceError } from '../error/service-error.js'
 import { answerProblem, sendProblem } from './problem-answer.js'
 
+const UNEXPECTED = 'unexpected error; the log of the service has details under the request_id'
+
 /**
  * The global filter: answers every error as problem+json. An `HttpException` keeps its status and message. Any other
  * error except `ServiceError` is answered without internal details.
@@ -22,7 +24,7 @@ export class ProblemFilter implements ExceptionFilter {
   tell(exception: unknown, request: Request, response: Response): void {
     if (exception instanceof ServiceError) this.answer(exception, request, response)
     else if (exception instanceof HttpException) this.answerHttp(exception, request, response)
-    else this.answer(failure(exception), request, response)
+    else this.answer(new ServiceError('internal_error', UNEXPECTED, { cause: exception }), request, response)
   }
 
   private answerHttp(exception: HttpException, request: Request, response: Response): void {
@@ -45,14 +47,4 @@ export class ProblemFilter implements ExceptionFilter {
     }
     answerProblem(error, request, response)
   }
-}
-
-function failure(exception: unknown): ServiceError {
-  return new ServiceError(
-    'internal_error',
-    'unexpected error; the log of the service has details under the request_id',
-    {
-      cause: exception,
-    },
-  )
 }

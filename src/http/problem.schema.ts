@@ -1,19 +1,18 @@
 import { getSchemaPath } from '@nestjs/swagger'
 import type { ErrorCode } from '../error/service-error.js'
 import { MAX_LIVE_CAPS } from '../quota/cap.js'
-import { MAX_AMOUNT, MAX_LIVE_QUOTAS } from '../quota/quota.js'
+import { MAX_AMOUNT, MAX_QUOTAS_SHOWN } from '../quota/quota.js'
+import { integerSchema } from './field.decorator.js'
 import { CapDto, FieldErrorDto, RefusingQuotaDto } from './problem.dto.js'
 import { statusOf, titleOf, typeOf } from './problem.js'
 
 /** A schema of the API document. */
 type Schema = Record<string, unknown>
 
-const MAX_QUOTAS_SHOWN = 20
+const text = (description: string): Schema => ({ type: 'string', description })
 
 const integer = (description: string, minimum: number, maximum: number = Number.MAX_SAFE_INTEGER): Schema => ({
-  type: 'integer',
-  minimum,
-  maximum,
+  ...integerSchema(minimum, maximum),
   description,
 })
 
@@ -49,7 +48,7 @@ const MEMBERS: Partial<Record<ErrorCode, Record<string, Schema>>> = {
     quotas: {
       type: 'array',
       items: { $ref: getSchemaPath(RefusingQuotaDto) },
-      maxItems: Math.min(MAX_QUOTAS_SHOWN, MAX_LIVE_QUOTAS),
+      maxItems: MAX_QUOTAS_SHOWN,
       description: 'The first quotas, in draw-down order.',
     },
   },
@@ -93,14 +92,11 @@ export function describeProblem(code: ErrorCode): Schema {
       const: typeOf(code),
       description: 'The problem type. `about:blank`: `code` identifies it.',
     },
-    title: { type: 'string', description: 'The title of the code; the same for every problem of the code.' },
+    title: text('The title of the code; the same for every problem of the code.'),
     status: { type: 'integer', const: statusOf(code), description: 'The HTTP status.' },
-    detail: { type: 'string', description: 'Describes this occurrence of the problem.' },
+    detail: text('Describes this occurrence of the problem.'),
     code: { type: 'string', const: code, description: 'Identifies the problem; stable.' },
-    request_id: {
-      type: 'string',
-      description: "The request's id, as in X-Request-Id; in an item of a batch, that of the batch.",
-    },
+    request_id: text("The request's id, as in X-Request-Id; in an item of a batch, that of the batch."),
     ...MEMBERS[code],
   }
   return { type: 'object', description: `${titleOf(code)}.`, properties, required: Object.keys(properties) }

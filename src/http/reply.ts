@@ -17,10 +17,31 @@ export const JSON_MEDIA_TYPE = 'application/json; charset=utf-8'
  * The headers of every response, names and values alternating: no caching, and helmet's security headers, which are the
  * same for every response. The Content-Security-Policy admits only the pages of Swagger UI.
  */
-const EVERY_ANSWER: readonly string[] = ['Cache-Control', 'no-store', ...securityHeaders()]
-
-/** The same without Cache-Control and Content-Security-Policy, which each file sets. */
-const EVERY_FILE = withoutHeaders(EVERY_ANSWER, ['cache-control', 'content-security-policy'])
+const EVERY_ANSWER: readonly string[] = [
+  'Cache-Control',
+  'no-store',
+  ...headersSetBy(
+    helmet({
+      contentSecurityPolicy: {
+        useDefaults: false,
+        directives: {
+          defaultSrc: ["'none'"],
+          baseUri: ["'none'"],
+          formAction: ["'none'"],
+          frameAncestors: ["'none'"],
+          connectSrc: ["'self'"],
+          fontSrc: ["'self'"],
+          imgSrc: ["'self'", 'data:'],
+          scriptSrc: ["'self'"],
+          // Swagger UI writes style attributes.
+          styleSrc: ["'self'", "'unsafe-inline'"],
+        },
+      },
+      // The server that terminates TLS, in front of this service, decides on HSTS.
+      strictTransportSecurity: false,
+    }),
+  ),
+]
 
 /** Adds a header to a response. */
 export function addHeader(response: ServerResponse, name: string, value: string): void {
@@ -40,7 +61,7 @@ export function reply(
   body: string | Buffer | undefined,
   mediaType: string = JSON_MEDIA_TYPE,
 ): void {
-  const headers = headOf(response, EVERY_ANSWER)
+  const headers = headOf(response)
   if (body !== undefined) {
     if (!response.hasHeader('Content-Type') || mediaType !== JSON_MEDIA_TYPE) headers.push('Content-Type', mediaType)
     headers.push('Content-Length', String(Buffer.byteLength(body)))
@@ -51,18 +72,7 @@ export function reply(
 
 /** Begins a response whose body is streamed. */
 export function replyStream(response: ServerResponse, mediaType: string): void {
-  response.writeHead(200, [...headOf(response, EVERY_ANSWER), 'Content-Type', mediaType])
-}
-
-/**
- * Sends a file. Add its Cache-Control, Content-Security-Policy, Content-Type and other headers with `addHeader` first.
- * @param body undefined if the caller has the current version
- */
-export function replyFile(response: ServerResponse, status: 200 | 304, body: Buffer | undefined): void {
-  const headers = headOf(response, EVERY_FILE)
-  if (body !== undefined) headers.push('Content-Length', String(body.length))
-  response.writeHead(status, headers)
-  response.end(body)
+  response.writeHead(200, [...headOf(response), 'Content-Type', mediaType])
 }
 
 /**
@@ -70,49 +80,34 @@ export function replyFile(response: ServerResponse, status: 200 | 304, body: Buf
  */
 export function completeHead(response: ServerResponse): void {
   if (response.repliedAt !== undefined) return
-  const headers = headOf(response, EVERY_ANSWER)
+  const headers = headOf(response)
   for (let at = 0; at < headers.length; at += 2) response.appendHeader(headers[at] ?? '', headers[at + 1] ?? '')
 }
 
-/** Returns the headers that a handler has not set on the response, names and values alternating. */
-function headOf(response: ServerResponse, every: readonly string[]): string[] {
+/**
+ * Returns the headers of a response, names and values alternating: those of every response that a handler has not set,
+ * and its own.
+ */
+function headOf(response: ServerResponse): string[] {
   response.repliedAt = performance.now()
   const set = response.getHeaderNames()
-  const headers = set.length === 0 ? [...every] : withoutHeaders(every, set)
+  const isUnset = (_: string, at: number): boolean => !set.includes((EVERY_ANSWER[at - (at % 2)] ?? '').toLowerCase())
+  const headers = set.length === 0 ? [...EVERY_ANSWER] : EVERY_ANSWER.filter(isUnset)
   if (response.ownHeaders !== undefined) headers.push(...response.ownHeaders)
   return headers
 }
 
-/** Returns the list without the headers of these names, which are in lower case. */
-function withoutHeaders(headers: readonly string[], names: readonly string[]): string[] {
-  return headers.filter((_, at) => !names.includes((headers[at - (at % 2)] ?? '').toLowerCase()))
-}
-
-function securityHeaders(): string[] {
+/** Returns the headers that a middleware sets, names and values alternating. */
+export function headersSetBy(
+  middleware: (request: IncomingMessage, response: ServerResponse, next: () => void) => void,
+  request: object = {},
+): string[] {
   const headers: string[] = []
-  const protect = helmet({
-    contentSecurityPolicy: {
-      useDefaults: false,
-      directives: {
-        defaultSrc: ["'none'"],
-        baseUri: ["'none'"],
-        formAction: ["'none'"],
-        frameAncestors: ["'none'"],
-        connectSrc: ["'self'"],
-        fontSrc: ["'self'"],
-        imgSrc: ["'self'", 'data:'],
-        scriptSrc: ["'self'"],
-        // Swagger UI writes style attributes.
-        styleSrc: ["'self'", "'unsafe-inline'"],
-      },
-    },
-    // The server that terminates TLS, in front of this service, decides on HSTS.
-    strictTransportSecurity: false,
-  })
   const response = {
+    getHeader: () => undefined,
     setHeader: (name: string, value: string) => headers.push(name, value),
     removeHeader: () => undefined,
   }
-  protect({} as IncomingMessage, response as unknown as ServerResponse, () => undefined)
+  middleware(request as IncomingMessage, response as unknown as ServerResponse, () => undefined)
   return headers
 }

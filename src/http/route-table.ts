@@ -1,4 +1,7 @@
 import { RequestMethod, type Type } from '@nestjs/common'
+// Nest has no public way to read the paths and parameters of a controller: DiscoveryService and Reflector need the keys
+// of the metadata, too. @nestjs/swagger reads the same keys. package.json pins Nest's exact version, and
+// route-table.spec.ts fails if a key changes.
 import { METHOD_METADATA, PATH_METADATA, ROUTE_ARGS_METADATA, RouteParamtypes } from '@nestjs/common/internal'
 import { MetadataScanner } from '@nestjs/core'
 import type { AccessRule, Guarded, OpeningFlag } from '../auth/access-rule.js'
@@ -166,26 +169,25 @@ function routesOf(controller: Type): Route[] {
       // Both guards would run, but only one rule would be documented.
       throw new Error(`${controller.name}.${handler}: put the access rule on the class or on its methods, not on both`)
     const { takesBody, takesQuery } = argumentsOf(controller, handler)
-    return prefixes.flatMap((prefix) =>
-      listed(paths).map((path) => ({
-        method: RequestMethod[Reflect.getMetadata(METHOD_METADATA, target) as RequestMethod],
-        path: joined(prefix, path),
-        controller,
-        handler,
-        access: own<AccessRule>(ACCESS_RULE),
-        openedBy: own<OpeningFlag>(OPENED_BY),
-        channel: own<ChannelScope>(ROUTE_CHANNEL),
-        closedTo: own<Scope[]>(CLOSED_TO) ?? [],
-        problems: own<ErrorCode[]>(PROBLEM_CODES) ?? [],
-        takesBody,
-        takesQuery,
-        bodyLimit: takesBody ? (own<number>(BODY_LIMIT) ?? DEFAULT_BODY_LIMIT) : EMPTY_BODY_LIMIT,
-        streams: own<StreamedBody>(STREAMED_BODY),
-        parameters: segmentsOf(joined(prefix, path))
-          .filter(isParameter)
-          .map((segment) => segment.slice(1)),
-      })),
-    )
+    const joinedPaths = prefixes.flatMap((prefix) => listed(paths).map((path) => joined(prefix, path)))
+    return joinedPaths.map((path) => ({
+      method: RequestMethod[Reflect.getMetadata(METHOD_METADATA, target) as RequestMethod],
+      path,
+      controller,
+      handler,
+      access: own<AccessRule>(ACCESS_RULE),
+      openedBy: own<OpeningFlag>(OPENED_BY),
+      channel: own<ChannelScope>(ROUTE_CHANNEL),
+      closedTo: own<Scope[]>(CLOSED_TO) ?? [],
+      problems: own<ErrorCode[]>(PROBLEM_CODES) ?? [],
+      takesBody,
+      takesQuery,
+      bodyLimit: takesBody ? (own<number>(BODY_LIMIT) ?? DEFAULT_BODY_LIMIT) : EMPTY_BODY_LIMIT,
+      streams: own<StreamedBody>(STREAMED_BODY),
+      parameters: segmentsOf(path)
+        .filter(isParameter)
+        .map((segment) => segment.slice(1)),
+    }))
   })
 }
 

@@ -2,7 +2,7 @@ import cors from 'cors'
 import type { Request, Response } from 'express'
 import type { Gate } from './request-pipeline.js'
 import { closeAfterAnswer } from './unread-body.js'
-import { addHeader, reply } from './reply.js'
+import { headersSetBy, reply } from './reply.js'
 import { bringsBody } from './request-body.js'
 
 /** The CORS options of responses to allowed origins. */
@@ -24,33 +24,18 @@ const PREFLIGHT: cors.CorsOptions = {
  * @param origins as browsers send them; compared exactly
  */
 export function crossOrigin(origins: readonly string[]): Gate {
-  const headersByOrigin = (options: cors.CorsOptions, method: string) =>
-    new Map(origins.map((origin) => [origin, corsHeaders({ ...options, origin: [origin] }, origin, method)]))
-  const shared = headersByOrigin(SHARED, 'GET')
-  const preflight = headersByOrigin(PREFLIGHT, 'OPTIONS')
+  const headersFor = (origin: string, options: cors.CorsOptions, method: string) =>
+    headersSetBy(cors({ ...options, origin: [origin] }), { method, headers: { origin } })
+  const shared = new Map(origins.map((origin) => [origin, headersFor(origin, SHARED, 'GET')]))
+  const preflight = new Map(origins.map((origin) => [origin, headersFor(origin, PREFLIGHT, 'OPTIONS')]))
   return (request: Request, response: Response): boolean => {
     const { origin = '' } = request.headers
     const isPreflight = request.method === 'OPTIONS' && request.headers['access-control-request-method'] !== undefined
     const headers = (isPreflight ? preflight : shared).get(origin)
-    if (headers === undefined) {
-      addHeader(response, 'Vary', 'Origin')
-      return false
-    }
-    for (const [name, value] of headers) addHeader(response, name, value)
-    if (!isPreflight) return false
+    response.ownHeaders = [...(response.ownHeaders ?? []), ...(headers ?? ['Vary', 'Origin'])]
+    if (!isPreflight || headers === undefined) return false
     if (bringsBody(request)) closeAfterAnswer(request, response)
     reply(response, 204, undefined)
     return true
   }
-}
-
-/** Returns the headers that `cors` sets for this origin. */
-function corsHeaders(options: cors.CorsOptions, origin: string, method: string): [name: string, value: string][] {
-  const headers: [string, string][] = []
-  const response = {
-    getHeader: () => undefined,
-    setHeader: (name: string, value: string) => headers.push([name, value]),
-  }
-  cors(options)({ method, headers: { origin } }, response as never, () => undefined)
-  return headers
 }

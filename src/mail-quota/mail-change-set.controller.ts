@@ -4,7 +4,7 @@ import { ServiceAuth } from '../auth/access.decorator.js'
 import { changeSetController } from '../change-set/change-set.controller.js'
 import { MAIL_API } from './mail.channel.js'
 
-/** Many mail quotas changed as one: looked at first, applied once, undone as a whole. */
+/** The change sets of mail quotas. */
 @ApiTags('Mail quotas')
 @Controller(MAIL_API.path)
 @ServiceAuth('mail')

@@ -2,7 +2,7 @@ import { Column, Entity, Index } from 'typeorm'
 import { INTEGER } from '../database/column.js'
 import { QuotaRow } from '../ledger/rows/quota.entity.js'
 
-/** How much a mail account may send. Soft delete and all that mail shares with other channels stands in `QuotaRow`. */
+/** A quota of a mail account. `QuotaRow` has the columns that all channels share. */
 @Entity('mail_quota')
 @Index(['userId', 'deletedAt', 'id'])
 @Index(['userId', 'deletedAt', 'state', 'id'])
@@ -11,7 +11,7 @@ export class MailQuota extends QuotaRow {
   @Column({ ...INTEGER, name: 'account_id', update: false })
   ownerId!: number
 
-  /** The user who owns the account; null where the create named none. */
+  /** The user who owns the account; null if the create named none. */
   @Column({ ...INTEGER, name: 'user_id', nullable: true, update: false })
   userId!: number | null
 }

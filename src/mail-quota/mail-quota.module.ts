@@ -2,7 +2,7 @@ import { Module } from '@nestjs/common'
 import { ChangeSetModule } from '../change-set/change-set.module.js'
 import { LedgerModule } from '../channel-api/ledger.module.js'
 import { MailChangeSetController } from './mail-change-set.controller.js'
-import { MailOfficeController } from './mail-office.controller.js'
+import { MailReportController } from './mail-report.controller.js'
 import { MailQuotaController } from './mail-quota.controller.js'
 import { MailQuotaService } from './mail-quota.service.js'
 import { MailUsageController } from './mail-usage.controller.js'
@@ -10,9 +10,9 @@ import { MAIL, MAIL_CHANGE_SETS } from './mail.channel.js'
 
 const ledger = LedgerModule.forChannel(MAIL, MailQuotaService)
 
-/** Mail: quotas and their usage. */
+/** The mail channel: quotas and their usage. */
 @Module({
   imports: [ledger, ChangeSetModule.forChannel(MAIL_CHANGE_SETS, ledger)],
-  controllers: [MailUsageController, MailOfficeController, MailChangeSetController, MailQuotaController],
+  controllers: [MailUsageController, MailReportController, MailChangeSetController, MailQuotaController],
 })
 export class MailQuotaModule {}

@@ -4,7 +4,7 @@ import { UsageAuth } from '../auth/access.decorator.js'
 import { usageController } from '../channel-api/usage.controller.js'
 import { MAIL_API } from './mail.channel.js'
 
-/** What a mail account uses, asked before every message goes out. */
+/** The usage of mail quotas. */
 @ApiTags('Mail usage')
 @Controller('api/v1/quotas/usage')
 @UsageAuth('mail')

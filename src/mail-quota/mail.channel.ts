@@ -4,7 +4,7 @@ import type { Channel } from '../ledger/rows/channel.js'
 import { ledgerTables } from '../ledger/rows/ledger-tables.js'
 import { MailQuota } from './mail-quota.entity.js'
 
-/** Mail: an account is limited; its user may be named. */
+/** The mail channel: limits accounts; a quota may also name the account's user. */
 export const MAIL: Channel<MailQuota> = {
   name: 'mail',
   subjects: [
@@ -15,7 +15,7 @@ export const MAIL: Channel<MailQuota> = {
   ...ledgerTables('mail'),
 }
 
-/** How mail is spoken of on the wire. */
+/** The options of the mail channel's API. */
 export const MAIL_API = channelApi({
   channel: MAIL,
   schema: 'Mail',
@@ -32,5 +32,5 @@ export const MAIL_API = channelApi({
   },
 })
 
-/** What is mail in change sets. */
+/** The mail channel's part of change sets. */
 export const MAIL_CHANGE_SETS = changeSetsOf(MAIL, MAIL_API)

@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common'
 import { MeController } from './me.controller.js'
 
-/** Tells callers who they are. */
+/** Shows callers who they are. */
 @Module({ controllers: [MeController] })
 export class MeModule {}

@@ -1,7 +1,7 @@
 import { Global, Module } from '@nestjs/common'
 import { Metrics, METRICS_REGISTRY } from './metrics.js'
 
-/** Where everybody registers what there is to measure. */
+/** Provides the registry of all metrics. */
 @Global()
 @Module({
   providers: [

@@ -1,23 +1,23 @@
 import { Injectable } from '@nestjs/common'
 import { collectDefaultMetrics, Histogram, Registry } from 'prom-client'
 
-/** Token of the registry that `/metrics` shows; whoever has something to measure registers it here. */
+/** The token of the registry that `/metrics` shows; all metrics are registered in it. */
 export const METRICS_REGISTRY = Symbol('metrics registry')
 
-/** Upper bounds in seconds: fine around a good answer of a store, and up to the statement timeout. */
+/** Upper bounds in seconds: fine around a typical answer of a store, and up to the statement timeout. */
 export const BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
-/** Methods by which requests are told apart; whatever else callers think up is one more. */
+/** The methods that are distinguished; any other method counts as one more. */
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
 
-/** The measurements of one application; one process may hold several, in tests. */
+/** The metrics of requests of one application; a process may have several, in tests. */
 @Injectable()
 export class Metrics {
   readonly registry = new Registry()
 
   private readonly durations = new Histogram({
     name: 'http_request_duration_seconds',
-    help: 'Time from the arrival of a request to the end of its answer, by method, route pattern and status; draining is true where it was refused because of a shutdown.',
+    help: 'Time from the arrival of a request to the end of its answer, by method, route pattern and status; draining is true if it was refused because of a shutdown.',
     labelNames: ['method', 'route', 'status', 'draining'],
     buckets: BUCKETS_SECONDS,
     registers: [this.registry],
@@ -31,7 +31,7 @@ export class Metrics {
     registers: [this.registry],
   })
 
-  /** What was looked up once, by its labels; as many as there are time series. */
+  /** A cache of observers, by labels; as many as there are time series. */
   private readonly cells = new Map<string, Histogram.Internal<string>>()
   private readonly firstByteCells = new Map<string, Histogram.Internal<string>>()
 
@@ -40,8 +40,8 @@ export class Metrics {
   }
 
   /**
-   * Counts a request. Each value of a label is a time series, so none of them may be a caller's to choose.
-   * @param method as it was sent
+   * Counts a request. Each value of a label is a time series, so callers must not be able to choose any.
+   * @param method as sent
    * @param route the pattern, never the path
    * @param draining was it refused because of a shutdown?
    */
@@ -57,7 +57,7 @@ export class Metrics {
     child.observe(seconds)
   }
 
-  /** Notes when the answer to a request began; its labels are those of `observe`. */
+  /** Measures the time to the beginning of an answer; the labels are those of `observe`. */
   observeFirstByte(method: string, route: string, seconds: number): void {
     const known = METHODS.has(method) ? method : 'other'
     const cell = `${known} ${route}`

@@ -11,7 +11,7 @@ export class ClockMetrics {
     const registers = [registry]
     new Gauge({
       name: 'clock_steady',
-      help: "1 while the database's time has been seen to stay; 0 after a start, a step or an outage, while nothing is swept, added up or removed.",
+      help: "1 while the database's time is steady; 0 after a start, a step or an outage, while nothing is swept, added up or removed.",
       registers,
       collect() {
         this.set(clock.steady ? 1 : 0)
@@ -20,7 +20,7 @@ export class ClockMetrics {
     if (!(clock instanceof StoreClock)) return
     new Gauge({
       name: 'clock_host_offset_seconds',
-      help: "How far this machine's clock is ahead of the time that counts, which is the database's; negative where it is behind.",
+      help: "Difference of this machine's clock from the database's, which the service uses; negative if it is behind.",
       registers,
       collect() {
         this.set(clock.hostOffsetMs / 1000)
@@ -28,7 +28,7 @@ export class ClockMetrics {
     })
     const steps = new Counter({
       name: 'clock_steps_total',
-      help: "How often the database's time was found to have stepped by more than two seconds.",
+      help: "Steps of the database's time by more than two seconds.",
       registers,
     })
     clock.onStep = () => steps.inc()

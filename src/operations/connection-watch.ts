@@ -5,8 +5,8 @@ import { METRICS_REGISTRY } from '../metrics/metrics.js'
 import { RateLimitedLog } from './rate-limited-log.js'
 
 const SHED: Readonly<Record<Shed, string>> = {
-  refused: 'a connection was refused: MAX_CONNECTIONS are open, and all of them worked on',
-  evicted: 'a connection that waited for its caller was closed to make room for another: MAX_CONNECTIONS are open',
+  refused: 'a new connection was refused: MAX_CONNECTIONS are open and busy',
+  evicted: 'a connection that waited for its caller was closed to make room for a new one: MAX_CONNECTIONS are open',
 }
 
 const UNKNOWN = 'an unknown address'
@@ -25,19 +25,19 @@ export class ConnectionWatch implements ConnectionObserver {
     const registers = [registry]
     this.shedding = new Counter({
       name: 'http_connections_shed_total',
-      help: 'Connections that were closed because there were too many: refused where all were worked on, evicted where one waited for its caller: idle, its body not sent, or its answer not read.',
+      help: 'Connections closed because MAX_CONNECTIONS were open: refused if all of them were busy; evicted if one waited for its caller: idle, its body not sent, or its answer not read.',
       labelNames: ['how'],
       registers,
     })
     this.unfitness = new Counter({
       name: 'http_connections_broken_off_total',
-      help: 'Connections that were ended because of what came over them: no HTTP, too large a head, a request that did not arrive in time, CONNECT, too many requests sent ahead.',
+      help: 'Connections closed because of their input: not HTTP, a head that is too large, a request that did not arrive in time, CONNECT, too many pipelined requests.',
       labelNames: ['why'],
       registers,
     })
     new Gauge({
       name: 'http_connections',
-      help: 'Open connections by what they do: busy with a request, or idle.',
+      help: 'Open connections by state: busy with a request, or idle.',
       labelNames: ['state'],
       registers,
       collect() {
@@ -50,7 +50,7 @@ export class ConnectionWatch implements ConnectionObserver {
 
   unfit(why: Unfit, address: string | undefined): void {
     this.unfitness.inc({ why })
-    this.tell.happened(why, `a connection was broken off: ${why}; from ${address ?? UNKNOWN}`)
+    this.tell.happened(why, `a connection was closed: ${why}; from ${address ?? UNKNOWN}`)
   }
 
   shed(how: Shed, address: string | undefined): void {

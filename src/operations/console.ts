@@ -1,15 +1,18 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
+import { HttpException } from '@nestjs/common'
 import type { Request, Response } from 'express'
+import send from 'send'
 import type { ProviderKeys } from '../auth/provider-keys.js'
 import type { Config } from '../config/config.js'
 import { ServiceError } from '../error/service-error.js'
+import type { ProblemFilter } from '../http/problem.filter.js'
 import { type Gate, pathOf } from '../http/request-pipeline.js'
 import { closeAfterAnswer } from '../http/unread-body.js'
-import { addHeader, reply, replyFile } from '../http/reply.js'
+import { addHeader, reply } from '../http/reply.js'
 import { bringsBody } from '../http/request-body.js'
 
 /**
@@ -23,6 +26,8 @@ export const CONSOLE_ROUTE = '/admin/*'
 const PAGE = 'index.html'
 /** The folder of the files whose names contain a hash of their content. */
 const ASSETS = 'assets'
+/** The ending of the compressed copy that the build writes beside each of them. */
+const ZIPPED = '.gz'
 
 const METHODS = ['GET', 'HEAD']
 
@@ -42,17 +47,6 @@ function policy(origins: readonly string[]): string {
     "form-action 'none'",
     "frame-ancestors 'none'",
   ].join('; ')
-}
-
-/** A page names its files, so it is revalidated each time; a file never changes under its name. */
-const PAGE_CACHING = 'no-cache'
-const ASSET_CACHING = 'public, max-age=31536000, immutable'
-
-const MEDIA_TYPES: Readonly<Record<string, string>> = {
-  '.html': 'text/html; charset=utf-8',
-  '.js': 'text/javascript; charset=utf-8',
-  '.css': 'text/css; charset=utf-8',
-  '.svg': 'image/svg+xml',
 }
 
 /** The ways to sign in to the console. */
@@ -80,14 +74,6 @@ export function signInOf({ oidc, consoleIdleMinutes }: Config, keys: ProviderKey
   }
 }
 
-/** A file as sent. */
-interface Content {
-  readonly plain: Buffer
-  readonly zipped: Buffer
-  /** The digest of the uncompressed bytes, in hex. */
-  readonly hash: string
-}
-
 /**
  * The folder of the built console (scripts/build.mjs), relative to src/operations or dist/src/operations.
  * @returns undefined if it is switched off, or was not built
@@ -106,15 +92,13 @@ export function servedConsole({ console }: Pick<Config, 'console'>): string | un
  * in the API's document.
  * @param folder the built console
  * @param signIn passed to the page
+ * @param problems answers if a file cannot be sent
  */
-export function consoleGate(folder: string, signIn: SignIn): Gate {
-  const files = new Set([PAGE, ...readdirSync(join(folder, ASSETS)).map((name) => `${ASSETS}/${name}`)])
-  const contents = new Map<string, Content>()
-  const contentOf = (file: string): Content => {
-    const content = contents.get(file) ?? contentFrom(told(file, readFileSync(join(folder, file)), signIn))
-    contents.set(file, content)
-    return content
-  }
+export function consoleGate(folder: string, signIn: SignIn, problems: Pick<ProblemFilter, 'tell'>): Gate {
+  const root = join(folder, ASSETS)
+  const names = new Set(readdirSync(root))
+  const page = pageWith(readFileSync(join(folder, PAGE), 'utf8'), signIn)
+  const zippedPage = gzipSync(page)
 
   return (request: Request, response: Response): boolean => {
     const path = pathOf(request)
@@ -130,46 +114,50 @@ export function consoleGate(folder: string, signIn: SignIn): Gate {
       return true
     }
     const below = path.slice(CONSOLE_PATH.length + 1)
-    const file = below === ASSETS || below.startsWith(`${ASSETS}/`) ? below : PAGE
-    if (!files.has(file)) throw new ServiceError('route_not_found', 'there is no such route')
-    send(request, response, file, contentOf(file), policy(signIn.origins()))
+    const isAsset = below === ASSETS || below.startsWith(`${ASSETS}/`)
+    const name = below.slice(ASSETS.length + 1)
+    if (isAsset && (!names.has(name) || name.endsWith(ZIPPED))) throw unknownFile()
+    const zips = request.acceptsEncodings('gzip', 'identity') === 'gzip' && (!isAsset || names.has(`${name}${ZIPPED}`))
+    response.set('Content-Security-Policy', policy(signIn.origins())).vary('Accept-Encoding')
+    if (zips) response.set('Content-Encoding', 'gzip')
+    if (isAsset) {
+      response.type(extname(name))
+      send(request, zips ? `${name}${ZIPPED}` : name, { root, acceptRanges: false, maxAge: '365d', immutable: true })
+        .on('error', (error: HttpError) => {
+          // The headers of the file do not describe the problem. A response that has begun is broken off.
+          if (!response.headersSent) response.getHeaderNames().forEach((header) => response.removeHeader(header))
+          problems.tell(problemOf(error), request, response)
+        })
+        .pipe(response)
+    } else {
+      const body = zips ? zippedPage : page
+      response.set({ 'Cache-Control': 'no-cache', ETag: `"${hash('sha256', body)}"` }).type('html')
+      if (request.fresh) response.removeHeader('Content-Encoding')
+      response.send(body)
+    }
     return true
   }
+}
+
+/** An error of `send`. */
+type HttpError = Error & { readonly status: number }
+
+/** Returns the problem of a file that cannot be sent: it is gone, or a precondition of the request fails. */
+function problemOf(error: HttpError): Error {
+  if (error.status === 404) return unknownFile()
+  return error.status === 412 ? new HttpException(error.message, error.status) : error
+}
+
+function unknownFile(): ServiceError {
+  return new ServiceError('route_not_found', 'there is no such route')
 }
 
 /** The place in the page where the ways to sign in are inserted. */
 const SIGN_IN = '<meta name="quota-sign-in" content="" />'
 
-/** A built file, with the ways to sign in inserted into the page. */
-function told(file: string, built: Buffer, { provider, idleMinutes }: SignIn): Buffer {
-  if (file !== PAGE || (provider === undefined && idleMinutes === 0)) return built
+/** Returns the page with the ways to sign in inserted. */
+function pageWith(built: string, { provider, idleMinutes }: SignIn): Buffer {
   const content = JSON.stringify({ provider, idleMinutes }).replace(/[&"<>]/g, (one) => `&#${one.charCodeAt(0)};`)
-  return Buffer.from(built.toString('utf8').replace(SIGN_IN, () => SIGN_IN.replace('""', `"${content}"`)))
-}
-
-/** On the first request for it, which then takes some milliseconds longer. */
-function contentFrom(plain: Buffer): Content {
-  return { plain, zipped: gzipSync(plain), hash: createHash('sha256').update(plain).digest('hex') }
-}
-
-function send(request: Request, response: Response, file: string, { plain, zipped, hash }: Content, csp: string): void {
-  const zips = request.acceptsEncodings('gzip', 'identity') === 'gzip'
-  const tag = zips ? `"${hash}-gzip"` : `"${hash}"`
-  addHeader(response, 'Content-Security-Policy', csp)
-  addHeader(response, 'Cache-Control', file === PAGE ? PAGE_CACHING : ASSET_CACHING)
-  addHeader(response, 'Vary', 'Accept-Encoding')
-  addHeader(response, 'ETag', tag)
-  if (knows(request, tag)) {
-    replyFile(response, 304, undefined)
-    return
-  }
-  addHeader(response, 'Content-Type', MEDIA_TYPES[extname(file)] ?? 'application/octet-stream')
-  if (zips) addHeader(response, 'Content-Encoding', 'gzip')
-  replyFile(response, 200, zips ? zipped : plain)
-}
-
-/** Does the caller have the file with that tag (RFC 9110, section 13.1.2)? */
-function knows({ headers }: Request, tag: string): boolean {
-  const tags = headers['if-none-match']?.split(',') ?? []
-  return tags.some((one) => one.trim() === '*' || one.trim().replace(/^W\//, '') === tag)
+  const isDefault = provider === undefined && idleMinutes === 0
+  return Buffer.from(isDefault ? built : built.replace(SIGN_IN, () => SIGN_IN.replace('""', `"${content}"`)))
 }

@@ -29,7 +29,7 @@ const PAGE = `<!doctype html>
 </html>
 `
 
-// A file of its own, because the content security policy runs no script that stands in the page.
+// A separate file, since the content security policy allows no inline script.
 const INITIALIZER = `window.ui = SwaggerUIBundle({
   url: '/openapi.json',
   dom_id: '#swagger-ui',
@@ -40,7 +40,7 @@ const INITIALIZER = `window.ui = SwaggerUIBundle({
 })
 `
 
-/** What the page loads, by name; nothing else of the package is served. */
+/** The files of Swagger UI that the page loads, by name; no others are served. */
 const MEDIA_TYPES: Readonly<Record<string, string>> = {
   'initializer.js': 'text/javascript; charset=utf-8',
   'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
@@ -49,13 +49,13 @@ const MEDIA_TYPES: Readonly<Record<string, string>> = {
   'favicon-32x32.png': 'image/png',
 }
 
-/** Where Swagger UI lies: a dependency of @nestjs/swagger's, which need not be visible from here. */
+/** Returns the folder of Swagger UI: a dependency of @nestjs/swagger, which may not be resolvable from here. */
 function swaggerUiFolder(): string {
   const nestSwagger = createRequire(import.meta.url).resolve('@nestjs/swagger/package.json')
   return dirname(createRequire(nestSwagger).resolve('swagger-ui-dist/package.json'))
 }
 
-/** The API document at the root of the project, seen from src/operations or from dist/src/operations. */
+/** Returns the path of the API document: at the project's root, relative to src/operations or dist/src/operations. */
 function documentPath(): string {
   const here = dirname(fileURLToPath(import.meta.url))
   const candidates = ['../..', '../../..'].map((up) => join(here, up, 'openapi.json'))
@@ -64,7 +64,7 @@ function documentPath(): string {
   return found
 }
 
-/** Reads a file once, at the first request for it. */
+/** Reads each file once, on the first request for it. */
 class Files {
   private readonly read = new Map<string, Promise<Buffer>>()
 

@@ -8,10 +8,10 @@ import { Problems } from '../http/problem.decorator.js'
 import { LiveDto, ReadyDto } from './health.dto.js'
 import { Shutdown } from './shutdown.js'
 
-/** How long the store may take to answer; who asks for readiness gives up about then. */
+/** The time within which the store must answer; probes usually give up at about that time. */
 const PATIENCE_MS = 2_000
 
-/** For whoever starts, stops and balances instances. */
+/** The probes of orchestrators and load balancers. */
 @ApiTags('Operations')
 @Controller('health')
 @Public()

@@ -7,10 +7,10 @@ import { SharedReads } from '../database/shared-reads.js'
 import { reply } from '../http/reply.js'
 import { METRICS_REGISTRY } from '../metrics/metrics.js'
 
-/** How often a second the measurements are written down; Prometheus asks four times a minute. */
+/** The maximum number of renderings per second, so that frequent scrapes cost little. */
 const RENDERINGS_PER_SECOND = 5
 
-/** What Prometheus scrapes. */
+/** The metrics, for Prometheus. */
 @ApiTags('Operations')
 @Controller('metrics')
 @AnyPrincipal('metricsPublic')

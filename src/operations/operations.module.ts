@@ -8,7 +8,7 @@ import { LogMetrics } from './log.metrics.js'
 import { MetricsController } from './metrics.controller.js'
 import { MetricsServer } from './metrics-server.js'
 import { PoolMetrics } from './pool.metrics.js'
-import { Presence } from './presence.js'
+import { InstanceHeartbeat } from './instance-heartbeat.js'
 import { PrincipalMetrics } from './principal.metrics.js'
 import { ProviderMetrics } from './provider.metrics.js'
 import { RefusalMetrics } from './refusal.metrics.js'
@@ -27,7 +27,7 @@ import { TokenMetrics } from './token.metrics.js'
     ClockMetrics,
     LogMetrics,
     PoolMetrics,
-    Presence,
+    InstanceHeartbeat,
     PrincipalMetrics,
     ProviderMetrics,
     RefusalMetrics,

@@ -10,7 +10,7 @@ import { Tokens } from '../auth/tokens.js'
 import { Clock, SystemClock } from '../clock/clock.js'
 import { Config } from '../config/config.js'
 import { Readiness } from '../database/readiness.js'
-import { UnitOfWork } from '../database/unit-of-work.js'
+import { TransactionRunner } from '../database/transaction-runner.js'
 import { ServiceError } from '../error/service-error.js'
 import { Admission } from '../http/admission.js'
 import { Connections } from '../http/connections.js'
@@ -25,7 +25,7 @@ let check: () => Promise<void>
 @Module({
   providers: [
     { provide: Readiness, useValue: { check: () => check() } },
-    { provide: UnitOfWork, useValue: { connections: () => undefined } },
+    { provide: TransactionRunner, useValue: { connections: () => undefined } },
     { provide: Admission, useValue: new Admission({ principalRequests: 1, principalBodyBytes: 1 } as Config) },
     { provide: Config, useValue: { oidc: undefined } },
     { provide: ProviderKeys, useValue: { away: false } },
@@ -34,7 +34,7 @@ let check: () => Promise<void>
     { provide: Clock, useClass: SystemClock },
     Connections,
   ],
-  exports: [Config, ProviderKeys, Readiness, Clock, UnitOfWork, Admission, Tokens, TokensFile, Connections],
+  exports: [Config, ProviderKeys, Readiness, Clock, TransactionRunner, Admission, Tokens, TokensFile, Connections],
 })
 class StoreModule {}
 
@@ -75,14 +75,14 @@ describe('OperationsModule', () => {
       await request(server()).get('/health/live').expect(200)
     })
 
-    it('is not ready, but lives, while the service shuts down', async () => {
+    it('is not ready, but alive, during a shutdown', async () => {
       drain(app.get(Shutdown))
       await expect(app.get(HealthController).ready()).rejects.toBeInstanceOf(ServiceError)
       await request(server()).get('/health/live').expect(200)
     })
   })
 
-  it('shows measurements as Prometheus reads them', async () => {
+  it('shows metrics in the format of Prometheus', async () => {
     const { headers, text } = await request(server()).get('/metrics').expect(200)
     expect(headers['content-type']).toMatch(/^text\/plain; version=0\.0\.4/)
     expect(text).toMatch(/^process_cpu_seconds_total /m)
@@ -90,7 +90,7 @@ describe('OperationsModule', () => {
   })
 
   describe('docs', () => {
-    it('loads nothing but files of its own, and no script stands in the page', async () => {
+    it('loads only its own files, and the page contains no script', async () => {
       const { text } = await request(server())
         .get('/docs')
         .expect(200)
@@ -109,7 +109,7 @@ describe('OperationsModule', () => {
       expect(status).toBeGreaterThanOrEqual(400)
     })
 
-    it('serves the document that lies at the root', async () => {
+    it('serves the document at the root of the project', async () => {
       const { body } = await request(server()).get('/openapi.json').expect(200)
       expect(body).toEqual(JSON.parse(readFileSync(new URL('../../openapi.json', import.meta.url), 'utf8')))
     })

@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common'
 import { Gauge, Histogram, Registry } from 'prom-client'
 import { Readiness } from '../database/readiness.js'
-import { UnitOfWork } from '../database/unit-of-work.js'
+import { TransactionRunner } from '../database/transaction-runner.js'
 import { BUCKETS_SECONDS, METRICS_REGISTRY } from '../metrics/metrics.js'
 
 /**
@@ -9,10 +9,10 @@ import { BUCKETS_SECONDS, METRICS_REGISTRY } from '../metrics/metrics.js'
  */
 @Injectable()
 export class PoolMetrics {
-  constructor(@Inject(METRICS_REGISTRY) registry: Registry, work: UnitOfWork, readiness: Readiness) {
+  constructor(@Inject(METRICS_REGISTRY) registry: Registry, transactions: TransactionRunner, readiness: Readiness) {
     new Gauge({
       name: 'database_available',
-      help: '1 as long as the database is not known to be away for reads, or for writes; 0 while such requests are refused at once.',
+      help: '0 while the database is known to be unavailable for reads or for writes, and such requests are refused at once; otherwise 1.',
       labelNames: ['use'],
       registers: [registry],
       collect() {
@@ -22,11 +22,11 @@ export class PoolMetrics {
     })
     new Gauge({
       name: 'database_pool_connections',
-      help: 'Connections of the pool by use: busy, idle; and waiting, which are requests for one.',
+      help: 'Connections of the pool: busy and idle ones; waiting: requests for a connection.',
       labelNames: ['state'],
       registers: [registry],
       collect() {
-        const counts = work.connections()
+        const counts = transactions.connections()
         if (counts === undefined) return
         this.set({ state: 'busy' }, counts.busy)
         this.set({ state: 'idle' }, counts.idle)
@@ -35,7 +35,7 @@ export class PoolMetrics {
     })
     const waits = new Histogram({
       name: 'database_pool_wait_seconds',
-      help: 'How long a read or a unit of work waited for a connection.',
+      help: 'Time that a read or a unit of work waited for a connection.',
       labelNames: ['use'],
       buckets: BUCKETS_SECONDS,
       registers: [registry],
@@ -43,11 +43,11 @@ export class PoolMetrics {
     const waited = { read: waits.labels({ use: 'read' }), write: waits.labels({ use: 'write' }) }
     const statements = new Histogram({
       name: 'database_statement_seconds',
-      help: 'How long the database took to answer a statement, or the several that were sent together.',
+      help: 'Time that the database took to answer a statement, or several that were sent together.',
       buckets: BUCKETS_SECONDS,
       registers: [registry],
     })
-    work.storeObserver = {
+    transactions.storeObserver = {
       waited: (use, seconds) => waited[use].observe(seconds),
       answered: (seconds) => statements.observe(seconds),
     }

@@ -12,7 +12,7 @@ export class PrincipalMetrics {
     const registers = [registry]
     new Gauge({
       name: 'http_principal_requests',
-      help: 'Requests in hand by principal: working, or waiting for their turn with the body unread.',
+      help: 'Requests in progress by principal: working, or waiting for their turn with the body unread.',
       labelNames: ['principal', 'state'],
       registers,
       collect() {
@@ -25,7 +25,7 @@ export class PrincipalMetrics {
     })
     new Counter({
       name: 'http_principal_refused_total',
-      help: 'Requests answered 503 because too many of the same principal were in hand.',
+      help: 'Requests answered 503 because the principal had too many in progress.',
       labelNames: ['principal'],
       registers,
       collect() {

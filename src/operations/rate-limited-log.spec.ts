@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals'
 import { RateLimitedLog } from './rate-limited-log.js'
 
-it('tells the first time at once, and then once in ten seconds, each kind by itself', () => {
+it('logs the first event at once, then one in ten seconds, for each kind separately', () => {
   const lines: string[] = []
   let now = 0
   const log = new RateLimitedLog(

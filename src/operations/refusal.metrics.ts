@@ -17,13 +17,13 @@ export class RefusalMetrics {
     const registers = [registry]
     this.refusals = new Counter({
       name: 'http_refusals_total',
-      help: 'Requests that were answered with a problem, by principal and code of the problem; without a principal where the caller is not known.',
+      help: 'Requests answered with a problem, by principal and code; the principal is empty if the caller is unknown.',
       labelNames: ['principal', 'code'],
       registers,
     })
     this.unavailable = new Counter({
       name: 'http_unavailable_total',
-      help: 'Requests that were answered 503, by reason.',
+      help: 'Requests answered 503, by reason.',
       labelNames: ['reason'],
       registers,
     })

@@ -56,7 +56,7 @@ describe('requestLog', () => {
     await once(server, 'close')
   })
 
-  it('tells and measures a request by its route pattern, without query and token', async () => {
+  it('logs and measures a request by its route pattern, without query and token', async () => {
     await fetch(`${url}/things/42?secret=hush`, { headers: { Authorization: 'Bearer hush' } })
     expect(lines).toEqual([
       {
@@ -80,7 +80,7 @@ describe('requestLog', () => {
     expect(lines).toMatchObject([{ route: 'unmatched', status: 404 }])
   })
 
-  it('names the route of what was refused before it', async () => {
+  it('names the route of a request that was refused before it', async () => {
     app.use((_request: Request, response: Response) => {
       response.sendStatus(403)
     })
@@ -88,7 +88,7 @@ describe('requestLog', () => {
     expect(lines).toMatchObject([{ route: '/known/:id', status: 403 }])
   })
 
-  it('keeps methods that callers think up out of the labels', async () => {
+  it('keeps unknown methods out of the labels', async () => {
     for (const method of ['PROPFIND', 'PURGE', 'LOCK', 'PATCH']) await fetch(`${url}/no/such/path`, { method })
     const text = await metrics.registry.metrics()
     const methods = new Set([...text.matchAll(/_count\{method="(\w+)"/g)].map(([, method]) => method))
@@ -96,7 +96,7 @@ describe('requestLog', () => {
     expect(lines.map(({ method }) => method)).toEqual(['PROPFIND', 'PURGE', 'LOCK', 'PATCH'])
   })
 
-  it('tells what was refused because of a shutdown from other 503', async () => {
+  it('distinguishes refusals during a shutdown from other 503', async () => {
     app.use((request: Request, response: Response) => {
       if (request.path === '/known/7') request.draining = true
       response.sendStatus(503)
@@ -112,7 +112,7 @@ describe('requestLog', () => {
     ])
   })
 
-  it('tells and counts with what a request was refused, by whom and why', async () => {
+  it('logs and counts the code, the principal and the reason of a refusal', async () => {
     const refusals = new RefusalMetrics(metrics.registry)
     const refusing = express()
     refusing.use(gated(requestLog(metrics, routes, { log: { request: (line) => lines.push(line) }, refusals })))
@@ -146,12 +146,12 @@ describe('requestLog', () => {
     expect(text).toContain('http_unavailable_total{reason="database_full"} 0')
   })
 
-  it('has a page for each reason', () => {
+  it('has documentation for each reason', () => {
     const pages = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8')
     expect(UNAVAILABLE_REASONS.filter((reason) => !pages.includes(`| \`${reason}\` |`))).toEqual([])
   })
 
-  it('tells where a caller who is not known calls from', async () => {
+  it('logs the address of an unknown caller', async () => {
     app.use((_request: Request, response: Response) => {
       response.sendStatus(401)
     })
@@ -178,7 +178,7 @@ describe('requestLog', () => {
     expect(reported).toMatchObject([{ status: 404, client }])
   })
 
-  it('tells of a caller who hung up before and within the answer', async () => {
+  it('logs a caller that disconnected before or during the answer', async () => {
     const arrived: Response[] = []
     app.get('/slow', (request, response) => {
       arrived.push(response)

@@ -29,7 +29,7 @@ function logger(config: Partial<Pick<Config, 'logLevel' | 'logFormat'>>) {
 const parsed = (lines: string[]) => lines.map((line) => JSON.parse(line) as Record<string, unknown>)
 
 describe('ServiceLogger', () => {
-  it('writes one object a line as JSON', () => {
+  it('writes one JSON object per line', () => {
     const { lines, log } = logger({})
     log.log('one\ntwo', 'Context')
     log.warn({ queue: 3 })
@@ -40,7 +40,7 @@ describe('ServiceLogger', () => {
     ])
   })
 
-  it('never tells what an object has under the name of a secret', () => {
+  it('never logs fields of objects that have the name of a secret', () => {
     for (const logFormat of ['json', 'text'] as const) {
       const { lines, log } = logger({ logFormat })
       log.warn('refused', { token: 'hush', queue: 3, headers: { authorization: 'Bearer hush' } }, 'Access')
@@ -50,7 +50,7 @@ describe('ServiceLogger', () => {
     }
   })
 
-  it('takes a message at its word', () => {
+  it('logs a message unchanged', () => {
     const { lines, log } = logger({})
     log.log('100 %d of %s', 'Context')
     const circular: Record<string, unknown> = { big: 1n }
@@ -59,7 +59,7 @@ describe('ServiceLogger', () => {
     expect(parsed(lines)).toMatchObject([{ message: '100 %d of %s' }, { message: 'circular' }])
   })
 
-  it('leaves nothing unwritten of what ends the process', () => {
+  it('writes everything about the error that ends the process', () => {
     const { flushed, log } = logger({})
     log.error('goes on')
     expect(flushed).toEqual([])
@@ -88,7 +88,7 @@ describe('ServiceLogger', () => {
     expect(parsed(lines).map(({ level }) => level)).toEqual(levels)
   })
 
-  it('tells an error by its stacks, not by what a driver hung on it', () => {
+  it('logs an error by its stacks, without properties that a driver added', () => {
     const { lines, log } = logger({})
     const driver = Object.assign(new Error('connection lost'), { sql: 'INSERT hush', parameters: ['hush'] })
     log.error(new Error('cannot write', { cause: driver }), 'Ledger')
@@ -98,7 +98,7 @@ describe('ServiceLogger', () => {
     expect(lines.join()).not.toContain('hush')
   })
 
-  it('ends with an error that is its own cause', () => {
+  it('handles an error that is its own cause', () => {
     const { lines, log } = logger({})
     const error = new Error('circular')
     error.cause = error
@@ -106,7 +106,7 @@ describe('ServiceLogger', () => {
     expect(lines).toHaveLength(1)
   })
 
-  it('takes what Nest hands over: message, stack, context', () => {
+  it('accepts the arguments of Nest: message, stack, context', () => {
     const { lines, log } = logger({})
     log.error('failed', 'Error: x\n    at y (z.js:1:1)', 'Context')
     log.error('failed', undefined, 'Context')
@@ -124,7 +124,7 @@ describe('ServiceLogger', () => {
     ])
   })
 
-  it('tells more while it is told to, and says so', () => {
+  it('logs more while the debug level is on, and logs the change', () => {
     const { lines, log } = logger({ logLevel: 'error' })
     log.debug('before')
     log.toggleDebug()
@@ -140,7 +140,7 @@ describe('ServiceLogger', () => {
     ])
   })
 
-  it('tells why a request was refused', () => {
+  it('logs the reason of a refusal', () => {
     const refused = { ...LINE, status: 503, code: 'unavailable', reason: 'owner_locked' } as const
     const json = logger({})
     json.log.request(refused)
@@ -150,7 +150,7 @@ describe('ServiceLogger', () => {
     expect(text.lines[0]).toContain('GET /api/v1/quotas/:id 503 unavailable owner_locked 1.2 ms mta r-1')
   })
 
-  it('tells a request in either format', () => {
+  it('logs a request in either format', () => {
     const { lines, log } = logger({})
     log.request(LINE)
     log.request({ ...LINE, status: 499, principal: undefined, aborted: true, client: '203.0.113.9' })
@@ -177,7 +177,7 @@ describe('ServiceLogger', () => {
     ])
   })
 
-  it('still tells of failed requests where the level hides the others', () => {
+  it('logs failed requests even if the level hides the others', () => {
     const { lines, log } = logger({ logLevel: 'warn' })
     for (const status of [200, 409, 500, 503]) log.request({ ...LINE, status })
     expect(parsed(lines).map(({ status, level }) => [status, level])).toEqual([

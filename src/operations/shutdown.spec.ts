@@ -84,7 +84,7 @@ describe('Shutdown', () => {
     while (connections.busy !== count) await sleep(5)
   }
 
-  it('finishes what is in hand, refuses what is new, and exits with 0 after the application has closed', async () => {
+  it('finishes requests in progress, refuses new ones, and exits with 0 after the application has closed', async () => {
     install(0.2, 5)
     await call('/fast')
     const slow = call('/slow')
@@ -101,7 +101,7 @@ describe('Shutdown', () => {
     expect(closes).toBe(1)
   })
 
-  it('waits for no balancer after SIGINT, and for no connection without a request', async () => {
+  it('does not wait for balancers after SIGINT, nor for connections without a request', async () => {
     install(60, 5)
     const unused = connect(port, '127.0.0.1')
     await once(unused, 'connect')
@@ -113,7 +113,7 @@ describe('Shutdown', () => {
     unused.destroy()
   })
 
-  it('gives up with 1 when the grace time is over', async () => {
+  it('exits with 1 when the grace time is over', async () => {
     install(0, 0.2)
     const slow = call('/slow').catch(() => undefined)
     await inHand(1)
@@ -138,7 +138,7 @@ describe('Shutdown', () => {
     expect(closes).toBe(0)
   })
 
-  it('counts a request until its answer is out or its caller is gone', async () => {
+  it('counts a request until its answer is sent or its caller has disconnected', async () => {
     await call('/fast')
     await inHand(0)
     const abandoned = request({ port, path: '/slow' }).on('error', () => undefined)

@@ -30,7 +30,7 @@ class Pipe extends Writable {
 const settled = () => new Promise(setImmediate)
 
 describe('standard output', () => {
-  it('gathers lines, and hands them over when they are many, when asked to, or soon', async () => {
+  it('collects lines, and writes them when there are many, on request, or soon', async () => {
     const pipe = new Pipe()
     const stdout = new Stdout(pipe)
     stdout.write('one\n')
@@ -45,7 +45,7 @@ describe('standard output', () => {
     expect(pipe.text.endsWith('soon\n')).toBe(true)
   })
 
-  it('keeps some lines while nobody reads, drops and counts the others, and tells when it is over', async () => {
+  it('keeps some lines while nobody reads, drops and counts the others, and reports them afterwards', async () => {
     const pipe = new Pipe(false)
     const stdout = new Stdout(pipe)
     const recovered: number[] = []
@@ -66,7 +66,7 @@ describe('standard output', () => {
     expect([stdout.dropped, recovered]).toEqual([12_000, [12_000]])
   })
 
-  it('ends though nobody reads', async () => {
+  it('ends although nobody reads', async () => {
     const stdout = new Stdout(new Pipe(false))
     stdout.write(LINE)
     const began = performance.now()
@@ -74,7 +74,7 @@ describe('standard output', () => {
     expect(performance.now() - began).toBeLessThan(3 * SECOND)
   })
 
-  it('goes on without whoever read it, and counts what is lost', async () => {
+  it('continues after its reader has disconnected, and counts the lost lines', async () => {
     const gone = new Writable({ write: (_chunk, _encoding, done) => done(new Error('EPIPE')), autoDestroy: false })
     const stdout = new Stdout(gone)
     for (const lines of [3, 0]) {

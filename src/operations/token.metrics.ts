@@ -11,7 +11,7 @@ export class TokenMetrics {
     const registers = [registry]
     new Gauge({
       name: 'auth_tokens_stale',
-      help: '1 while the file of tokens cannot be used and the tokens from before stay good, else 0.',
+      help: '1 while the tokens file is unusable and the previous tokens stay valid, otherwise 0.',
       registers,
       collect() {
         this.set(file.stale ? 1 : 0)
@@ -19,7 +19,7 @@ export class TokenMetrics {
     })
     new Counter({
       name: 'auth_tokens_changes_total',
-      help: 'Changes of the file of tokens since the start: taken, or refused because it could not be used.',
+      help: 'Changes of the tokens file since the start, by result: taken, or refused because the file was unusable.',
       labelNames: ['result'],
       registers,
       collect() {
@@ -29,7 +29,7 @@ export class TokenMetrics {
     })
     new Gauge({
       name: 'auth_token_ends_timestamp_seconds',
-      help: 'When the first of the tokens of a principal ends that are good yet; absent where none has an end.',
+      help: 'Time at which the first of the valid tokens of a principal expires; absent if none expires.',
       labelNames: ['principal'],
       registers,
       collect() {

@@ -8,7 +8,7 @@ const made = (['service', 'admin'] as Role[]).map((role) => ({ name: role, role,
 const instant = (text: string) => parseInstant(text) ?? NaN
 
 describe('welcome', () => {
-  it('says nothing where tokens are configured', () => {
+  it('prints nothing if tokens are configured', () => {
     expect(welcome(at, [], 0)).toBe('')
   })
 
@@ -22,7 +22,7 @@ describe('welcome', () => {
     ])
   })
 
-  it('says where the console is, if there is one', () => {
+  it('prints the address of the console, if there is one', () => {
     expect(welcome(at, made, 0, '/admin')).toContain('\nhttp://127.0.0.1:3000/admin/\n')
     expect(welcome(at, made, 0)).not.toContain('onsole')
   })

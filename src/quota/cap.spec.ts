@@ -1,7 +1,17 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import type { Instant } from '../time/instant.js'
-import { available, type CapCount, countIn, inTheWay, isCap, limitsAt, payable, settleIn, wouldRefuse } from './cap.js'
+import {
+  available,
+  type CapCount,
+  countIn,
+  refusingCaps,
+  isCap,
+  limitsAt,
+  payable,
+  settleIn,
+  wouldRefuse,
+} from './cap.js'
 import { type CycleUnit, resetsOf } from './cycle.js'
 import { type Allocation, byDrawDown, cut, draw } from './draw-down.js'
 import { beginCount, isActive, type QuotaState, remaining, roll, statusAt } from './quota.js'
@@ -96,7 +106,7 @@ class Books {
   take(amount: number, ttl: number | null, resets: ReadonlyMap<number, number>): Operation | undefined {
     const { payers, caps } = this.limits
     const allocations = draw(payers, amount)
-    if (allocations === undefined || inTheWay(caps, amount).length > 0) return undefined
+    if (allocations === undefined || refusingCaps(caps, amount).length > 0) return undefined
     this.pay(allocations, ttl === null ? { used: 1 } : { reserved: 1 })
     const counts = caps.map((cap) => countIn(cap, this.now, ttl === null ? { used: amount } : { reserved: amount }))
     const operation: Operation = {
@@ -382,7 +392,7 @@ const countersOf = (quotas: readonly QuotaState[]): unknown =>
   quotas.map(({ id, used, reserved }) => ({ id, used, reserved }))
 
 describe('an owner with payers and caps', () => {
-  it('counts, takes and refuses as a model does that adds up the whole history, and says when it would take', () => {
+  it('counts, pays and refuses like a model that adds up the whole history, and predicts when an amount fits', () => {
     const seen = { taken: 0, refused: 0, later: 0, never: 0, observed: 0 }
     fc.assert(
       fc.property(anyOwner, fc.array(anyStep, { minLength: 5, maxLength: 30 }), ({ start, quotas }, steps) => {
@@ -398,7 +408,7 @@ describe('an owner with payers and caps', () => {
             const inWay = before.filter(
               (one) => one.cap === 'enforce' && isActive(one, now) && model.left(one, now) < amount,
             )
-            expect(inTheWay(books.limits.caps, amount).map(({ id }) => id)).toEqual(inWay.map(({ id }) => id))
+            expect(refusingCaps(books.limits.caps, amount).map(({ id }) => id)).toEqual(inWay.map(({ id }) => id))
             expect(available(books.limits) >= amount).toBe(accepts)
             if (!accepts) {
               const expected = model.refillsAt(amount, now)
@@ -433,7 +443,7 @@ describe('an owner with payers and caps', () => {
 })
 
 describe('a rolling cap', () => {
-  it('holds no more than its total in any stretch of its window, and lets through what an ideal one would a slot later', () => {
+  it('admits no more than its total in any interval of its window, and at most a slot later what an ideal window admits', () => {
     let windows = 0
     const anyCall = fc.record({
       what: fc.constantFrom('consume', 'consume', 'consume', 'reserve', 'commit', 'release', 'refund'),
@@ -484,7 +494,7 @@ describe('a rolling cap', () => {
     expect(windows).toBeGreaterThan(10_000)
   })
 
-  it('lets a unit return at most a 24th of the window late, and never early', () => {
+  it('returns a unit at most a 24th of the window late, and never early', () => {
     fc.assert(
       fc.property(fc.integer({ min: 60, max: 2_678_400 }), fc.nat(10_000_000), (seconds, after) => {
         const at = NOW + after
@@ -506,7 +516,7 @@ describe('a rolling cap', () => {
     )
   })
 
-  it('keeps its books whole while its clock steps back and forth', () => {
+  it('keeps its counts consistent while its clock steps back and forth', () => {
     const anyMove = fc.record({
       by: fc.oneof(fc.integer({ min: -90_000, max: 90_000 }), fc.integer({ min: -5000, max: 20_000 })),
       amount: fc.integer({ min: 1, max: 6 }),
@@ -544,7 +554,7 @@ describe('a rolling cap', () => {
     )
   })
 
-  it('begins a new count by hand, and takes nothing back of what came before', () => {
+  it('begins a new count after a manual reset, and returns nothing of earlier counts', () => {
     const cap = rolling({ total: 10 })
     const count = countIn(cap, NOW, { used: 7 })
     beginCount(cap)
@@ -554,7 +564,7 @@ describe('a rolling cap', () => {
     expect(cap.used).toBe(4)
   })
 
-  it('goes on emptying while it is ended, disabled or deleted', () => {
+  it('continues to empty while it is expired, disabled or deleted', () => {
     for (const given of [{ expireAt: NOW + 1 }, { state: 'disabled' }, { deletedAt: NOW + 1 }] as const) {
       const cap = rolling({ ...given })
       countIn(cap, NOW, { used: 7 })
@@ -563,7 +573,7 @@ describe('a rolling cap', () => {
     }
   })
 
-  it('refills at the next boundary at which something returns, before its end', () => {
+  it('refills at the next boundary at which units return, before its end', () => {
     const cap = rolling({})
     expect(nextRefill(cap)).toBeNull()
     countIn(cap, NOW + 1, { reserved: 2 })
@@ -574,13 +584,13 @@ describe('a rolling cap', () => {
 })
 
 describe('a cap of any type', () => {
-  it('that observes counts beyond its total, refuses nothing and stops at the largest exact number', () => {
+  it('in mode observe counts beyond its total, refuses nothing and stops at the largest exact number', () => {
     for (const cap of [quota({ cap: 'observe', total: 5 }), rolling({ cap: 'observe', total: 5 })]) {
       const limits = { payers: [quota({ id: 2, total: 100 })], caps: [cap] }
       expect(wouldRefuse([cap], 5)).toEqual([])
       expect(wouldRefuse([cap], 6)).toEqual([cap])
       countIn(cap, NOW, { used: 60 })
-      expect(inTheWay([cap], 1)).toEqual([])
+      expect(refusingCaps([cap], 1)).toEqual([])
       expect(available(limits)).toBe(100)
       countIn(cap, NOW, { used: Number.MAX_SAFE_INTEGER })
       expect(cap.used).toBe(Number.MAX_SAFE_INTEGER)
@@ -594,7 +604,7 @@ describe('a cap of any type', () => {
     expect(new Refills([], [], [{ ...caps[0]!, ...cyclic('hour', 'UTC', NOW + HOUR), used: 50 }]).at(1)).toBeNull()
   })
 
-  it('is told apart from what pays, in order of ids, where it is active', () => {
+  it('is separated from payers, in order of ids, if it is active', () => {
     const quotas = [
       quota({ id: 4, cap: 'enforce' }),
       quota({ id: 3 }),
@@ -610,7 +620,7 @@ describe('a cap of any type', () => {
     expect(quotas.filter(isCap)).toHaveLength(5)
   })
 
-  it('takes no more back once its own count has gone on', () => {
+  it('returns no more units after a new count has begun', () => {
     const cap = quota({ cap: 'enforce', ...cyclic('hour', 'UTC', NOW + HOUR) })
     const count = countIn(cap, NOW, { reserved: 7 })
     expect(settleIn(cap, count, NOW, { reserved: 0 })).toBe(true)
@@ -629,7 +639,7 @@ describe('refills_at of payers and caps', () => {
     counted: { at, caps: caps.map((id) => ({ quotaId: id, cycleSeq: 0 })) },
   })
 
-  it('is the first instant at which both let it pass', () => {
+  it('is the first instant at which both admit the amount', () => {
     const payer = quota({ id: 1, used: 10, ...cyclic('hour', 'UTC', NOW + HOUR) })
     const cap = quota({ id: 2, cap: 'enforce', used: 10, ...cyclic('hour', 'UTC', NOW + 90 * MINUTE) })
     const at = (amount: number): Instant | null => new Refills([payer], [], [cap]).at(amount)
@@ -640,21 +650,21 @@ describe('refills_at of payers and caps', () => {
     expect(at(11)).toBeNull()
   })
 
-  it('looks at as many boundaries of a window as it needs', () => {
+  it('examines as many boundaries of a window as necessary', () => {
     const cap = rolling({ id: 2, total: 6 })
     for (const after of [0, 2500, 5000]) countIn(cap, NOW + after, { used: 2 })
     const at = (amount: number): Instant | null => new Refills([quota({ total: 100 })], [], [cap]).at(amount)
     expect([2, 3, 5, 7].map(at)).toEqual([NOW + 60_000, NOW + 62_500, NOW + 65_000, null])
   })
 
-  it('is the end of a cap, which bounds nothing from then on', () => {
+  it('is the end of a cap, which limits nothing from then on', () => {
     const cap = quota({ id: 2, cap: 'enforce', used: 10, expireAt: NOW + MINUTE })
     expect(new Refills([quota({ total: 100 })], [], [cap]).at(50)).toBe(NOW + MINUTE)
     const ended = quota({ total: 100, expireAt: NOW + MINUTE })
     expect(new Refills([ended], [], [cap]).at(50)).toBeNull()
   })
 
-  it('is a boundary and not the end of a hold, although the hold is what makes it fit', () => {
+  it('is a boundary and not the end of a hold, although the hold is necessary for it to fit', () => {
     const cap = rolling({ id: 2, total: 10 })
     countIn(cap, NOW, { reserved: 10 })
     const payer = quota({ id: 1, total: 100, reserved: 10 })
@@ -666,7 +676,7 @@ describe('refills_at of payers and caps', () => {
     expect(new Refills([payer], [hold(NOW + 1, 1, 10, [2])], [cap]).at(11)).toBeNull()
   })
 
-  it('gives nothing of a hold back to a count that began after it', () => {
+  it('returns nothing of a hold to a later count', () => {
     const cap = quota({ id: 2, cap: 'enforce', used: 8, cycleSeq: 1 })
     const other = rolling({ id: 3 })
     const payer = quota({ id: 1, total: 100, reserved: 10 })
@@ -676,7 +686,7 @@ describe('refills_at of payers and caps', () => {
     expect(at(3)).toBeNull()
   })
 
-  it('looks at no boundary of a rolling cap that is over by then', () => {
+  it('ignores boundaries of a rolling cap after its end', () => {
     const cap = rolling({ id: 2, expireAt: NOW + 30_000 })
     countIn(cap, NOW, { used: 10 })
     const payer = quota({ id: 1, total: 10, reserved: 10 })
@@ -685,7 +695,7 @@ describe('refills_at of payers and caps', () => {
     expect(at(NOW + 30_001)).toBeNull()
   })
 
-  it('does not ask a cap that observes', () => {
+  it('ignores observe caps', () => {
     const cap = rolling({ id: 2, cap: 'observe', total: 1 })
     countIn(cap, NOW, { used: 10 })
     const payer = quota({ used: 10, ...cyclic('hour', 'UTC', NOW + HOUR) })

@@ -1,6 +1,6 @@
 import type { Instant } from '../time/instant.js'
 import { isActive, type QuotaState, remaining } from './quota.js'
-import { added, countsUntil, counter, type Move, type RollingWindow, settled, sumOf } from './rolling-window.js'
+import { addUnits, countsUntil, counter, type Move, type RollingWindow, settleUnits, sumOf } from './rolling-window.js'
 
 /**
  * The maximum number of caps of an owner that are neither deleted nor expired; they also count as live quotas
@@ -54,7 +54,7 @@ export function payable(payers: readonly QuotaState[]): number {
 }
 
 /** The `enforce` caps whose remaining units are less than the amount. */
-export function inTheWay<Q extends QuotaState>(caps: readonly Q[], amount: number): Q[] {
+export function refusingCaps<Q extends QuotaState>(caps: readonly Q[], amount: number): Q[] {
   return caps.filter((quota) => quota.cap === 'enforce' && remaining(quota) < amount)
 }
 
@@ -72,7 +72,7 @@ export function wouldRefuse<Q extends QuotaState>(caps: readonly Q[], amount: nu
  */
 export function countIn(cap: QuotaState, now: Instant, move: Move): CapCount {
   if (cap.windowSeconds != null && cap.window != null)
-    setWindow(cap, added(cap.window, countsUntil(cap.windowSeconds, now), move))
+    setWindow(cap, addUnits(cap.window, countsUntil(cap.windowSeconds, now), move))
   else moveCounters(cap, move)
   return { quotaId: cap.id, cycleSeq: cap.cycleSeq }
 }
@@ -90,7 +90,7 @@ export function settleIn(cap: QuotaState, count: CapCount, at: Instant, move: Mo
     moveCounters(cap, move)
     return true
   }
-  const window = settled(cap.window, countsUntil(cap.windowSeconds, at), move)
+  const window = settleUnits(cap.window, countsUntil(cap.windowSeconds, at), move)
   if (window === undefined) return false
   setWindow(cap, window)
   return true

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it, jest } from '@jest/globals'
 import fc from 'fast-check'
 import { Temporal } from 'temporal-polyfill'
 import { formatInstant, type Instant, MAX_INSTANT } from '../time/instant.js'
-import { CYCLE_UNITS, type CycleRule, type CycleUnit, isBoundary, isTimeZone, nextBoundary, resetsOf } from './cycle.js'
+import { CYCLE_UNITS, cycleAt, type CycleRule, type CycleUnit, isReset, isTimeZone, resetsOf } from './cycle.js'
 
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
@@ -430,7 +430,7 @@ describe('resetsOf', () => {
     })
   })
 
-  it('agrees with the calendar counted out by hand, in UTC', () => {
+  it('agrees with a calendar that is computed by hand, in UTC', () => {
     const date = fc.record({
       year: fc.integer({ min: 1970, max: 2199 }),
       month: fc.integer({ min: 0, max: 11 }),
@@ -452,7 +452,7 @@ describe('resetsOf', () => {
     )
   })
 
-  it('has the anchor itself as reset 0, and never falls', () => {
+  it('has the anchor as reset 0, and never decreases', () => {
     fc.assert(
       fc.property(anyRule(), fc.integer({ min: 0, max: 500 }), (rule, n) => {
         expect(boundary(rule, 0)).toBe(rule.anchor)
@@ -479,14 +479,14 @@ describe('resetsOf', () => {
   })
 })
 
-describe('nextBoundary', () => {
+describe('cycleAt', () => {
   it.each(RESETS)('%s', (_title, rule, text) => {
     for (const { n, reset } of readResets(text)) {
-      expect(nextBoundary(rule, reset).start).toBe(reset)
-      expect(nextBoundary(rule, reset).end).toBeGreaterThan(reset)
-      expect(nextBoundary(rule, reset - 1).end).toBe(reset)
-      expect(nextBoundary(rule, reset - 1).start).toBeLessThan(reset)
-      expect(isBoundary(rule, reset)).toBe(true)
+      expect(cycleAt(rule, reset).start).toBe(reset)
+      expect(cycleAt(rule, reset).end).toBeGreaterThan(reset)
+      expect(cycleAt(rule, reset - 1).end).toBe(reset)
+      expect(cycleAt(rule, reset - 1).start).toBeLessThan(reset)
+      expect(isReset(rule, reset)).toBe(true)
       expect(n).toBeGreaterThan(0)
     }
   })
@@ -494,7 +494,7 @@ describe('nextBoundary', () => {
   it('ends at the anchor before the anchor', () => {
     const rule = utc('month', '2026-12-01T00:00:00Z')
     for (const before of [rule.anchor - 1, rule.anchor - 400 * DAY, 0]) {
-      expect(nextBoundary(rule, before)).toEqual({ start: null, end: rule.anchor })
+      expect(cycleAt(rule, before)).toEqual({ start: null, end: rule.anchor })
     }
   })
 
@@ -502,74 +502,74 @@ describe('nextBoundary', () => {
     const rule = utc('month', '2027-01-31T00:00:00Z')
     const february = at('2027-02-28T00:00:00Z')
     const march = at('2027-03-31T00:00:00Z')
-    expect(nextBoundary(rule, rule.anchor)).toEqual({ start: rule.anchor, end: february })
-    expect(nextBoundary(rule, february - 1)).toEqual({ start: rule.anchor, end: february })
-    expect(nextBoundary(rule, february)).toEqual({ start: february, end: march })
+    expect(cycleAt(rule, rule.anchor)).toEqual({ start: rule.anchor, end: february })
+    expect(cycleAt(rule, february - 1)).toEqual({ start: rule.anchor, end: february })
+    expect(cycleAt(rule, february)).toEqual({ start: february, end: march })
   })
 
-  it('steps over a cycle of no length', () => {
+  it('skips a cycle of no length', () => {
     const rule: CycleRule = { unit: 'day', timeZone: 'Pacific/Apia', anchor: at('2011-12-27T20:00Z') }
     const twice = at('2011-12-30T20:00Z')
     expect([boundary(rule, 3), boundary(rule, 4)]).toEqual([twice, twice])
-    expect(nextBoundary(rule, twice - 1)).toEqual({ start: twice - DAY, end: twice })
-    expect(nextBoundary(rule, twice)).toEqual({ start: twice, end: twice + DAY })
+    expect(cycleAt(rule, twice - 1)).toEqual({ start: twice - DAY, end: twice })
+    expect(cycleAt(rule, twice)).toEqual({ start: twice, end: twice + DAY })
   })
 
   it('counts from an anchor in the second pass of a repeated hour', () => {
     // 01:30 in New York on 2024-11-03, the first time and the second.
     const [first, second] = [at('2024-11-03T05:30Z'), at('2024-11-03T06:30Z')]
     const rule: CycleRule = { unit: 'day', timeZone: 'America/New_York', anchor: second }
-    expect(nextBoundary(rule, first)).toEqual({ start: null, end: second })
-    expect(nextBoundary(rule, second)).toEqual({ start: second, end: second + DAY })
-    expect(isBoundary(rule, first)).toBe(false)
+    expect(cycleAt(rule, first)).toEqual({ start: null, end: second })
+    expect(cycleAt(rule, second)).toEqual({ start: second, end: second + DAY })
+    expect(isReset(rule, first)).toBe(false)
   })
 
-  it('finds what looking at every reset in turn finds', () => {
+  it('finds the same as examining every reset in turn', () => {
     fc.assert(
       fc.property(anyRule(), fc.double({ min: -2, max: 40, noNaN: true }), (rule, units) => {
         const instant = rule.anchor + Math.round(units * LENGTH[rule.unit])
-        expect(nextBoundary(rule, instant)).toEqual(bySearch(rule, instant))
+        expect(cycleAt(rule, instant)).toEqual(bySearch(rule, instant))
       }),
       { numRuns: 1000 },
     )
   })
 
-  it('finds what halving finds, at any distance, at resets and beside them', () => {
+  it('finds the same as a binary search, at any distance, at resets and next to them', () => {
     const instants = fc.integer({ min: 0, max: 7_000 * 366 })
     fc.assert(
       fc.property(anyRule(), instants, fc.integer({ min: 0, max: DAY }), (rule, days, time) => {
         const instant = rule.anchor + days * DAY + time
         const { start, end } = byHalving(rule, instant)
-        for (const probe of [instant, start, end - 1]) expect(nextBoundary(rule, probe)).toEqual({ start, end })
-        expect(nextBoundary(rule, end).start).toBe(end)
+        for (const probe of [instant, start, end - 1]) expect(cycleAt(rule, probe)).toEqual({ start, end })
+        expect(cycleAt(rule, end).start).toBe(end)
       }),
       { numRuns: 500 },
     )
   })
 
-  it('answers the same whatever was asked before', () => {
+  it('answers the same regardless of earlier calls', () => {
     const steps = fc.array(fc.double({ min: -1, max: 12, noNaN: true }), { minLength: 2, maxLength: 12 })
     fc.assert(
       fc.property(anyRule(), steps, (rule, units) => {
         const instants = units.map((unit) => rule.anchor + Math.round(unit * LENGTH[rule.unit]))
-        for (const instant of instants) expect(nextBoundary(rule, instant)).toEqual(bySearch(rule, instant))
+        for (const instant of instants) expect(cycleAt(rule, instant)).toEqual(bySearch(rule, instant))
         // The same anchor under another rule has other resets.
         for (const unit of CYCLE_UNITS) {
           const other = { ...rule, unit }
-          expect(nextBoundary(other, rule.anchor)).toEqual(bySearch(other, rule.anchor))
+          expect(cycleAt(other, rule.anchor)).toEqual(bySearch(other, rule.anchor))
         }
         for (const timeZone of ['UTC', 'Australia/Lord_Howe']) {
           const other = { ...rule, timeZone }
-          expect(nextBoundary(other, rule.anchor)).toEqual(bySearch(other, rule.anchor))
+          expect(cycleAt(other, rule.anchor)).toEqual(bySearch(other, rule.anchor))
         }
       }),
       { numRuns: 100 },
     )
   })
 
-  it('forgets in the end, and answers the same', () => {
+  it('evicts old entries, and answers the same', () => {
     const first = utc('month', '2020-01-31T06:00:00.456Z')
-    const cycle = nextBoundary(first, at('2026-02-10T00:00Z'))
+    const cycle = cycleAt(first, at('2026-02-10T00:00Z'))
     const rules = Array.from({ length: 20_100 }, (_, n): CycleRule => ({
       unit: 'day',
       timeZone: 'UTC',
@@ -577,23 +577,23 @@ describe('nextBoundary', () => {
     }))
     for (let round = 0; round < 2; round += 1) {
       const wrong = rules.filter((rule) => {
-        const { start, end } = nextBoundary(rule, rule.anchor + 36 * HOUR)
+        const { start, end } = cycleAt(rule, rule.anchor + 36 * HOUR)
         return start !== rule.anchor + DAY || end !== rule.anchor + 2 * DAY
       })
       expect(wrong).toEqual([])
     }
     const convert = jest.spyOn(Temporal.Instant.prototype, 'toZonedDateTimeISO')
-    expect(nextBoundary(first, at('2026-02-10T00:00Z'))).toEqual(cycle)
+    expect(cycleAt(first, at('2026-02-10T00:00Z'))).toEqual(cycle)
     expect(convert.mock.calls.length).toBeGreaterThan(0)
   })
 
   it.each(CYCLE_UNITS)('ends with time itself: %s', (unit) => {
     for (const timeZone of ['UTC', 'Pacific/Kiritimati', 'America/New_York', 'Australia/Lord_Howe']) {
       for (const anchor of [MAX_INSTANT, MAX_INSTANT - 1, MAX_INSTANT - HOUR / 2]) {
-        expect(nextBoundary({ unit, timeZone, anchor }, anchor)).toEqual({ start: anchor, end: MAX_INSTANT })
-        expect(nextBoundary({ unit, timeZone, anchor }, MAX_INSTANT)).toEqual({ start: anchor, end: MAX_INSTANT })
+        expect(cycleAt({ unit, timeZone, anchor }, anchor)).toEqual({ start: anchor, end: MAX_INSTANT })
+        expect(cycleAt({ unit, timeZone, anchor }, MAX_INSTANT)).toEqual({ start: anchor, end: MAX_INSTANT })
       }
-      const last = nextBoundary({ unit, timeZone, anchor: 0 }, MAX_INSTANT)
+      const last = cycleAt({ unit, timeZone, anchor: 0 }, MAX_INSTANT)
       expect(last.end).toBe(MAX_INSTANT)
       expect(MAX_INSTANT - (last.start ?? 0)).toBeLessThan(LENGTH[unit])
     }
@@ -624,57 +624,57 @@ describe('missed cycles', () => {
         const fresh = { ...rule, anchor: rule.anchor + 1 + (probe % 997) }
         const add = jest.spyOn(Temporal.ZonedDateTime.prototype, 'add')
         const until = jest.spyOn(Temporal.PlainDate.prototype, 'until')
-        const { start: from, end: to } = nextBoundary(fresh, probe)
+        const { start: from, end: to } = cycleAt(fresh, probe)
         expect(add.mock.calls.length).toBeLessThanOrEqual(4)
         expect(until.mock.calls.length).toBeLessThanOrEqual(1)
         expect(unit === 'hour' || add.mock.calls.length > 0).toBe(true)
         jest.restoreAllMocks()
         expect({ start: from, end: to }).toEqual(byHalving(fresh, probe))
       }
-      expect(nextBoundary(rule, start)).toEqual({ start, end })
+      expect(cycleAt(rule, start)).toEqual({ start, end })
     })
   })
 
-  it('asks the calendar nothing for a cycle it has just found', () => {
+  it('computes no calendar for a cycle that it has just found', () => {
     const rule: CycleRule = { unit: 'month', timeZone: 'Europe/Berlin', anchor: at('2020-01-31T06:00:00.123Z') }
-    const { start, end } = nextBoundary(rule, at('2026-02-10T00:00Z'))
+    const { start, end } = cycleAt(rule, at('2026-02-10T00:00Z'))
     const convert = jest.spyOn(Temporal.Instant.prototype, 'toZonedDateTimeISO')
     for (const probe of [start ?? 0, at('2026-02-11T00:00Z'), end - 1])
-      expect(nextBoundary(rule, probe)).toEqual({ start, end })
+      expect(cycleAt(rule, probe)).toEqual({ start, end })
     expect(convert).toHaveBeenCalledTimes(0)
-    const { end: second } = nextBoundary(rule, end)
+    const { end: second } = cycleAt(rule, end)
     expect(convert.mock.calls.length).toBeGreaterThan(0)
-    const { end: third } = nextBoundary(rule, second)
+    const { end: third } = cycleAt(rule, second)
     convert.mockClear()
     // A refusal looks ahead, and the next read is back in the running cycle.
-    expect([start ?? 0, end, second].map((probe) => nextBoundary(rule, probe).end)).toEqual([end, second, third])
+    expect([start ?? 0, end, second].map((probe) => cycleAt(rule, probe).end)).toEqual([end, second, third])
     expect(convert).toHaveBeenCalledTimes(0)
-    nextBoundary(rule, third)
+    cycleAt(rule, third)
     expect(convert.mock.calls.length).toBeGreaterThan(0)
   })
 })
 
-describe('isBoundary', () => {
-  it('knows every reset, and nothing beside it', () => {
+describe('isReset', () => {
+  it('recognizes every reset, and nothing else', () => {
     fc.assert(
       fc.property(anyRule(), fc.integer({ min: 0, max: 400 }), (rule, n) => {
         const reset = boundary(rule, n)
-        expect(isBoundary(rule, reset)).toBe(true)
-        expect(isBoundary(rule, reset - 1)).toBe(false)
-        expect(isBoundary(rule, reset + 1)).toBe(false)
+        expect(isReset(rule, reset)).toBe(true)
+        expect(isReset(rule, reset - 1)).toBe(false)
+        expect(isReset(rule, reset + 1)).toBe(false)
       }),
       { numRuns: 500 },
     )
   })
 
-  it('knows no reset before the anchor', () => {
-    expect(isBoundary(utc('month', '2026-12-01T00:00:00Z'), at('2026-11-01T00:00:00Z'))).toBe(false)
+  it('recognizes no reset before the anchor', () => {
+    expect(isReset(utc('month', '2026-12-01T00:00:00Z'), at('2026-11-01T00:00:00Z'))).toBe(false)
   })
 
-  it('does not take the end of time for a reset, except where it is one', () => {
-    expect(isBoundary(utc('month', '2026-12-01T00:00:00Z'), MAX_INSTANT)).toBe(false)
-    expect(isBoundary({ unit: 'month', timeZone: 'UTC', anchor: MAX_INSTANT }, MAX_INSTANT)).toBe(true)
-    expect(isBoundary({ unit: 'hour', timeZone: 'UTC', anchor: MAX_INSTANT - HOUR }, MAX_INSTANT)).toBe(true)
+  it('does not treat the latest time as a reset, unless it is one', () => {
+    expect(isReset(utc('month', '2026-12-01T00:00:00Z'), MAX_INSTANT)).toBe(false)
+    expect(isReset({ unit: 'month', timeZone: 'UTC', anchor: MAX_INSTANT }, MAX_INSTANT)).toBe(true)
+    expect(isReset({ unit: 'hour', timeZone: 'UTC', anchor: MAX_INSTANT - HOUR }, MAX_INSTANT)).toBe(true)
   })
 })
 
@@ -727,7 +727,7 @@ describe('isTimeZone', () => {
     expect(isTimeZone('A'.repeat(1e6))).toBe(false)
   })
 
-  it('takes no zone that the calendar cannot step in', () => {
+  it('accepts no zone for which the calendar cannot compute', () => {
     for (const timeZone of [...Intl.supportedValuesOf('timeZone'), 'utc', 'EST', 'US/Eastern', 'europe/berlin']) {
       expect(isTimeZone(timeZone)).toBe(true)
       const rule: CycleRule = { unit: 'day', timeZone, anchor: at('2020-01-01T00:00Z') }

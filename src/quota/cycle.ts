@@ -15,7 +15,7 @@ export interface CycleRule {
 }
 
 /** The cycle around an instant, half-open: start <= instant < end. */
-export interface Boundary {
+export interface Cycle {
   /** The last reset up to the instant; null before the anchor. */
   readonly start: Instant | null
   /** The next reset, at most MAX_INSTANT. */
@@ -65,9 +65,8 @@ function roughly({ unit, timeZone, anchor }: CycleRule, at: Instant): number {
   return from.until(zoned(at, timeZone).toPlainDate(), { largestUnit: unit })[`${unit}s`]
 }
 
-interface Cycle {
+interface StartedCycle extends Cycle {
   readonly start: Instant
-  readonly end: Instant
 }
 
 /**
@@ -75,7 +74,7 @@ interface Cycle {
  * the same cycle; a refusal also examines later cycles, up to the end of the longest hold. A calendar computation costs
  * a hundred times this look-up.
  */
-const recent = new Map<string, readonly Cycle[]>()
+const recent = new Map<string, readonly StartedCycle[]>()
 const MAX_RECENT = 20_000
 /** For each rule: the current cycle, and those that begin within a day. */
 const CYCLES_REMEMBERED = 3
@@ -85,7 +84,7 @@ const CYCLES_REMEMBERED = 3
  * exactly at its reset. An empty cycle (two resets coincide because a zone skips a day) is never returned.
  * @param at at most MAX_INSTANT; in the last cycle, `end` is MAX_INSTANT
  */
-export function nextBoundary(rule: CycleRule, at: Instant): Boundary {
+export function cycleAt(rule: CycleRule, at: Instant): Cycle {
   if (at < rule.anchor) return { start: null, end: rule.anchor }
   // Hours need no calendar.
   if (rule.unit === 'hour') return cycleAround(rule, at)
@@ -100,7 +99,7 @@ export function nextBoundary(rule: CycleRule, at: Instant): Boundary {
   return found
 }
 
-function cycleAround(rule: CycleRule, at: Instant): Cycle {
+function cycleAround(rule: CycleRule, at: Instant): StartedCycle {
   const reset = resetsOf(rule)
   let n = Math.max(0, roughly(rule, at))
   let start = reset(n)
@@ -115,8 +114,8 @@ function cycleAround(rule: CycleRule, at: Instant): Cycle {
 }
 
 /** Is `instant` one of the rule's resets? MAX_INSTANT, which replaces a reset beyond it, is not a reset. */
-export function isBoundary(rule: CycleRule, instant: Instant): boolean {
-  return nextBoundary(rule, instant).start === instant
+export function isReset(rule: CycleRule, instant: Instant): boolean {
+  return cycleAt(rule, instant).start === instant
 }
 
 /**

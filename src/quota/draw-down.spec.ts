@@ -55,7 +55,7 @@ const anyAllocations = fc
   .map((parts) => parts.map((part, place) => ({ quotaId: place + 1, ...part })))
 
 describe('the draw-down order', () => {
-  it('asks what is lost soonest: the earlier of reset and end, never where there is neither', () => {
+  it('is determined by the time when units are lost: the earlier of reset and end, never if there is neither', () => {
     expect(expiresFirstAt(quota({ cycleEndsAt: 5, expireAt: 9 }))).toBe(5)
     expect(expiresFirstAt(quota({ cycleEndsAt: 9, expireAt: 5 }))).toBe(5)
     expect(expiresFirstAt(quota({ cycleEndsAt: 9 }))).toBe(9)
@@ -63,7 +63,7 @@ describe('the draw-down order', () => {
     expect(expiresFirstAt(quota({ cycleEndsAt: null }))).toBe(MAX_INSTANT)
   })
 
-  it('puts what is lost sooner first, then the older, then the smaller id', () => {
+  it('has the quota whose units are lost sooner first, then the older one, then the smaller id', () => {
     const inOrder = [
       quota({ id: 9, cycleEndsAt: 10, expireAt: 1, createdAt: 9 }),
       quota({ id: 8, cycleEndsAt: 2, createdAt: 8 }),
@@ -97,7 +97,7 @@ describe('the draw-down order', () => {
 })
 
 describe('draw', () => {
-  it('takes all from the first that can, and splits only what it must', () => {
+  it('takes everything from the first quota that can pay, and splits only if necessary', () => {
     const quotas = [
       quota({ id: 1, total: 10, used: 8, cycleSeq: 4 }),
       quota({ id: 2, total: 5, used: 9 }),
@@ -112,14 +112,14 @@ describe('draw', () => {
     ])
   })
 
-  it('pays the last unit there is, and not one more', () => {
+  it('pays the last unit, and not one more', () => {
     const quotas = [quota({ id: 1, total: 3 }), quota({ id: 2, total: 4, used: 1 })]
     expect(sum(draw(quotas, 6) ?? [])).toBe(6)
     expect(draw(quotas, 7)).toBeUndefined()
     expect(draw([], 1)).toBeUndefined()
   })
 
-  it('pays all or nothing, no quota above what it has, the first ones first, and changes none', () => {
+  it('pays all or nothing, never more than a quota has, in order, and changes no quota', () => {
     fc.assert(
       fc.property(anyQuotas, fc.integer({ min: 1, max: 40 }), (quotas, amount) => {
         const before = structuredClone(quotas)
@@ -147,7 +147,7 @@ describe('draw', () => {
 })
 
 describe('cut', () => {
-  it('takes the stretch from within the row of units, whatever the borders', () => {
+  it('returns a range of the units, for any bounds', () => {
     fc.assert(
       fc.property(anyAllocations, fc.nat(45), fc.nat(45), (parts, a, b) => {
         const [from, to] = [Math.min(a, b, sum(parts)), Math.min(Math.max(a, b), sum(parts))]
@@ -161,7 +161,7 @@ describe('cut', () => {
     )
   })
 
-  it('is everything from 0 to the end, and nothing where the stretch is empty', () => {
+  it('returns everything from 0 to the end, and nothing for an empty range', () => {
     fc.assert(
       fc.property(anyAllocations, fc.nat(45), (parts, place) => {
         const border = Math.min(place, sum(parts))
@@ -184,7 +184,7 @@ describe('cut', () => {
     ])
   })
 
-  it('refunds exactly what was charged, last unit first, however the refunds are sliced', () => {
+  it('refunds exactly the charged units, last unit first, however the refunds are split', () => {
     fc.assert(
       fc.property(
         anyAllocations,

@@ -99,7 +99,7 @@ const walkTo = ({ cycleUnit, cycleTimeZone, cycleAnchorAt }: QuotaState, until: 
 }
 
 describe('status', () => {
-  it('turns to expired at expire_at itself and not a millisecond before', () => {
+  it('becomes expired exactly at expire_at', () => {
     const quota = totalQuota({ expireAt: NOW })
     expect([NOW - 1, NOW, NOW + 1].map((now) => statusAt(quota, now))).toEqual(['active', 'expired', 'expired'])
   })
@@ -108,7 +108,7 @@ describe('status', () => {
     expect(statusAt(cycleQuota('2026-12-01T00:00Z'), MAX_INSTANT)).toBe('active')
   })
 
-  it('keeps a stored conclusion although this clock is behind the one that drew it', () => {
+  it('keeps a stored conclusion although this clock is behind', () => {
     expect(statusAt(totalQuota({ state: 'expired', expireAt: NOW + 1 }), NOW)).toBe('expired')
   })
 
@@ -136,7 +136,7 @@ describe('status', () => {
 })
 
 describe('roll', () => {
-  it('leaves the cycle alone until its end and begins a new one at that very instant', () => {
+  it('keeps the cycle until its end and begins a new one at that instant', () => {
     const end = at('2026-12-01T00:00Z')
     const before = cycleQuota('2026-12-01T00:00Z')
     const untouched = { ...before }
@@ -163,13 +163,13 @@ describe('roll', () => {
     }
   })
 
-  it('jumps over missed cycles as one, and piles nothing up', () => {
+  it('skips missed cycles in one step, and accumulates nothing', () => {
     const quota = rolled(cycleQuota('2001-01-01T00:00Z', { cycleSeq: 7 }), NOW)
     expect(quota).toMatchObject({ cycleSeq: 8, cycleEndsAt: at('2026-12-01T00:00Z'), used: 0, total: 100 })
     expect(remaining(quota)).toBe(100)
   })
 
-  it('ends in the cycle that walking reset by reset finds, wherever the quota ends, and only once', () => {
+  it('ends in the cycle that examining each reset finds, wherever the quota ends, and only once', () => {
     fc.assert(
       fc.property(anyCycleQuota, fc.integer({ min: -5 * DAY, max: 500 * DAY }), (quota, later) => {
         const before = { ...quota }
@@ -195,7 +195,7 @@ describe('roll', () => {
     )
   })
 
-  it('never rolls back, whatever a clock says', () => {
+  it('never rolls back, whatever the clock', () => {
     fc.assert(
       fc.property(
         anyCycleQuota,
@@ -213,7 +213,7 @@ describe('roll', () => {
     )
   })
 
-  it('stands still at the end of an expired quota: the used and the reset it had then', () => {
+  it('stops at the end of an expired quota, with its used and reset', () => {
     const quota = cycleQuota('2026-10-01T00:00Z', { expireAt: at('2026-10-20T00:00Z') })
     roll(quota, at('2026-10-19T00:00Z'))
     quota.used = 44
@@ -223,12 +223,12 @@ describe('roll', () => {
     expect(quota.cycleEndsAt).toBe(at('2026-11-01T00:00Z'))
   })
 
-  it('brings an expired quota nobody looked at to the cycle of its last millisecond', () => {
+  it('rolls an expired quota that nobody has read to the cycle of its last millisecond', () => {
     const quota = rolled(cycleQuota('2026-01-01T00:00Z', { expireAt: at('2026-10-20T00:00Z') }), NOW)
     expect(quota).toMatchObject({ used: 0, cycleSeq: 1, cycleEndsAt: at('2026-11-01T00:00Z') })
   })
 
-  it('begins no cycle where the reset and the end are the same instant', () => {
+  it('begins no cycle if the reset and the end are the same instant', () => {
     const end = at('2026-11-01T00:00Z')
     const quota = cycleQuota('2026-11-01T00:00Z', { expireAt: end })
     expect(roll(quota, end)).toBe(false)
@@ -237,7 +237,7 @@ describe('roll', () => {
     expect(roll(quota, end)).toBe(true)
   })
 
-  it('rolls on when an expired quota is revived', () => {
+  it('continues when an expired quota is revived', () => {
     const quota = cycleQuota('2026-02-01T00:00Z', { expireAt: at('2026-01-15T00:00Z') })
     expect(roll(quota, NOW)).toBe(false)
     quota.expireAt = NOW + 1
@@ -245,7 +245,7 @@ describe('roll', () => {
     expect(quota).toMatchObject({ used: 0, cycleSeq: 1, cycleEndsAt: at('2026-12-01T00:00Z') })
   })
 
-  it('shows the latest time where the next reset lies beyond it, and stays there', () => {
+  it('stops at the latest time if the next reset is beyond it', () => {
     const quota = rolled(cycleQuota('9999-01-15T00:00Z', { cycleUnit: 'year' }), at('9999-02-01T00:00Z'))
     expect(quota).toMatchObject({ cycleEndsAt: MAX_INSTANT, cycleSeq: 1 })
     quota.used = 3
@@ -253,7 +253,7 @@ describe('roll', () => {
     expect(quota).toMatchObject({ used: 3, cycleSeq: 1 })
   })
 
-  it('has nothing to roll in a quota of type 1', () => {
+  it('changes nothing in a quota of type 1', () => {
     const quota = totalQuota({ used: 5, reserved: 5, expireAt: MAX_INSTANT })
     const before = { ...quota }
     expect(roll(quota, MAX_INSTANT)).toBe(false)
@@ -262,7 +262,7 @@ describe('roll', () => {
 })
 
 describe('remaining', () => {
-  it('is what is left, and 0 where the total was lowered below what is taken', () => {
+  it('is the unused part, and 0 if the total was lowered below it', () => {
     expect(remaining(totalQuota({ total: 10, used: 3, reserved: 2 }))).toBe(5)
     expect(remaining(totalQuota({ total: 10, used: 8, reserved: 2 }))).toBe(0)
     expect(remaining(totalQuota({ total: 4, used: 8, reserved: 2 }))).toBe(0)
@@ -272,7 +272,7 @@ describe('remaining', () => {
 describe('isPastReset', () => {
   const quota = cycleQuota('2026-08-31T00:00Z', { cycleEndsAt: at('2026-11-30T00:00Z') })
 
-  it('knows the resets of the same anchor that have come, the one of this very instant among them', () => {
+  it('recognizes past resets of the same anchor, including one at this instant', () => {
     for (const past of ['2026-08-31', '2026-09-30', '2026-10-31'])
       expect(isPastReset(quota, at(`${past}T00:00Z`), NOW)).toBe(true)
     const reset = at('2026-11-30T00:00Z')
@@ -280,7 +280,7 @@ describe('isPastReset', () => {
     expect(isPastReset(quota, reset, reset - 1)).toBe(false)
   })
 
-  it('takes no other instant for one', () => {
+  it('recognizes no other instant', () => {
     for (const other of ['2026-07-31T00:00Z', '2026-10-30T00:00Z', '2026-10-31T00:00:00.001Z', '2026-10-31T01:00Z'])
       expect(isPastReset(quota, at(other), NOW)).toBe(false)
     expect(isPastReset(totalQuota(), NOW - DAY, NOW)).toBe(false)
@@ -288,7 +288,7 @@ describe('isPastReset', () => {
 })
 
 describe('summarise', () => {
-  it('adds up the active quotas alone, and their own remaining', () => {
+  it('adds up only active quotas, and the remaining units of each', () => {
     const quotas = [
       totalQuota({ total: 10, used: 4, reserved: 1 }),
       totalQuota({ total: 2, used: 7 }),
@@ -299,7 +299,7 @@ describe('summarise', () => {
     expect(summarise(quotas, NOW)).toEqual({ total: 12, used: 11, reserved: 1, remaining: 5, quotaCount: 2 })
   })
 
-  it('is all zeros for nobody', () => {
+  it('is all zeros without quotas', () => {
     expect(summarise([], NOW)).toEqual({ total: 0, used: 0, reserved: 0, remaining: 0, quotaCount: 0 })
   })
 

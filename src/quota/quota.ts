@@ -1,5 +1,5 @@
 import { type Instant, MAX_INSTANT } from '../time/instant.js'
-import { type CycleUnit, isBoundary, nextBoundary } from './cycle.js'
+import { cycleAt, type CycleUnit, isReset } from './cycle.js'
 import { EMPTY_WINDOW, type RollingWindow, sumOf, withoutPast } from './rolling-window.js'
 
 /**
@@ -28,6 +28,9 @@ export const MAX_AMOUNT = 1_000_000_000_000
 
 /** The maximum number of an owner's live quotas: neither deleted nor expired (contract, §2). */
 export const MAX_LIVE_QUOTAS = 200
+
+/** The maximum number of quotas that a `quota_exceeded` names (contract, §8). */
+export const MAX_QUOTAS_SHOWN = 20
 
 /**
  * The settings and counters of one quota, as input of the rules. Amounts are integers in the caller's unit. `used`,
@@ -118,7 +121,7 @@ export function roll(quota: QuotaState, now: Instant): boolean {
   const at = expireAt === null ? now : Math.min(now, expireAt - 1)
   // The last cycle ends at MAX_INSTANT; there is no next one.
   if (at < cycleEndsAt || cycleEndsAt === MAX_INSTANT) return false
-  quota.cycleEndsAt = nextBoundary({ unit, timeZone, anchor }, at).end
+  quota.cycleEndsAt = cycleAt({ unit, timeZone, anchor }, at).end
   beginCount(quota)
   return true
 }
@@ -137,7 +140,7 @@ export function firstReset(quota: QuotaState, now: Instant): Instant | null {
   const { cycleUnit: unit, cycleTimeZone: timeZone, cycleAnchorAt: anchor, expireAt } = quota
   if (unit === null || timeZone === null || anchor === null) return null
   const at = expireAt === null ? now : Math.min(now, expireAt - 1)
-  return at < anchor ? anchor : nextBoundary({ unit, timeZone, anchor }, at).end
+  return at < anchor ? anchor : cycleAt({ unit, timeZone, anchor }, at).end
 }
 
 /**
@@ -165,7 +168,7 @@ export function isPastReset(quota: QuotaState, instant: Instant, now: Instant): 
   const { cycleUnit: unit, cycleTimeZone: timeZone, cycleAnchorAt: anchor, cycleEndsAt } = quota
   if (unit === null || timeZone === null || anchor === null || cycleEndsAt === null) return false
   if (instant > now && instant >= cycleEndsAt) return false
-  return isBoundary({ unit, timeZone, anchor }, instant)
+  return isReset({ unit, timeZone, anchor }, instant)
 }
 
 /** The sums over an owner's active payers (contract, §3 Summary). */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { type Instant, MAX_INSTANT } from '../time/instant.js'
-import { type CycleUnit, nextBoundary, resetsOf } from './cycle.js'
+import { cycleAt, type CycleUnit, resetsOf } from './cycle.js'
 import { isActive, MAX_LIVE_QUOTAS, type QuotaState, remaining, roll, statusAt } from './quota.js'
 import { type Hold, nextRefill, Refills } from './refill.js'
 
@@ -94,7 +94,7 @@ const resetsUpTo = (quota: QuotaState, horizon: Instant): Instant[] => {
   for (let reset = nextRefill(quota); reset !== null;) {
     found.push(reset)
     if (reset > horizon) break
-    const next = nextBoundary({ unit: unit!, timeZone: timeZone!, anchor: anchor! }, reset).end
+    const next = cycleAt({ unit: unit!, timeZone: timeZone!, anchor: anchor! }, reset).end
     reset = next > reset && (expireAt === null || next < expireAt) ? next : null
   }
   return found
@@ -188,7 +188,7 @@ const anyBooks = fc
   })
 
 describe('nextRefill', () => {
-  it('is the next reset where it comes before the end', () => {
+  it('is the next reset if that is before the end', () => {
     expect(nextRefill(quota({}))).toBe(NOW + HOUR)
     expect(nextRefill(quota({ expireAt: NOW + HOUR + 1 }))).toBe(NOW + HOUR)
     expect(nextRefill(quota({ expireAt: NOW + HOUR }))).toBeNull()
@@ -198,7 +198,7 @@ describe('nextRefill', () => {
 })
 
 describe('refillsAt', () => {
-  it('is the first reset that frees enough', () => {
+  it('is the first reset that returns enough', () => {
     const quotas = [
       quota({ id: 1, used: 10 }),
       quota({ id: 2, used: 10, cycleEndsAt: NOW + 2 * HOUR, cycleAnchorAt: NOW + 2 * HOUR }),
@@ -209,31 +209,31 @@ describe('refillsAt', () => {
     expect(refillsAt(quotas, [], 21)).toBeNull()
   })
 
-  it('is null where nothing ever resets', () => {
+  it('is null if nothing ever resets', () => {
     expect(refillsAt([type1({ used: 10 })], [], 1)).toBeNull()
     expect(refillsAt([], [], 1)).toBeNull()
   })
 
-  it('is a reset and not the end of a hold, although the hold is what makes it fit', () => {
+  it('is a reset and not the end of a hold, although the hold is necessary for it to fit', () => {
     const quotas = [type1({ id: 1, reserved: 10 }), quota({ id: 2, used: 10 })]
     const holds = [hold(NOW + 150 * MINUTE, 1, 10)]
     expect(refillsAt(quotas, holds, 10)).toBe(NOW + HOUR)
     expect(refillsAt(quotas, holds, 20)).toBe(NOW + 3 * HOUR)
   })
 
-  it('counts a hold as returned at the very instant it is due', () => {
+  it('counts a hold as returned at the instant it is due', () => {
     const quotas = [type1({ id: 1, reserved: 10 }), quota({ id: 2, used: 10 })]
     expect(refillsAt(quotas, [hold(NOW + HOUR, 1, 10)], 20)).toBe(NOW + HOUR)
     expect(refillsAt(quotas, [hold(NOW + HOUR + 1, 1, 10)], 20)).toBe(NOW + 2 * HOUR)
   })
 
-  it('looks past a quota that is over by then, from its end on', () => {
+  it('ignores a quota from its end on', () => {
     const expiring = (expireAt: Instant): QuotaState[] => [type1({ id: 1, expireAt }), quota({ id: 2, used: 10 })]
     expect(refillsAt(expiring(NOW + HOUR), [], 20)).toBeNull()
     expect(refillsAt(expiring(NOW + HOUR + 1), [], 20)).toBe(NOW + HOUR)
   })
 
-  it('takes no reset for one that a quota no longer comes to', () => {
+  it('ignores a reset that a quota does not reach', () => {
     const quotas = [type1({ id: 1, reserved: 10 }), quota({ id: 2, used: 10, expireAt: NOW + 90 * MINUTE })]
     expect(refillsAt(quotas, [hold(NOW + 100 * MINUTE, 1, 10)], 10)).toBe(NOW + HOUR)
     expect(refillsAt(quotas, [hold(NOW + 100 * MINUTE, 1, 10)], 11)).toBeNull()
@@ -241,14 +241,14 @@ describe('refillsAt', () => {
     expect(refillsAt(quotas, [hold(NOW + 100 * MINUTE, 1, 10)], 4)).toBeNull()
   })
 
-  it('does not free twice what a total lowered below its use has lost', () => {
+  it('does not return units that a lowered total has removed', () => {
     const quotas = [type1({ id: 1, total: 3, used: 5, reserved: 4 }), quota({ id: 2, used: 10 })]
     const holds = [hold(NOW + MINUTE, 1, 4)]
     expect(refillsAt(quotas, holds, 10)).toBe(NOW + HOUR)
     expect(refillsAt(quotas, holds, 11)).toBeNull()
   })
 
-  it('ignores a hold of a cycle that is over', () => {
+  it('ignores a hold of an earlier cycle', () => {
     const quotas = [
       quota({ id: 1, cycleSeq: 3, used: 10, cycleEndsAt: NOW + DAY, cycleAnchorAt: NOW + DAY }),
       quota({ id: 2, used: 10 }),
@@ -256,7 +256,7 @@ describe('refillsAt', () => {
     expect(refillsAt(quotas, [hold(NOW + MINUTE, 1, 10, 2)], 11)).toBe(NOW + DAY)
   })
 
-  it('says what stepping through every reset says', () => {
+  it('equals the result of examining every reset', () => {
     let late = 0
     fc.assert(
       fc.property(anyBooks, fc.integer({ min: 1, max: 20 }), ({ quotas, holds }, missing) => {
@@ -274,7 +274,7 @@ describe('refillsAt', () => {
     expect(late).toBeGreaterThan(30)
   })
 
-  it('says what each reset with each quota and each hold says, whatever is asked, and after counters and holds have moved', () => {
+  it('equals the result of examining each reset with each quota and hold, also after counters and holds have changed', () => {
     const answers = { never: 0, at: 0 }
     const month = fc.record({
       unit: fc.constantFrom<CycleUnit>('hour', 'hour', 'day', 'week', 'month'),
@@ -369,7 +369,7 @@ describe('refillsAt', () => {
       return { ...hold(NOW + 1000 + ((n * 17_279) % DAY), paid.id, 100), operationId: String(n) }
     })
 
-    it('takes milliseconds, and for 500 refusals hardly more', () => {
+    it('takes milliseconds, and hardly more for 500 refusals', () => {
       const all = quotas.reduce((sum, { total }) => sum + total, 0)
       let looked = 0
       const counted = {
@@ -388,7 +388,7 @@ describe('refillsAt', () => {
       expect(took).toBeLessThan(1000)
     })
 
-    it('is right', () => {
+    it('is correct', () => {
       const some = quotas.filter(({ id }) => id % 20 < 2)
       const refills = new Refills(some, holds)
       const least = some.reduce((sum, one) => sum + remaining(one), 0)
@@ -397,7 +397,7 @@ describe('refillsAt', () => {
     })
   })
 
-  it('comes to an end where time does', () => {
+  it('ends at the latest time', () => {
     const last = quota({
       cycleUnit: 'year',
       cycleAnchorAt: MAX_INSTANT - DAY,

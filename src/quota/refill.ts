@@ -1,6 +1,6 @@
 import type { Instant } from '../time/instant.js'
 import type { CapCount } from './cap.js'
-import { nextBoundary } from './cycle.js'
+import { cycleAt } from './cycle.js'
 import type { Allocation } from './draw-down.js'
 import type { QuotaState } from './quota.js'
 import { boundaryFrom, countsUntil } from './rolling-window.js'
@@ -277,7 +277,7 @@ function resetsOf(quota: QuotaState, horizon: Instant): Instant[] {
   while (reset !== null) {
     found.push(reset)
     if (reset > horizon) break
-    const next = nextBoundary({ unit, timeZone, anchor }, reset).end
+    const next = cycleAt({ unit, timeZone, anchor }, reset).end
     reset = next > reset && (quota.expireAt === null || next < quota.expireAt) ? next : null
   }
   return found

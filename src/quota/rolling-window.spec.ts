@@ -2,14 +2,14 @@ import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import type { Instant } from '../time/instant.js'
 import {
-  added,
+  addUnits,
   boundaryFrom,
   countsUntil,
   EMPTY_WINDOW,
   formatWindow,
   MAX_WINDOW_SECONDS,
   MIN_WINDOW_SECONDS,
-  settled,
+  settleUnits,
   parseWindow,
   type RollingWindow,
   slotMilliseconds,
@@ -33,7 +33,7 @@ const walkedBoundary = (seconds: number, from: Instant): Instant => {
 }
 
 describe('countsUntil', () => {
-  it('is the first boundary at or after a whole window, never more than a slot late', () => {
+  it('is the first boundary at least a whole window later, and at most a slot late', () => {
     fc.assert(
       fc.property(anySeconds, fc.nat(10 * MAX_WINDOW_SECONDS * 1000), (seconds, after) => {
         const at = NOW + after
@@ -58,7 +58,7 @@ describe('countsUntil', () => {
 })
 
 describe('a rolling window', () => {
-  it('holds at most 25 slots, each sum exact, however often it is counted in', () => {
+  it('contains at most 25 slots, each sum exact, for any number of counts', () => {
     let most = 0
     fc.assert(
       fc.property(
@@ -74,7 +74,7 @@ describe('a rolling window', () => {
           for (const { permille, amount } of taken) {
             now += permille * seconds
             const until = countsUntil(seconds, now)
-            window = added(withoutPast(window, now), until, { used: amount })
+            window = addUnits(withoutPast(window, now), until, { used: amount })
             log.push({ until, amount })
             const counted = log.filter((one) => one.until > now).reduce((sum, one) => sum + one.amount, 0)
             if (sumOf(window).used !== counted) expect(sumOf(window)).toEqual({ used: counted, reserved: 0 })
@@ -87,32 +87,32 @@ describe('a rolling window', () => {
     expect(most).toBe(25)
   })
 
-  it('gives back from the slot that counted, and drops a slot that counts nothing', () => {
-    const one = added(added(EMPTY_WINDOW, 5000, { used: 3 }), 2500, { reserved: 4 })
+  it('returns units from the slot that counted them, and removes empty slots', () => {
+    const one = addUnits(addUnits(EMPTY_WINDOW, 5000, { used: 3 }), 2500, { reserved: 4 })
     expect(one).toEqual([
       { until: 2500, used: 0, reserved: 4 },
       { until: 5000, used: 3, reserved: 0 },
     ])
-    expect(settled(one, 2500, { reserved: -4, used: 1 })).toEqual([
+    expect(settleUnits(one, 2500, { reserved: -4, used: 1 })).toEqual([
       { until: 2500, used: 1, reserved: 0 },
       { until: 5000, used: 3, reserved: 0 },
     ])
-    expect(settled(one, 2500, { reserved: -4 })).toEqual([{ until: 5000, used: 3, reserved: 0 }])
-    expect(settled(one, 3750, { used: -1 })).toBeUndefined()
-    expect(settled(one, 5000, { used: -4 })).toBeUndefined()
-    expect(settled(one, 5000, { used: 1, reserved: -1 })).toBeUndefined()
+    expect(settleUnits(one, 2500, { reserved: -4 })).toEqual([{ until: 5000, used: 3, reserved: 0 }])
+    expect(settleUnits(one, 3750, { used: -1 })).toBeUndefined()
+    expect(settleUnits(one, 5000, { used: -4 })).toBeUndefined()
+    expect(settleUnits(one, 5000, { used: 1, reserved: -1 })).toBeUndefined()
     expect(withoutPast(one, 2499)).toBe(one)
     expect(withoutPast(one, 2500)).toEqual([{ until: 5000, used: 3, reserved: 0 }])
   })
 
   it('stops counting at the largest exact number', () => {
     const most = Number.MAX_SAFE_INTEGER
-    const full = added(added(EMPTY_WINDOW, 2500, { used: most - 1 }), 2500, { used: 10 })
+    const full = addUnits(addUnits(EMPTY_WINDOW, 2500, { used: most - 1 }), 2500, { used: 10 })
     expect(full).toEqual([{ until: 2500, used: most, reserved: 0 }])
-    expect(sumOf(added(full, 5000, { used: 7 })).used).toBe(most)
+    expect(sumOf(addUnits(full, 5000, { used: 7 })).used).toBe(most)
   })
 
-  it('is the same after it was written and read', () => {
+  it('is unchanged after it was formatted and parsed', () => {
     const anySlot = fc.record({
       step: fc.integer({ min: 1, max: 200_000_000 }),
       used: fc.nat(1_000_000_000_000),

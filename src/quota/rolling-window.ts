@@ -60,7 +60,7 @@ export interface Move {
  * Adds units to the window.
  * @param until the slot's boundary, `countsUntil` of now
  */
-export function added(window: RollingWindow, until: Instant, { used = 0, reserved = 0 }: Move): RollingWindow {
+export function addUnits(window: RollingWindow, until: Instant, { used = 0, reserved = 0 }: Move): RollingWindow {
   const place = window.findIndex((slot) => slot.until >= until)
   const at = place === -1 ? window.length : place
   const found = window[at]?.until === until ? window[at] : undefined
@@ -74,7 +74,7 @@ export function added(window: RollingWindow, until: Instant, { used = 0, reserve
  * @param until the slot's boundary, `countsUntil` of the time when the units were counted
  * @returns undefined if the window no longer contains the units
  */
-export function settled(
+export function settleUnits(
   window: RollingWindow,
   until: Instant,
   { used = 0, reserved = 0 }: Move,

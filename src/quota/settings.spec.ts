@@ -124,7 +124,7 @@ const anyRolled = fc
   })
 
 describe('a create', () => {
-  it('is in order with what its type needs', () => {
+  it('is valid with what its type requires', () => {
     for (const settings of [
       TYPE_1,
       TYPE_2,
@@ -156,7 +156,7 @@ describe('a create', () => {
     expect(fields(typeViolations(settings))).toEqual(expected)
   })
 
-  it('begins and ends in the future, which this instant is not', () => {
+  it('has its times in the future, which excludes the present instant', () => {
     const expiring = { ...TYPE_2, expireAt: NOW, cycleResetAt: NOW }
     expect(fields(timeViolations(expiring, NOW))).toEqual(['cycle_reset_at', 'expire_at'])
     expect(timeViolations(expiring, NOW - 1)).toEqual([])
@@ -193,7 +193,7 @@ describe('a create', () => {
     expect(roll(far, TYPE_2.cycleResetAt!)).toBe(true)
   })
 
-  it('takes UTC where no zone is named, and no cycle at all for type 1', () => {
+  it('uses UTC by default, and has no cycle for type 1', () => {
     expect(newQuota({ ...TYPE_2, cycleTimeZone: null }, NOW).cycleTimeZone).toBe('UTC')
     expect(newQuota(TYPE_1, NOW)).toMatchObject({
       expireAt: NOW + DAY,
@@ -228,7 +228,7 @@ describe('an update, by the type', () => {
   })
 })
 
-describe('an echo', () => {
+describe('an unchanged value', () => {
   it('of the record as it is shown changes nothing, and so does any part of it', () => {
     fc.assert(
       fc.property(
@@ -266,7 +266,7 @@ describe('an echo', () => {
     )
   })
 
-  it('is only a reset of the same anchor: what it changes beside it keeps the next reset', () => {
+  it('is only a reset of the same anchor: other changes in the same update keep the next reset', () => {
     const quota = cycleQuota()
     expect(applyPatch(quota, { cycleResetAt: at('2026-09-30T00:00Z'), total: 7 }, NOW)).toEqual({
       change: { before: { total: 100 }, after: { total: 7 } },
@@ -277,14 +277,14 @@ describe('an echo', () => {
     expect(brokenFields(applyPatch(quota, { cycleResetAt: at('2026-09-30T00:00Z') }, NOW))).toEqual(['cycle_reset_at'])
   })
 
-  it('of expired is one only while the quota is expired', () => {
+  it('of expired is accepted only while the quota is expired', () => {
     const over = totalQuota({ expireAt: NOW })
     expect(applyPatch(over, { status: 'expired' }, NOW)).toEqual({ change: undefined })
     for (const quota of [totalQuota({ expireAt: NOW + 1 }), totalQuota({ state: 'disabled', expireAt: NOW })])
       expect(brokenFields(applyPatch(quota, { status: 'expired' }, NOW))).toEqual(['status'])
   })
 
-  it('of active, read before the end came, does not revive', () => {
+  it('of active, read before the end, does not revive', () => {
     const quota = totalQuota({ expireAt: NOW, state: 'expired' })
     expect(applyPatch(quota, { status: 'active' }, NOW)).toEqual({ change: undefined })
     expect(statusAt(quota, NOW)).toBe('expired')
@@ -292,7 +292,7 @@ describe('an echo', () => {
 })
 
 describe('the total', () => {
-  it('may go below what is used, which stays', () => {
+  it('may be set below the used units, which stay', () => {
     const quota = cycleQuota()
     expect(applyPatch(quota, { total: 0 }, NOW)).toEqual({ change: { before: { total: 100 }, after: { total: 0 } } })
     expect(quota).toEqual(cycleQuota({ total: 0 }))
@@ -300,7 +300,7 @@ describe('the total', () => {
 })
 
 describe('the status', () => {
-  it('is switched off and on', () => {
+  it('can be disabled and enabled', () => {
     const quota = totalQuota()
     expect(applyPatch(quota, { status: 'disabled' }, NOW)).toEqual({
       change: { before: { status: 'active' }, after: { status: 'disabled' } },
@@ -312,7 +312,7 @@ describe('the status', () => {
     expect(quota).toEqual(totalQuota())
   })
 
-  it('stays disabled through every other edit, and can be set on a quota that is over', () => {
+  it('stays disabled through every other edit, and can be set on an expired quota', () => {
     const quota = totalQuota({ expireAt: NOW })
     applyPatch(quota, { status: 'disabled' }, NOW)
     applyPatch(quota, { total: 5, expireAt: NOW + DAY }, NOW)
@@ -325,7 +325,7 @@ describe('the status', () => {
 })
 
 describe('the end', () => {
-  it('may lie in the past: the quota is over at once, with the used and the reset it had', () => {
+  it('may be in the past: the quota expires at once, with its present used and reset', () => {
     const quota = cycleQuota()
     applyPatch(quota, { expireAt: NOW }, NOW)
     expect(statusAt(quota, NOW)).toBe('expired')
@@ -334,7 +334,7 @@ describe('the end', () => {
     expect(quota).toEqual(cycleQuota({ expireAt: at('2026-09-01T00:00Z'), state: 'expired' }))
   })
 
-  it('revives when it moves beyond now, even beside an echoed expired', () => {
+  it('revives the quota when it moves to the future, even together with an unchanged expired', () => {
     for (const status of [undefined, 'active', 'expired'] as const) {
       for (const state of ['active', 'expired'] as const) {
         const quota = cycleQuota({ expireAt: NOW - 1, state })
@@ -344,7 +344,7 @@ describe('the end', () => {
     }
   })
 
-  it('revives for good where it becomes null', () => {
+  it('revives the quota without an end when it becomes null', () => {
     const quota = cycleQuota({ expireAt: NOW - 1, state: 'expired' })
     expect(applyPatch(quota, { expireAt: null }, NOW)).toEqual({
       change: { before: { expire_at: formatInstant(NOW - 1) }, after: { expire_at: null } },
@@ -352,7 +352,7 @@ describe('the end', () => {
     expect(statusAt(quota, MAX_INSTANT)).toBe('active')
   })
 
-  it('does not revive where it moves to another past', () => {
+  it('does not revive the quota when it moves to another past time', () => {
     const quota = totalQuota({ expireAt: NOW - 2, state: 'expired' })
     applyPatch(quota, { expireAt: NOW }, NOW)
     expect(statusAt(quota, NOW)).toBe('expired')
@@ -360,7 +360,7 @@ describe('the end', () => {
 })
 
 describe('a changed reset', () => {
-  it('is the new anchor and ends the running cycle then, keeping its used', () => {
+  it('is the new anchor and ends the current cycle at that time, keeping its used', () => {
     const quota = cycleQuota()
     const reset = at('2026-11-25T10:00Z')
     expect(applyPatch(quota, { cycleResetAt: reset }, NOW)).toEqual({
@@ -381,7 +381,7 @@ describe('a changed reset', () => {
     expect(quota).toEqual(cycleQuota({ cycleAnchorAt: later, cycleEndsAt: later }))
   })
 
-  it('lies in the future, which this instant is not, and changes nothing where it does not', () => {
+  it('must be in the future, which excludes the present instant, and otherwise changes nothing', () => {
     for (const past of [NOW, NOW - 1, at('2026-07-31T00:00Z'), at('2026-10-30T00:00Z')]) {
       const quota = cycleQuota()
       expect(brokenFields(applyPatch(quota, { cycleResetAt: past, total: 1, status: 'disabled' }, NOW))).toEqual([
@@ -392,7 +392,7 @@ describe('a changed reset', () => {
     expect(applyPatch(cycleQuota(), { cycleResetAt: NOW + 1 }, NOW).violations).toBeUndefined()
   })
 
-  it('is named together with a status that cannot be set', () => {
+  it('is reported together with a status that cannot be set', () => {
     const applied = applyPatch(cycleQuota(), { cycleResetAt: NOW, status: 'expired' }, NOW)
     expect(brokenFields(applied)).toEqual(['cycle_reset_at', 'status'])
   })
@@ -439,7 +439,7 @@ describe('a changed unit or zone', () => {
     )
   })
 
-  it('keeps the next reset although an earlier one of the old anchor is echoed beside it', () => {
+  it('keeps the next reset even together with an unchanged earlier one of the old anchor', () => {
     const quota = cycleQuota()
     applyPatch(quota, { cycleUnit: 'day', cycleResetAt: at('2026-10-31T00:00Z') }, NOW)
     expect(quota).toEqual(cycleQuota({ cycleUnit: 'day', cycleAnchorAt: at('2026-11-30T00:00Z') }))
@@ -473,7 +473,7 @@ describe('an update on the edge of a cycle', () => {
     ...given,
   })
 
-  it('rolls a revived quota on before it gives it another reset', () => {
+  it('rolls a revived quota before it changes the reset', () => {
     const quota = hourly({ state: 'expired', expireAt: NOON + 60_000 })
     const now = NOON + 10 * 3_600_000
     const applied = applyPatch(quota, { expireAt: null, cycleResetAt: now + 7_200_000 }, now)
@@ -483,7 +483,7 @@ describe('an update on the edge of a cycle', () => {
     expect(quota).toMatchObject({ used: 0, cycleEndsAt: now + 7_200_000 })
   })
 
-  it('takes a reset that a faster clock has rolled over for the echo it is', () => {
+  it('treats a reset that a faster clock has rolled over as unchanged', () => {
     const quota = hourly({ used: 3 })
     applyPatch(quota, { cycleResetAt: NOON, total: 20 }, NOON - 5)
     roll(quota, NOON)
@@ -504,7 +504,7 @@ describe('any update', () => {
     { requiredKeys: [] },
   )
 
-  it('touches neither what is taken nor the running cycle, shows what it did, and does it once', () => {
+  it('changes neither used units nor the current cycle, records what it did, and takes effect once', () => {
     fc.assert(
       fc.property(anyRolled, anyPatch, ({ quota, now }, relative) => {
         const patch: SettingsPatch = {
@@ -543,7 +543,7 @@ describe('any update', () => {
     )
   })
 
-  it('takes an earlier reset for an echo only as long as the rule stays', () => {
+  it('treats an earlier reset as unchanged only as long as the rule stays', () => {
     const quota = cycleQuota()
     const patch: SettingsPatch = { cycleUnit: 'year', cycleResetAt: at('2026-10-31T00:00Z') }
     expect(applyPatch(quota, patch, NOW)).toMatchObject({ change: { after: { cycle_unit: 'year' } } })

@@ -50,7 +50,7 @@ describe('thresholds as a setting', () => {
 })
 
 describe('reachedAt', () => {
-  it('is the least integer at or above the share, exactly', () => {
+  it('is exactly the smallest integer that is at least the share', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 100 }), fc.integer({ min: 1, max: MAX_AMOUNT }), (threshold, total) => {
         const at = BigInt(reachedAt(threshold, total))
@@ -60,13 +60,13 @@ describe('reachedAt', () => {
     )
   })
 
-  it('never comes where the total is 0', () => {
+  it('is never reached if the total is 0', () => {
     expect(reachedAt(1, 0)).toBe(Infinity)
   })
 })
 
 describe('passThresholds', () => {
-  it('tells of several at once, and of each once', () => {
+  it('returns several at once, and each only once', () => {
     const quota = watched({ used: 80 })
     expect(passThresholds(quota)).toEqual([50, 80])
     expect(passThresholds(quota)).toEqual([])
@@ -85,7 +85,7 @@ describe('passThresholds', () => {
     expect(passThresholds(quota)).toEqual([50])
   })
 
-  it('remembers what is taken out of the list and comes back', () => {
+  it('remembers a threshold that is removed from the list and added again', () => {
     const quota = watched({ used: 60 })
     expect(passThresholds(quota)).toEqual([50])
     quota.thresholds = null
@@ -94,7 +94,7 @@ describe('passThresholds', () => {
     expect(passThresholds(quota)).toEqual([60])
   })
 
-  it('is armed by an edit of the total where it is not reached', () => {
+  it('is armed by an edit of the total after which it is not reached', () => {
     const quota = watched({ used: 80 })
     passThresholds(quota)
     quota.total = 120
@@ -148,7 +148,7 @@ describe('any order of acts', () => {
     fc.record({ act: fc.constant('new count' as const) }),
   )
 
-  it('fires what the contract says', () => {
+  it('returns the thresholds that the contract specifies', () => {
     fc.assert(
       fc.property(thresholds, fc.array(step, { maxLength: 60 }), (list, steps) => {
         const model = new Model()

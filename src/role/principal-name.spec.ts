@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { unicodeName, nameOf, oidcName, storedName } from './principal-name.js'
 
 describe('the name of a principal', () => {
-  it('comes back from its columns as it was, which hold at most 64 characters, one of them ASCII', () => {
+  it('is read back unchanged from its columns, which contain at most 64 characters, one of them in ASCII', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', minLength: 1, maxLength: 80 }), (told) => {
         const name = oidcName(told)
@@ -15,11 +15,11 @@ describe('the name of a principal', () => {
     )
   })
 
-  it('of a static token is stored as it is', () => {
+  it('of a static token is stored unchanged', () => {
     expect([storedName('boss'), unicodeName('boss'), nameOf('boss', null)]).toEqual(['boss', null, 'boss'])
   })
 
-  it('is shown decoded where a release before 0.5.0 stored it, and as it is where that has cut it', () => {
+  it('is decoded if a release before 0.5.0 stored it, and unchanged if that release truncated it', () => {
     // As an older instance leaves it, which writes the first alone.
     expect(nameOf('boss', 'oidc:Jürgen')).toBe('boss')
     expect(nameOf('oidc:J%C3%BCrgen 100%25', null)).toBe('oidc:Jürgen 100%')

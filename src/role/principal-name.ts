@@ -1,21 +1,21 @@
 import { createHash } from 'node:crypto'
 
-/** Before the names and ids of the identity provider's principals; no static token's name has a colon. */
+/** The prefix of the names and ids of the identity provider's principals; no static token's name contains a colon. */
 export const OIDC_PREFIX = 'oidc:'
 
-/** Characters of a principal's name at most, prefix included, as code points. */
+/** The maximum length of a principal's name, including the prefix, in code points. */
 const MAX_NAME_LENGTH = 64
-/** Digits of the digest that ends a name that is too long. */
+/** The number of digits of the digest that ends a name that is too long. */
 const NAME_DIGITS = 12
 
-/** The name of a principal of the identity provider, by what its token tells. */
+/** The name of a principal of the identity provider, from its token. */
 export function oidcName(told: string): string {
   return cut(OIDC_PREFIX + told, told)
 }
 
 /**
- * A principal's name as columns and the log hold it: in ASCII, what lies beyond and `%` being percent-encoded, and cut
- * where that is too long (docs/decisions/0064-jwts-beside-tokens.md).
+ * A principal's name in the form of columns and the log: in ASCII, other characters and `%` percent-encoded, truncated
+ * if it is too long (docs/decisions/0064-jwts-beside-tokens.md).
  */
 export function storedName(name: string): string {
   if (!name.startsWith(OIDC_PREFIX)) return name
@@ -27,13 +27,13 @@ export function unicodeName(name: string): string | null {
   return storedName(name) === name ? null : name
 }
 
-/** A principal's name by what those two columns hold. */
+/** Returns a principal's name from those two columns. */
 export function nameOf(stored: string, beside: string | null): string {
-  // An older instance writes `stored` alone, and leaves the other column as it is.
+  // An older instance writes only `stored`, and does not change the other column.
   if (beside !== null && storedName(beside) === stored) return beside
   if (!stored.startsWith(OIDC_PREFIX)) return stored
   try {
-    // Releases before 0.5.0 write nothing beside.
+    // Releases before 0.5.0 do not write the other column.
     return decodeURIComponent(stored)
   } catch {
     return stored

@@ -1,6 +1,6 @@
 /**
- * Every role: those that use the API, the least first, and the one that only watches. What each may do stands in
- * src/auth/access-rule.ts.
+ * All roles: those that use the API, the least powerful first, and the one for scrapers. src/auth/access-rule.ts
+ * defines what each may do.
  */
 export const ROLES = ['usage', 'service', 'admin', 'metrics'] as const
 

@@ -1,24 +1,24 @@
 import type { Role } from './role.js'
 
-/** The channels that a token may be narrowed to. */
+/** The channels to which a token can be narrowed. */
 export const CHANNEL_SCOPES = ['mail', 'sms'] as const
 export type ChannelScope = (typeof CHANNEL_SCOPES)[number]
 
-/** Every scope, in the order in which they are told. What each lets through stands in src/auth/access-rule.ts. */
+/** All scopes, in the order of display. src/auth/access-rule.ts defines what each admits. */
 export const SCOPES = [...CHANNEL_SCOPES, 'own'] as const
 
-/** What narrows a role: to a channel, or to operations that the token's own name made. */
+/** Narrows a role: to a channel, or to operations that the token's own name made. */
 export type Scope = (typeof SCOPES)[number]
 
-/** Which roles a scope narrows. With the others it would mean nothing, or promise what it does not keep. */
+/** The roles that a scope narrows. With other roles, it would have no meaning, or promise more than it enforces. */
 const NARROWS: Readonly<Record<Scope, Readonly<Record<Role, boolean>>>> = {
   mail: { usage: true, service: true, admin: true, metrics: false },
   sms: { usage: true, service: true, admin: true, metrics: false },
-  // Who may reset a quota or delete it undoes what others spent, whatever is said of operations.
+  // A principal that may reset or delete quotas can undo what others spent, regardless of its scope for operations.
   own: { usage: true, service: false, admin: false, metrics: false },
 }
 
-/** The roles that a scope narrows, the least first. */
+/** The roles that a scope narrows, the least powerful first. */
 function narrowedBy(scope: Scope): string {
   return Object.entries(NARROWS[scope])
     .filter(([, narrows]) => narrows)
@@ -28,10 +28,10 @@ function narrowedBy(scope: Scope): string {
 
 /**
  * Reads the scopes of a role.
- * @param words as they were written; none for most
- * @param role undefined where it is none, which is told elsewhere
- * @returns the scopes in the order of SCOPES, undefined where there are none; or what is wrong, without the words
- *   themselves, which may be anything
+ * @param words as configured; usually none
+ * @param role undefined if it is invalid, which is reported elsewhere
+ * @returns the scopes in the order of SCOPES, undefined if there are none; or the mistake, without the words
+ * themselves, which may be anything
  */
 export function readScopes(
   words: readonly string[],

@@ -4,7 +4,7 @@ import { AdminAuth } from '../auth/access.decorator.js'
 import { changeSetController } from '../change-set/change-set.controller.js'
 import { SMS_API } from './sms.channel.js'
 
-/** Many SMS quotas changed as one: looked at first, applied once, undone as a whole. */
+/** The change sets of SMS quotas. */
 @ApiTags('SMS quotas')
 @Controller(SMS_API.path)
 @AdminAuth('sms')

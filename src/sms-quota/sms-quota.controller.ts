@@ -11,7 +11,7 @@ import type { SmsQuota } from './sms-quota.entity.js'
 import { SmsQuotaService } from './sms-quota.service.js'
 import { SMS_API } from './sms.channel.js'
 
-/** The SMS quotas of users, for administrators. The routes that all channels have are inherited. */
+/** The SMS quotas of users, for administrators. The base class has the routes that all channels share. */
 @ApiTags('SMS quotas')
 @Controller(SMS_API.path)
 @AdminAuth('sms')

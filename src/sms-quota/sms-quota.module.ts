@@ -2,7 +2,7 @@ import { Module } from '@nestjs/common'
 import { ChangeSetModule } from '../change-set/change-set.module.js'
 import { LedgerModule } from '../channel-api/ledger.module.js'
 import { SmsChangeSetController } from './sms-change-set.controller.js'
-import { SmsOfficeController } from './sms-office.controller.js'
+import { SmsReportController } from './sms-report.controller.js'
 import { SmsQuotaController } from './sms-quota.controller.js'
 import { SmsQuotaService } from './sms-quota.service.js'
 import { SmsUsageController } from './sms-usage.controller.js'
@@ -10,9 +10,9 @@ import { SMS, SMS_CHANGE_SETS } from './sms.channel.js'
 
 const ledger = LedgerModule.forChannel(SMS, SmsQuotaService)
 
-/** SMS: quotas and their usage. */
+/** The SMS channel: quotas and their usage. */
 @Module({
   imports: [ledger, ChangeSetModule.forChannel(SMS_CHANGE_SETS, ledger)],
-  controllers: [SmsUsageController, SmsOfficeController, SmsChangeSetController, SmsQuotaController],
+  controllers: [SmsUsageController, SmsReportController, SmsChangeSetController, SmsQuotaController],
 })
 export class SmsQuotaModule {}

@@ -4,7 +4,7 @@ import { UsageAuth } from '../auth/access.decorator.js'
 import { usageController } from '../channel-api/usage.controller.js'
 import { SMS_API } from './sms.channel.js'
 
-/** What a user uses, asked before every message goes out. */
+/** The usage of SMS quotas. */
 @ApiTags('SMS usage')
 @Controller('api/sms/quota/usage')
 @UsageAuth('sms')

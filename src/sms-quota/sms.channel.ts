@@ -4,7 +4,7 @@ import type { Channel } from '../ledger/rows/channel.js'
 import { ledgerTables } from '../ledger/rows/ledger-tables.js'
 import { SmsQuota } from './sms-quota.entity.js'
 
-/** SMS: a user is limited. */
+/** The SMS channel: limits users. */
 export const SMS: Channel<SmsQuota> = {
   name: 'sms',
   subjects: [{ field: 'user_id', property: 'ownerId' }],
@@ -12,7 +12,7 @@ export const SMS: Channel<SmsQuota> = {
   ...ledgerTables('sms'),
 }
 
-/** How SMS is spoken of on the wire. */
+/** The options of the SMS channel's API. */
 export const SMS_API = channelApi({
   channel: SMS,
   schema: 'Sms',
@@ -22,5 +22,5 @@ export const SMS_API = channelApi({
   others: {},
 })
 
-/** What is SMS in change sets. */
+/** The SMS channel's part of change sets. */
 export const SMS_CHANGE_SETS = changeSetsOf(SMS, SMS_API)

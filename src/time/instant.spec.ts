@@ -35,7 +35,7 @@ describe('parseInstant', () => {
     expect(parseInstant(text)).toBe(1_796_083_200_000 + milliseconds)
   })
 
-  it('cuts off before 1970 as after: never up', () => {
+  it('truncates before 1970 as after: never up', () => {
     expect(parseInstant('1969-12-31T23:59:59.0009Z')).toBe(-1000)
     expect(parseInstant('9999-12-31T23:59:59.9999999Z')).toBe(MAX_INSTANT)
   })
@@ -103,7 +103,7 @@ describe('parseInstant', () => {
     expect(parseInstant(text)).toBeUndefined()
   })
 
-  it('takes exactly the days that there are', () => {
+  it('accepts exactly the existing days', () => {
     const lengths = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
     let expected = Date.UTC(1995, 0, 1)
     for (let year = 1995; year <= 2105; year += 1) {

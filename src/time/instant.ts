@@ -1,21 +1,18 @@
 /** A point in time in milliseconds since 1970-01-01T00:00:00Z; always an integer. */
 export type Instant = number
 
-/**
- * The latest time the service knows, 9999-12-31T23:59:59.999Z: the end of what RFC 3339 can write and DATETIME can
- * hold.
- */
+/** The latest time, 9999-12-31T23:59:59.999Z: the maximum of RFC 3339 and of DATETIME. */
 export const MAX_INSTANT: Instant = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
 
-/** The earliest, 0000-01-01T00:00:00.000Z, for the same two reasons. */
+/** The earliest time, 0000-01-01T00:00:00.000Z, for the same reasons. */
 export const MIN_INSTANT: Instant = Date.parse('0000-01-01T00:00:00.000Z')
 
 const RFC_3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:[Zz]|([+-])(\d\d):(\d\d))$/
 
 /**
- * Reads a time stamp with its offset (RFC 3339, section 5.6). Finer than a millisecond is cut off, never rounded up.
- * A leap second (`:60`) has no place in epoch time and is refused.
- * @returns undefined where the text is no such time, has no offset, or lies outside MIN_INSTANT … MAX_INSTANT
+ * Parses a timestamp with its offset (RFC 3339, section 5.6). Fractions of a millisecond are truncated, never rounded
+ * up. A leap second (`:60`) does not exist in epoch time and is refused.
+ * @returns undefined if the text is not a valid time, has no offset, or is outside MIN_INSTANT … MAX_INSTANT
  */
 export function parseInstant(text: string): Instant | undefined {
   const match = RFC_3339.exec(text)
@@ -25,7 +22,7 @@ export function parseInstant(text: string): Instant | undefined {
   if (Number(offsetHour) > 23 || Number(offsetMinute) > 59) return undefined
   const date = `${year}-${month}-${day}`
   const midnight = Date.parse(`${date}T00:00:00.000Z`)
-  // Date.parse turns February 30 into March 1 instead of refusing it.
+  // Date.parse converts February 30 to March 1 instead of refusing it.
   if (Number.isNaN(midnight) || new Date(midnight).toISOString().slice(0, 10) !== date) return undefined
   const milliseconds = Number(fraction.slice(0, 3).padEnd(3, '0'))
   const time = ((Number(hour) * 60 + Number(minute)) * 60 + Number(second)) * 1000 + milliseconds
@@ -34,7 +31,7 @@ export function parseInstant(text: string): Instant | undefined {
   return instant < MIN_INSTANT || instant > MAX_INSTANT ? undefined : instant
 }
 
-/** Writes an instant as the service answers it: UTC with milliseconds, `2026-12-01T00:00:00.000Z`. */
+/** Formats an instant for answers: UTC with milliseconds, `2026-12-01T00:00:00.000Z`. */
 export function formatInstant(instant: Instant): string {
   return new Date(instant).toISOString()
 }

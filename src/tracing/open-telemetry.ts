@@ -43,39 +43,39 @@ import type { Listener } from '../http/express.adapter.js'
 import type { BatchTracer, TracedRequest } from '../ledger/write/engine.js'
 import type { FollowedRequest, RequestEnd, RequestTracer } from './tracing.js'
 
-/** What is followed: work. Whoever watches the service asks often, and for nothing. */
+/** The traced routes: those that do work. Probes and scrapes are frequent and of no interest. */
 const FOLLOWED_PATHS = '/api/'
-/** Of a statement, as much as is told, in characters; one of a large batch is mostly placeholders. */
+/** The number of characters of a statement in a span; a long statement consists mostly of placeholders. */
 const MAX_STATEMENT_CHARACTERS = 2_000
-/** Statements of a packet that its name tells. */
+/** The number of statements that the name of a packet's span contains. */
 const MAX_NAMED_STATEMENTS = 8
-/** Requests of a batch that its span links to. */
+/** The maximum number of requests to which a batch's span links. */
 const MAX_LINKS = 128
-/** What is left of the spans may take so long when the process ends, in milliseconds. */
+/** The time limit for sending the remaining spans when the process ends, in milliseconds. */
 const CLOSE_MS = 2_000
-/** How far the times of spans may be from the time of day, in milliseconds. */
+/** The maximum difference between the times of spans and the time of day, in milliseconds. */
 const MAX_APART_MS = 20
-/** How long a collector may take to answer, in milliseconds. */
+/** The time limit for a collector's answer, in milliseconds. */
 const EXPORT_MS = 5_000
 
-/** What a request to no known route has for its route. */
+/** The route of a request without a known route. */
 const UNMATCHED = 'unmatched'
 
 /**
- * Traces in OpenTelemetry's terms and with its SDK. A request is a span of kind `server`, a write's stay in the engine
- * one in it, and each packet of statements a span of kind `client`. A batch is the work of many requests: it is a child
- * of the first one that is followed, and the stays of the others link to it.
+ * Creates traces with the SDK of OpenTelemetry. A request is a span of kind `server`, a write's time in the engine is a
+ * span within it, and each packet of statements is a span of kind `client`. A batch contains the work of many requests:
+ * it is a child of the first traced one, and the others link to it.
  *
- * Told are the names that the log tells: never a token, an identifier, a key, an amount or a value of a statement.
+ * Spans contain the same names as the log: never a token, an identifier, a key, an amount or a value of a statement.
  */
 export class OpenTelemetryTracer implements RequestTracer {
-  /** The span that what runs here belongs to. */
+  /** The current span. */
   private readonly active = new AsyncLocalStorage<Span | undefined>()
   private readonly propagator = new W3CTraceContextPropagator()
   private readonly provider: TracerProvider
   private readonly tracer: Tracer
 
-  /** @param database its kind, which spans of statements tell */
+  /** @param database its kind, for the spans of statements */
   constructor(
     config: TracesConfig,
     private readonly database: DatabaseConfig['kind'],
@@ -97,7 +97,7 @@ export class OpenTelemetryTracer implements RequestTracer {
   following(listener: Listener): Listener {
     return (request, response) => {
       const span = request.url.startsWith(FOLLOWED_PATHS) ? this.begin(request) : undefined
-      // What is not followed must not be taken for a part of whatever the connection brought before.
+      // Untraced work must not appear as part of earlier work on the same connection.
       this.active.run(span, listener, request, response)
     }
   }
@@ -127,7 +127,7 @@ export class OpenTelemetryTracer implements RequestTracer {
       ...(statements.length > 1 ? { 'db.operation.batch.size': statements.length } : {}),
     })
     return (error) => {
-      // Its text may hold values.
+      // Its text may contain values.
       if (error !== undefined) fail(span, codeOf(error))
       end(span)
     }
@@ -159,7 +159,7 @@ export class OpenTelemetryTracer implements RequestTracer {
     const spans = batch.map(({ traced }) => traced as Span | undefined)
     const followed = spans.filter((span) => span !== undefined)
     const [first, ...others] = followed
-    // Not the context of whoever woke the lane up.
+    // Not the context of the request that woke the lane.
     if (first === undefined) return this.active.run(undefined, work)
     const began = performance.now()
     const span = this.child(first, `${channel} batch`, SpanKind.INTERNAL, { 'quota.batch.size': batch.length })
@@ -180,7 +180,7 @@ export class OpenTelemetryTracer implements RequestTracer {
   }
 }
 
-/** Tells the log when spans begin to be lost, and when they no longer are; spans are given up rather than kept. */
+/** Logs when spans begin to be lost, and when they are accepted again; spans are dropped instead of stored. */
 class TellingExporter implements SpanExporter {
   private readonly logger = new Logger('Traces')
   private failing = false
@@ -220,7 +220,7 @@ function rootSampler(name: string, ratio: number): Sampler {
 }
 
 function endRequest(span: Span, { method, route, status, principal, requestId, aborted }: RequestEnd): void {
-  // A span that does not end is never sent: who is not known fills no collector.
+  // A span that does not end is never sent: unknown callers cannot fill the collector.
   if (principal === undefined) return
   if (route !== UNMATCHED) span.updateName(`${method} ${route}`)
   span.setAttributes({
@@ -236,15 +236,15 @@ function endRequest(span: Span, { method, route, status, principal, requestId, a
 }
 
 /**
- * When something was by the clock of `performance.now()`, as a time of day. The SDK asks the time of day for each span
- * anew, in whole milliseconds, so that children would end after their parents.
+ * Converts a time of `performance.now()` to a time of day. The SDK would read the time of day for each span, in whole
+ * milliseconds, so that children could end after their parents.
  */
 class TimeOfDay {
   private origin = performance.timeOrigin
 
   constructor(private readonly clock: Clock) {}
 
-  /** Follows a clock that was set, or that runs at another pace. */
+  /** Follows a clock that was set, or that runs at another rate. */
   adjust(): void {
     const apart = this.clock.now() - this.at(performance.now())
     if (Math.abs(apart) > MAX_APART_MS) this.origin += apart
@@ -255,7 +255,7 @@ class TimeOfDay {
   }
 }
 
-// That of the machine, whatever the service's: spans are put beside those of others.
+// The machine's clock, as in spans of other services, and not the service's.
 const timeOfDay = new TimeOfDay(new SystemClock())
 
 function end(span: Span): void {
@@ -271,7 +271,7 @@ function linkTo(span: Span): Link {
   return { context: span.spanContext() }
 }
 
-/** What the statements of a packet do to which tables: `START TRANSACTION; SELECT mail_owner; COMMIT`. */
+/** Names the statements of a packet and their tables: `START TRANSACTION; SELECT mail_owner; COMMIT`. */
 function summaryOf(statements: readonly string[]): string {
   const named = statements.slice(0, MAX_NAMED_STATEMENTS).map((statement) => {
     const head = statement.slice(0, MAX_STATEMENT_CHARACTERS)

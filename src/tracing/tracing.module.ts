@@ -1,21 +1,21 @@
 import { Global, Module } from '@nestjs/common'
 import { Config } from '../config/config.js'
-import { UnitOfWork } from '../database/unit-of-work.js'
+import { TransactionRunner } from '../database/transaction-runner.js'
 import { Tracing } from './tracing.js'
 
-/** Traces of requests, for OpenTelemetry's collectors. */
+/** Traces of requests, for OpenTelemetry collectors. */
 @Global()
 @Module({
   providers: [
     {
       provide: Tracing,
-      inject: [Config, UnitOfWork],
-      useFactory: async ({ traces, database }: Config, work: UnitOfWork) => {
+      inject: [Config, TransactionRunner],
+      useFactory: async ({ traces, database }: Config, transactions: TransactionRunner) => {
         if (traces === undefined) return new Tracing(undefined)
-        // Here alone, so that a service that sends no traces loads nothing of it.
+        // Imported only here, so that a service without traces does not load it.
         const { OpenTelemetryTracer } = await import('./open-telemetry.js')
         const tracer = new OpenTelemetryTracer(traces, database.kind)
-        work.tracer = tracer
+        transactions.tracer = tracer
         return new Tracing(tracer)
       },
     },

@@ -2,43 +2,43 @@ import type { StatementTracer } from '../database/session.js'
 import type { Listener } from '../http/express.adapter.js'
 import type { BatchTracer } from '../ledger/write/engine.js'
 
-/** What is known of a request once it is over. */
+/** The facts of a completed request. */
 export interface RequestEnd {
   readonly method: string
-  /** The route's pattern; `unmatched` where there is none. */
+  /** The route's pattern; `unmatched` if there is none. */
   readonly route: string
   readonly status: number
-  /** The token's name; undefined without a good token. */
+  /** The token's name; undefined without a valid token. */
   readonly principal: string | undefined
   readonly requestId: string
   readonly aborted: boolean
 }
 
-/** A request that is followed. */
+/** A traced request. */
 export interface FollowedRequest {
-  /** Under which its trace is found, 32 hexadecimal digits. */
+  /** The id of its trace, 32 hexadecimal digits. */
   readonly traceId: string
-  /** To be called once. */
+  /** Call it once. */
   end(end: RequestEnd): void
 }
 
-/** Follows requests from their arrival to the statements that they become. */
+/** Traces requests from their arrival to their statements. */
 export interface RequestTracer extends StatementTracer {
-  /** @returns a listener that follows the requests it is given, and gives them to this one */
+  /** @returns a listener that traces its requests and passes them to this one */
   following(listener: Listener): Listener
-  /** The request that is being worked on here; undefined where it is not followed. */
+  /** The current request; undefined if it is not traced. */
   current(): FollowedRequest | undefined
   /** @param channel `mail` or `sms` */
   batchesOf(channel: string): BatchTracer
-  /** Sends what is left, for a short time. */
+  /** Sends the remaining spans, within a time limit. */
   close(): Promise<void>
 }
 
-/** Where requests are traced, if they are; otherwise nothing of OpenTelemetry is loaded, and nothing is asked. */
+/** The tracer of requests, if tracing is on; otherwise OpenTelemetry is not loaded. */
 export class Tracing {
   constructor(readonly tracer: RequestTracer | undefined) {}
 
-  /** The spans of the last requests are sent before the process ends. */
+  /** Sends the spans of the last requests before the process ends. */
   async onApplicationShutdown(): Promise<void> {
     await this.tracer?.close()
   }

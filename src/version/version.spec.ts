@@ -8,7 +8,7 @@ const read = (path: string): string => readFileSync(path, 'utf8')
 const versionIn = (path: string): string => (JSON.parse(read(path)) as { version: string }).version
 
 describe('the version', () => {
-  it('is the same wherever it stands', () => {
+  it('is the same in every file', () => {
     const { version, packages } = JSON.parse(read('package-lock.json')) as {
       version: string
       packages: Record<string, { version: string }>
@@ -29,7 +29,7 @@ describe('the version', () => {
     })
   })
 
-  it('is later than that of the release before, as --finish reads it', () => {
+  it('is later than that of the previous release, as --finish compares them', () => {
     expect(compareVersions(VERSION, RELEASE.version)).toBeGreaterThan(0)
   })
 
@@ -44,7 +44,7 @@ describe('the version', () => {
     expect(Math.sign(compareVersions(second, first))).toBe(sign === 0 ? 0 : -sign)
   })
 
-  it('has a section of the changelog, the first one', () => {
+  it('has the first section of the changelog', () => {
     const [first] = [...read('CHANGELOG.md').matchAll(/^## \[([^\]]+)\](.*)$/gm)]
     expect(first?.[1]).toBe(VERSION)
     expect(first?.[2]).toMatch(/^ - \d{4}-\d{2}-\d{2}$/)

@@ -1,10 +1,10 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
-/** The release that this is, as package.json says; of two builds of one release it says the same. */
+/** The version in package.json; two builds of one release have the same. */
 export const VERSION = versionOf(packageFile())
 
-/** At the root of the project, seen from src/version or from dist/src/version. */
+/** At the root of the project, relative to src/version or dist/src/version. */
 function packageFile(): URL {
   const found = ['../../package.json', '../../../package.json']
     .map((path) => new URL(path, import.meta.url))

@@ -2,11 +2,11 @@ import type { EventFeeds } from '../channel-api/event-feeds.js'
 import type { Clock } from '../clock/clock.js'
 import type { WebhookEndpoint } from '../config/webhook-endpoints.js'
 import { leaseFor } from '../database/lease.js'
-import type { Transaction, UnitOfWork } from '../database/unit-of-work.js'
+import type { Transaction, TransactionRunner } from '../database/transaction-runner.js'
 import { messageOf, type WebhookMessage } from './message.js'
 import type { Instant } from '../time/instant.js'
 import { pauseAfter } from './retry.js'
-import { release, type Roster } from './roster.js'
+import { release, type EndpointRegistry } from './endpoint-registry.js'
 import { type Attempt, send } from './sender.js'
 import { dropWaiting, type Progress, progressOf, type WebhookStore } from './webhook-store.js'
 import type { WebhookDeliveryRow, WebhookRow } from './webhook.entity.js'
@@ -26,7 +26,7 @@ const KEPT_MS = 31 * 86_400_000 - 3_600_000
 const GONE = 410
 /** The minimum time between two turns, unless deliveries wait for a result, in milliseconds. */
 const TOGETHER_MS = 250
-/** Of a shorter pause the time between two turns would be too large a part, in milliseconds. */
+/** A pause up to this length has its own timer: the next regular turn would be too late for it. In milliseconds. */
 const SHORT_PAUSE_MS = 60_000
 
 /** The result of an attempt, for metrics. */
@@ -35,9 +35,9 @@ export type DeliveryResult = 'delivered' | 'failed' | 'given_up'
 /** The dependencies of a delivery. */
 export interface DeliveryParts {
   readonly store: WebhookStore
-  readonly roster: Roster
+  readonly registry: EndpointRegistry
   readonly feeds: EventFeeds
-  readonly work: UnitOfWork
+  readonly transactions: TransactionRunner
   readonly clock: Clock
   readonly counted: (endpoint: string, result: DeliveryResult) => void
   readonly random: () => number
@@ -101,7 +101,7 @@ export class Delivery {
     this.stopped = true
     clearTimeout(this.waking)
     await this.running?.catch(() => undefined)
-    if (this.held && this.parts.work.reach === 'all') {
+    if (this.held && this.parts.transactions.reach === 'all') {
       const released = async (): Promise<unknown> =>
         this.locked(async (transaction, row) => {
           release(row)
@@ -120,10 +120,10 @@ export class Delivery {
   }
 
   private async turn(): Promise<void> {
-    const { store, work, roster } = this.parts
+    const { store, transactions, registry } = this.parts
     this.turnedAt = performance.now()
-    const endpoint = roster.mine.get(this.name)
-    const row = await work.read((transaction) => store.one(transaction, this.name))
+    const endpoint = registry.mine.get(this.name)
+    const row = await transactions.read((transaction) => store.one(transaction, this.name))
     const mine =
       row?.state === 'active' &&
       endpoint !== undefined &&
@@ -147,12 +147,12 @@ export class Delivery {
   }
 
   private async lease(row: WebhookRow): Promise<boolean> {
-    const { clock, roster, store } = this.parts
-    const state = leaseFor(roster.id, row, clock.now(), LEASE_MS)
+    const { clock, registry, store } = this.parts
+    const state = leaseFor(registry.id, row, clock.now(), LEASE_MS)
     if (state === 'free') {
       this.held = await this.locked(
         async (transaction, found) => {
-          found.holder = roster.id
+          found.holder = registry.id
           found.heldUntil = clock.now() + LEASE_MS
           await store.save(transaction, found)
         },
@@ -169,10 +169,10 @@ export class Delivery {
    */
   private async locked(
     change: (transaction: Transaction, row: WebhookRow) => Promise<void>,
-    mine: (row: WebhookRow) => boolean = ({ holder }) => holder === this.parts.roster.id,
+    mine: (row: WebhookRow) => boolean = ({ holder }) => holder === this.parts.registry.id,
   ): Promise<boolean> {
-    const { store, work } = this.parts
-    return work.write(async (transaction) => {
+    const { store, transactions } = this.parts
+    return transactions.write(async (transaction) => {
       const row = await store.one(transaction, this.name, true)
       if (row?.state !== 'active' || !mine(row)) return false
       await change(transaction, row)
@@ -182,9 +182,9 @@ export class Delivery {
 
   /** Queues the events since the last turn, and those of replays. */
   private async queueUp(endpoint: WebhookEndpoint, seen: WebhookRow): Promise<void> {
-    const { clock, store, work } = this.parts
+    const { clock, store, transactions } = this.parts
     const tooOld = clock.now() - KEPT_MS
-    const oldest = await work.read((transaction) => store.oldest(transaction, this.name))
+    const oldest = await transactions.read((transaction) => store.oldest(transaction, this.name))
     if (oldest !== undefined && oldest.at < tooOld) {
       await this.locked(async (transaction, row) => {
         const { removed } = await store.removeSome(transaction, this.name, tooOld)
@@ -216,7 +216,7 @@ export class Delivery {
 
   private async isBehind(endpoint: WebhookEndpoint, { positions, replays }: Progress): Promise<boolean> {
     if (replays.length > 0 || Object.keys(positions).length !== endpoint.channels.length) return true
-    return this.parts.work.read(async (transaction) => {
+    return this.parts.transactions.read(async (transaction) => {
       for (const channel of endpoint.channels) {
         const feed = await this.parts.feeds.all.get(channel)?.feed(transaction)
         if (feed !== undefined && feed.lastPosition > (positions[channel] ?? -1)) return true
@@ -337,7 +337,7 @@ export class Delivery {
     return this.struggling ? 1 : Math.min(CONCURRENCY, MAX_FAILURES_IN_ROW - this.failuresInRow)
   }
 
-  /** Takes a turn with all that happens until then: each one costs several statements and two transactions. */
+  /** Takes one turn for all that happens within TOGETHER_MS: a turn costs several statements and two transactions. */
   private wakeTogether(): void {
     const pause = Math.max(0, this.turnedAt + TOGETHER_MS - performance.now())
     // The regular turns log the store's failures.
@@ -363,7 +363,7 @@ export class Delivery {
 
   private beginReady(): void {
     while (this.held && !this.stopped && this.sending < this.allowed) {
-      const endpoint = this.parts.roster.mine.get(this.name)
+      const endpoint = this.parts.registry.mine.get(this.name)
       const next = this.ready.shift()
       if (endpoint === undefined || next === undefined) return
       void this.attempt(endpoint, next.delivery, next.message)
@@ -376,9 +376,9 @@ export class Delivery {
   }
 
   private async readAhead(oldestOnly: boolean): Promise<void> {
-    const { clock, feeds, store, work } = this.parts
+    const { clock, feeds, store, transactions } = this.parts
     const now = clock.now()
-    this.ready = await work.read(async (transaction) => {
+    this.ready = await transactions.read(async (transaction) => {
       const oldest = oldestOnly ? await store.oldest(transaction, this.name) : undefined
       const found = oldestOnly
         ? oldest === undefined || oldest.nextAt > now

@@ -24,7 +24,7 @@ describe('a message', () => {
 })
 
 describe('the next attempt', () => {
-  it('comes after ever longer pauses, up to a tenth longer, nine times', () => {
+  it('comes after increasing pauses, each up to a tenth longer, nine times', () => {
     const hours = 3_600_000
     const pauses = [5_000, 300_000, 1_800_000, 2 * hours, 5 * hours, 10 * hours, 14 * hours, 20 * hours, 24 * hours]
     for (const [failed, pause] of pauses.entries()) {

@@ -1,6 +1,6 @@
 import type { DataSource } from 'typeorm'
 import { placeholders, RowCodec, type Scalar } from '../database/row-codec.js'
-import type { Transaction } from '../database/unit-of-work.js'
+import type { Transaction } from '../database/transaction-runner.js'
 import type { EventPlace } from '../ledger/feed/event-reader.js'
 import type { Instant } from '../time/instant.js'
 import { WebhookDeliveryRow, WebhookReaderRow, WebhookRow } from './webhook.entity.js'
@@ -74,19 +74,24 @@ export class WebhookStore {
   }
 
   /** Records which endpoints an instance knows. */
-  async read(transaction: Transaction, instance: string, names: readonly string[], now: Instant): Promise<void> {
-    await this.forget(transaction, instance)
+  async recordAnnouncement(
+    transaction: Transaction,
+    instance: string,
+    names: readonly string[],
+    now: Instant,
+  ): Promise<void> {
+    await this.removeAnnouncement(transaction, instance)
     const rows = names.map((name) => ({ name, instance, seenAt: now }))
     for (const { sql, values } of this.reader.inserts(rows)) await transaction.later(sql, values)
   }
 
   /** Removes the records of an instance. */
-  async forget(transaction: Transaction, instance: string): Promise<void> {
+  async removeAnnouncement(transaction: Transaction, instance: string): Promise<void> {
     await transaction.later(`DELETE FROM ${this.reader.table} WHERE ${this.reader.column('instance')} = ?`, [instance])
   }
 
   /** The names in announcements since the given time. */
-  async known(transaction: Transaction, since: Instant): Promise<Set<string>> {
+  async announcedSince(transaction: Transaction, since: Instant): Promise<Set<string>> {
     const { reader } = this
     const rows = await transaction.rows(
       `SELECT DISTINCT ${reader.column('name')} AS name FROM ${reader.table} WHERE ${reader.column('seenAt')} > ?`,
@@ -96,7 +101,7 @@ export class WebhookStore {
   }
 
   /** Removes old announcements. */
-  async forgetBefore(transaction: Transaction, before: Instant): Promise<void> {
+  async removeAnnouncementsBefore(transaction: Transaction, before: Instant): Promise<void> {
     const { reader } = this
     await transaction.later(`DELETE FROM ${reader.table} WHERE ${reader.column('seenAt')} < ?`, [
       reader.bind('seenAt', before),

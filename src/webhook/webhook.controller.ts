@@ -23,8 +23,8 @@ export class WebhookController {
   /** List the endpoints */
   @Get()
   @ApiOkResponse({ type: WebhooksDto })
-  async list(@Caller() { id: asking }: Caller): Promise<WebhooksDto> {
-    return { items: await this.webhooks.list(asking) }
+  async list(@Caller() { id: principalId }: Caller): Promise<WebhooksDto> {
+    return { items: await this.webhooks.list(principalId) }
   }
 
   /** Send a test message at once */

@@ -24,20 +24,20 @@ export class WebhookMetrics {
     })
     this.waiting = new Gauge({
       name: 'quota_webhook_waiting',
-      help: 'Events that wait for an endpoint, as it was found a few seconds ago.',
+      help: 'Events that waited for an endpoint a few seconds ago.',
       labelNames: ['endpoint'],
       registers,
     })
     this.off = new Gauge({
       name: 'quota_webhook_disabled',
-      help: '1 where an endpoint is disabled, since it has answered 410; else 0.',
+      help: '1 if an endpoint is disabled because it answered 410, otherwise 0.',
       labelNames: ['endpoint'],
       registers,
     })
     const { oldest } = this
     new Gauge({
       name: 'quota_webhook_oldest_waiting_seconds',
-      help: 'For how long the oldest event has waited for an endpoint; 0 where none does.',
+      help: 'Time that the oldest event has waited for an endpoint; 0 if none waits.',
       labelNames: ['endpoint'],
       registers,
       collect() {

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common'
 import { EventFeeds } from '../channel-api/event-feeds.js'
 import { Clock } from '../clock/clock.js'
 import type { WebhookEndpoint } from '../config/webhook-endpoints.js'
-import { type Transaction, UnitOfWork } from '../database/unit-of-work.js'
+import { type Transaction, TransactionRunner } from '../database/transaction-runner.js'
 import { ServiceError, Unavailable } from '../error/service-error.js'
 import { formatInstant, MAX_INSTANT, parseInstant } from '../time/instant.js'
 import { uuidV7 } from './message-id.js'
@@ -21,14 +21,14 @@ export class WebhookService {
   constructor(
     private readonly webhooks: Webhooks,
     private readonly feeds: EventFeeds,
-    private readonly work: UnitOfWork,
+    private readonly transactions: TransactionRunner,
     private readonly clock: Clock,
   ) {}
 
-  /** Every present and former endpoint, by name. @param asking the principal whose turn it takes */
-  async list(asking: string): Promise<WebhookDto[]> {
+  /** Every present and former endpoint, by name. @param principalId the principal whose turn it takes */
+  async list(principalId: string): Promise<WebhookDto[]> {
     const { store } = this.webhooks
-    return this.work.readsOf(asking).read(async (transaction) => {
+    return this.transactions.readsOf(principalId).read(async (transaction) => {
       const items: WebhookDto[] = []
       for (const row of await store.all(transaction)) items.push(await this.shown(transaction, row))
       return items
@@ -38,7 +38,7 @@ export class WebhookService {
   /** Sends one test message now. */
   async test(name: string): Promise<TestedDto> {
     await this.active(name)
-    const endpoint = this.webhooks.roster.mine.get(name)
+    const endpoint = this.webhooks.registry.mine.get(name)
     if (endpoint === undefined) throw new Unavailable('webhook_elsewhere')
     const now = this.clock.now()
     const timestamp = formatInstant(now)
@@ -49,19 +49,19 @@ export class WebhookService {
 
   /** Enables a disabled endpoint; it receives later events. */
   async enable(name: string): Promise<WebhookDto> {
-    const { store, roster } = this.webhooks
+    const { store, registry } = this.webhooks
     if ((await this.found(name)).state === 'disabled') {
-      await roster.removeLeftOvers(name)
+      await registry.removeLeftOvers(name)
       // Events committed before do not count as later ones.
       for (const feed of this.feeds.all.values()) await feed.number()
     }
-    const shown = await this.work.write(async (transaction) => {
+    const shown = await this.transactions.write(async (transaction) => {
       const row = await store.one(transaction, name, true)
       if (row === undefined) throw notFound(name)
       if (row.state === 'removed') throw disabled(row)
       if (row.state === 'disabled') {
         row.state = 'active'
-        row.progress = await roster.present(transaction)
+        row.progress = await registry.present(transaction)
         await store.save(transaction, row)
       }
       return this.shown(transaction, row)
@@ -72,12 +72,12 @@ export class WebhookService {
 
   /** Has the events of a period sent again. @returns their number */
   async replay(name: string, dto: ReplayDto): Promise<number> {
-    const { store, roster } = this.webhooks
+    const { store, registry } = this.webhooks
     const endpoint = await this.wanted(name)
     const from = parseInstant(dto.from) ?? 0
     const before = dto.to === undefined ? MAX_INSTANT : (parseInstant(dto.to) ?? 0)
     for (const feed of this.feeds.all.values()) await feed.number()
-    const events = await this.work.write(async (transaction) => {
+    const events = await this.transactions.write(async (transaction) => {
       const row = await store.one(transaction, name, true)
       if (row === undefined) throw notFound(name)
       if (row.state !== 'active') throw disabled(row)
@@ -97,12 +97,12 @@ export class WebhookService {
       await store.save(transaction, row)
       return count
     })
-    if (roster.mine.has(name)) this.webhooks.wake()
+    if (registry.mine.has(name)) this.webhooks.wake()
     return events
   }
 
   private async found(name: string): Promise<WebhookRow> {
-    const row = await this.work.read((transaction) => this.webhooks.store.one(transaction, name))
+    const row = await this.transactions.read((transaction) => this.webhooks.store.one(transaction, name))
     // The store may compare names without case.
     if (row?.name !== name) throw notFound(name)
     return row
@@ -116,13 +116,13 @@ export class WebhookService {
   /** An active endpoint of this instance's file. */
   private async wanted(name: string): Promise<WebhookEndpoint> {
     await this.active(name)
-    const endpoint = this.webhooks.roster.mine.get(name)
+    const endpoint = this.webhooks.registry.mine.get(name)
     if (endpoint === undefined) throw new Unavailable('webhook_elsewhere')
     return endpoint
   }
 
   private async shown(transaction: Transaction, row: WebhookRow): Promise<WebhookDto> {
-    const endpoint = this.webhooks.roster.mine.get(row.name)
+    const endpoint = this.webhooks.registry.mine.get(row.name)
     const oldest = row.state === 'active' ? await this.webhooks.store.oldest(transaction, row.name) : undefined
     return {
       name: row.name,

@@ -6,10 +6,10 @@ import { Clock } from '../clock/clock.js'
 import { Config } from '../config/config.js'
 import { WatchedFile } from '../config/watched-file.js'
 import { parseWebhooksFile, type WebhookEndpoint, WEBHOOKS_FILE } from '../config/webhook-endpoints.js'
-import { UnitOfWork } from '../database/unit-of-work.js'
+import { TransactionRunner } from '../database/transaction-runner.js'
 import { METRICS_REGISTRY } from '../metrics/metrics.js'
 import { Delivery, type DeliveryParts } from './delivery.js'
-import { Roster } from './roster.js'
+import { EndpointRegistry } from './endpoint-registry.js'
 import { WebhookMetrics } from './webhook.metrics.js'
 import { WebhookStore } from './webhook-store.js'
 
@@ -26,7 +26,7 @@ const ANNOUNCE_EVERY = 15
 export class Webhooks implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly logger = new Logger('Webhooks')
   readonly store: WebhookStore
-  readonly roster: Roster
+  readonly registry: EndpointRegistry
   /** The file of endpoints. */
   readonly file: WatchedFile<readonly WebhookEndpoint[]>
   private readonly parts: DeliveryParts
@@ -36,24 +36,24 @@ export class Webhooks implements OnApplicationBootstrap, BeforeApplicationShutdo
   private turnsSince = 0
   private announcing: Promise<void> | undefined
   private stopped = false
-  private told = true
+  private lastAttemptSucceeded = true
 
   constructor(
     config: Config,
     dataSource: DataSource,
-    private readonly work: UnitOfWork,
+    private readonly transactions: TransactionRunner,
     clock: Clock,
     private readonly feeds: EventFeeds,
     @Inject(METRICS_REGISTRY) registry: Registry,
   ) {
     this.store = new WebhookStore(dataSource)
-    this.roster = new Roster(this.store, feeds, work, clock, config.webhooks)
+    this.registry = new EndpointRegistry(this.store, feeds, transactions, clock, config.webhooks)
     this.metrics = new WebhookMetrics(registry, clock)
     this.parts = {
       store: this.store,
-      roster: this.roster,
+      registry: this.registry,
       feeds,
-      work,
+      transactions,
       clock,
       counted: (endpoint, result) => this.metrics.count(endpoint, result),
       random: Math.random,
@@ -65,7 +65,7 @@ export class Webhooks implements OnApplicationBootstrap, BeforeApplicationShutdo
       kept: 'the previous endpoints stay in force',
       parse: parseWebhooksFile,
       take: (endpoints) => {
-        const differs = this.roster.replace(endpoints)
+        const differs = this.registry.replace(endpoints)
         if (differs) this.announceSoon()
         return { differs, told: `${endpoints.length} endpoints` }
       },
@@ -86,7 +86,7 @@ export class Webhooks implements OnApplicationBootstrap, BeforeApplicationShutdo
     await this.file.stop()
     await this.announcing
     await Promise.all([...this.deliveries.values()].map(async (delivery) => delivery.stop()))
-    if (this.work.reach === 'all') await this.roster.leave().catch(() => undefined)
+    if (this.transactions.reach === 'all') await this.registry.leave().catch(() => undefined)
   }
 
   /** Announces this instance's endpoints to the others, and starts deliveries to new ones. Never rejects. */
@@ -99,7 +99,7 @@ export class Webhooks implements OnApplicationBootstrap, BeforeApplicationShutdo
 
   /** Wakes every delivery. */
   wake(): void {
-    for (const delivery of this.deliveries.values()) delivery.wake().catch((error: unknown) => this.tell(error))
+    for (const delivery of this.deliveries.values()) delivery.wake().catch((error: unknown) => this.logFailure(error))
   }
 
   private wakeForNew(): void {
@@ -108,7 +108,7 @@ export class Webhooks implements OnApplicationBootstrap, BeforeApplicationShutdo
 
   private tick(): void {
     // Another part has logged the outage and watches it.
-    if (this.stopped || this.work.reach !== 'all') return
+    if (this.stopped || this.transactions.reach !== 'all') return
     this.turnsSince += 1
     if (this.turnsSince >= ANNOUNCE_EVERY) void this.announce()
     this.wake()
@@ -121,21 +121,21 @@ export class Webhooks implements OnApplicationBootstrap, BeforeApplicationShutdo
   }
 
   private async announceOnce(): Promise<void> {
-    if (this.stopped || this.work.reach !== 'all') return
+    if (this.stopped || this.transactions.reach !== 'all') return
     this.turnsSince = 0
     try {
-      await this.roster.announce()
+      await this.registry.announce()
       await this.measure()
-      this.told = true
+      this.lastAttemptSucceeded = true
     } catch (error) {
-      this.tell(error)
+      this.logFailure(error)
       // Earlier than usual.
       this.turnsSince = ANNOUNCE_EVERY - 2
     }
-    for (const name of this.roster.mine.keys())
+    for (const name of this.registry.mine.keys())
       if (!this.deliveries.has(name)) this.deliveries.set(name, new Delivery(name, this.parts))
     for (const [name, delivery] of this.deliveries) {
-      if (this.roster.mine.has(name)) continue
+      if (this.registry.mine.has(name)) continue
       this.deliveries.delete(name)
       void delivery.stop()
     }
@@ -144,7 +144,7 @@ export class Webhooks implements OnApplicationBootstrap, BeforeApplicationShutdo
 
   private async measure(): Promise<void> {
     const { store } = this
-    await this.work.read(async (transaction) => {
+    await this.transactions.read(async (transaction) => {
       const rows = await store.all(transaction)
       for (const row of rows) {
         const oldest = row.state === 'active' ? await store.oldest(transaction, row.name) : undefined
@@ -154,8 +154,8 @@ export class Webhooks implements OnApplicationBootstrap, BeforeApplicationShutdo
     })
   }
 
-  private tell(error: unknown): void {
-    if (this.told) this.logger.warn(`cannot update webhooks, retrying: ${String(error)}`)
-    this.told = false
+  private logFailure(error: unknown): void {
+    if (this.lastAttemptSucceeded) this.logger.warn(`cannot update webhooks, retrying: ${String(error)}`)
+    this.lastAttemptSucceeded = false
   }
 }

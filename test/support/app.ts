@@ -12,7 +12,7 @@ import type { Scope } from '../../src/role/scope.js'
 import { Clock } from '../../src/clock/clock.js'
 import { type Config, loadConfig } from '../../src/config/config.js'
 import { migrate } from '../../src/database/migrate.js'
-import { UnitOfWork } from '../../src/database/unit-of-work.js'
+import { TransactionRunner } from '../../src/database/transaction-runner.js'
 import { ENTITIES } from '../../src/entities.js'
 import { TestClock } from './clock.js'
 import { NativeExpressAdapter } from '../../src/http/express.adapter.js'
@@ -114,7 +114,8 @@ export class TestApp {
       logger: ['error', 'fatal'],
     })
     const closed = opened(async () => app.close())
-    const sorts = config.database.kind === 'sqlite' ? undefined : new Sorts(app.get(DataSource), app.get(UnitOfWork))
+    const sorts =
+      config.database.kind === 'sqlite' ? undefined : new Sorts(app.get(DataSource), app.get(TransactionRunner))
     configureApp(app)
     await app.listen(0, '127.0.0.1')
     const { port } = app.getHttpServer().address() as AddressInfo

@@ -11,7 +11,7 @@ export async function audit(database: Pick<TestDatabase, 'rows'>, { loweredTotal
   const columns = await database.rows(
     "SELECT 1 FROM information_schema.columns WHERE table_schema = DATABASE() AND column_name = 'plain_owner_id'",
   )
-  for (const channel of ['mail', 'sms']) {
+  for (const channel of await channelsOf(database)) {
     const caps = await database.rows(
       `SELECT 1 FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = '${channel}_act' AND column_name = 'caps'`,
     )
@@ -23,6 +23,15 @@ export async function audit(database: Pick<TestDatabase, 'rows'>, { loweredTotal
     }
   }
   return found
+}
+
+/** The channels, by their tables, so that a new one is looked at as well. */
+async function channelsOf(database: Pick<TestDatabase, 'rows'>): Promise<string[]> {
+  const rows = await database.rows(
+    "SELECT table_name AS name FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name LIKE '%\\_owner' ORDER BY name",
+  )
+  if (rows.length === 0) throw new Error('a database without channels')
+  return rows.map(({ name }) => String(name).replace(/_owner$/, ''))
 }
 
 /** SQL for the ids of the owners' mail operations, in rows of their own or not. */

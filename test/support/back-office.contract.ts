@@ -37,8 +37,55 @@ export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
     bodyOf(200, await app().post(api.consume, { [api.owner]: owner, amount }, { key: `consume-${fresh()}` }))
   const idsOf = (page: Body): number[] => page.items.map(({ id }: Body) => id)
 
+  describe('a list', () => {
+    const ids = `${api.owner}=0 quota_id=0 quota_id=-1 quota_id=1.0`
+    const sizes = 'page_size=0 page_size=101 page_size=x page=1'
+    const times = 'from=yesterday from=2026-01-01 from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z'
+    const hours = 'from=2020-01-01T00:00:00Z from=2026-11-20T00:00:00Z&to=2026-11-19T00:00:00Z'
+    const mine = `${api.owner}=1`
+    const act = '01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d'
+    /** The same queries, each with one more parameter. */
+    const of = (queries: string, each: string) => queries.replaceAll(/^| /g, ` ${each}&`).trim()
+    const refused: Record<string, string[]> = {
+      [api.list]: ['deleted=false deleted=1 deleted= deleted=TRUE deleted=yes'],
+      [`${api.quotas}/owners`]: ['after=0 after=-1 after=x after=01 after=1&after=2', sizes],
+      [`${api.quotas}/changes`]: [
+        ...[ids, sizes, times, 'before=0 before=x before_id=7 action=edit action= actor= actor=a&actor=b request_id='],
+        api.name === 'mail' ? 'owner=7 user_id=7' : 'owner=7 account_id=7',
+      ],
+      [`${api.quotas}/expiring`]: [
+        ...[sizes, 'days=0 days=91 days=1.5 days=07 cursor= cursor=x cursor=1 cursor=1. cursor=1.0 cursor=-1.5'],
+        'cursor=1.5.5 cursor=999999999999999.1 cursor=1.9007199254740992',
+      ],
+      [`${api.quotas}/refusals`]: [`${api.owner}=0 hours=1`, of(`page_size=5 hours=5 ${hours}`, mine)],
+      [`${api.quotas}/refusals/top`]: ['hours=0 hours=169 hours=x', sizes],
+      [api.usage]: [
+        ...[ids, `state=consumed caller=admin before=${act}`],
+        of('quota_id=1 idempotency_key=a caller=admin state=open kind=refund made_by=false status=expired', mine),
+        of(`before=5 before= before=${act.replace('-7', '-4')} ${mine} ${sizes} ${times}`, mine),
+        'idempotency_key= idempotency_key=a%20 idempotency_key=%C3%A9 quota_id=1&idempotency_key=a',
+        `idempotency_key=${'a'.repeat(256)}`,
+        of(`caller= state=consumed kind=consume before=${act} ${times} idempotency_key=a`, 'idempotency_key=a'),
+        of('from=2026-01-01T00:00:00Z to=2026-01-01T00:00:00Z', 'idempotency_key=a'),
+      ],
+      [`${api.usage}/check`]: [
+        ...['amount=5', mine, of('amount=0 amount=1.5 amount=1&ttl_seconds=3 amount=1&amount=1', mine)],
+        of(`${api.owner}=07 ${api.owner}=x`, 'amount=1'),
+      ],
+    }
+    it.each(Object.entries(refused))('%s refuses queries that are not valid', async (path, queries) => {
+      for (const one of queries.join(' ').split(' ')) {
+        expect([one, ...refusal(await app().get(`${path}?${one}`))]).toEqual([one, 400, 'validation_failed'])
+      }
+    })
+
+    it.each([`${api.quotas}/refusals`, api.usage, `${api.usage}/check`])('%s requires a parameter', async (path) => {
+      expect(refusal(await app().get(path))).toEqual([400, 'validation_failed'])
+    })
+  })
+
   describe('a label', () => {
-    it('is kept as it was given, neither trimmed nor normalised, and is null where there is none', async () => {
+    it('is stored as sent, neither trimmed nor normalised; null if absent', async () => {
       for (const label of ['  Fru\u0308hjahr  ', '💣'.repeat(120), '%_\\\'"`', ' ', '\u{10ffff}', '\ufeff']) {
         const quota = await made(total(fresh(), { label }))
         expect(quota.label).toBe(label)
@@ -65,7 +112,7 @@ export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
       expect(Object.keys(brokenFields(await update(id, { label })))).toEqual(['label'])
     })
 
-    it('is enough for an update, counts as an edit, and null takes it away', async () => {
+    it('is sufficient for an update, counts as an edit, and is removed by null', async () => {
       const { id } = await made(cycle(fresh(), { label: 'one' }))
       app().clock.pass(1)
       expect(bodyOf(200, await update(id, { label: 'two' }))).toMatchObject({
@@ -89,12 +136,12 @@ export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
       ])
     })
 
-    it('differs where only its normal form does', async () => {
+    it('differs if only its normal form differs', async () => {
       const { id } = await made(total(fresh(), { label: 'é' }))
       expect(bodyOf(200, await update(id, { label: 'e\u0301' }))).toMatchObject({ label: 'e\u0301', version: 2 })
     })
 
-    it('is part of what an idempotent create asks for; an absent one is null', async () => {
+    it('is part of an idempotent create; absent means null', async () => {
       const owner = fresh()
       const key = `label-${owner}`
       const first = bodyOf(201, await create(total(owner, { label: 'a' }), { key }))
@@ -105,7 +152,7 @@ export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
       expect(bodyOf(201, await create(total(owner, { label: null }), { key: `${key}-bare` })).id).toBe(bare.id)
     })
 
-    it('is broken together with what else is', async () => {
+    it('is reported together with other mistakes', async () => {
       const { id } = await made(total(fresh()))
       expect(Object.keys(brokenFields(await update(id, { label: '', cycle_unit: 'moon' }))).sort()).toEqual([
         'cycle_unit',
@@ -120,6 +167,16 @@ export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
       expect(page.total).toBe(page.items.length)
       return page.items.map((quota: Body) => quota.label)
     }
+
+    const LABELS = [
+      ...['Spring 2', 'spring', 'SPRINGTIME', 'A b', 'a  ', 'a', 'a%b', 'a_b', 'a\\b', "a'b", 'Éclair', 'Straße'],
+      ...['e\u0301t\u00e9', 'STRASSE', 'ΣΑΣ', 'σας', 'İstanbul', 'ıslak', '💣💣', '\u{10ffff}x', '\u{10fffe}y', 'ﬁn'],
+    ]
+    let labelled = 0
+    beforeAll(async () => {
+      labelled = fresh()
+      for (const label of [...LABELS, null]) await made(total(labelled, { label }))
+    })
 
     it.each([
       ['spring', ['Spring 2', 'spring', 'SPRINGTIME']],
@@ -138,7 +195,7 @@ export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
       ['e', []],
       ['straß', ['Straße']],
       ['stras', ['STRASSE']],
-      ['σας', []],
+      ['σας', ['σας']],
       ['ΣΑΣ', ['ΣΑΣ']],
       ['σασ', ['ΣΑΣ']],
       ['i', ['İstanbul']],
@@ -150,30 +207,10 @@ export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
       ['ﬁ', ['ﬁn']],
       ['fi', []],
     ])('finds by %j what begins so', async (prefix, expected) => {
-      const labels = [
-        ...[
-          'Spring 2',
-          'spring',
-          'SPRINGTIME',
-          'A b',
-          'a  ',
-          'a',
-          'a%b',
-          'a_b',
-          'a\\b',
-          "a'b",
-          'Éclair',
-          'e\u0301t\u00e9',
-        ],
-        ...['Straße', 'STRASSE', 'ΣΑΣ', 'σας', 'İstanbul', 'ıslak', '💣💣', '\u{10ffff}x', '\u{10fffe}y', 'ﬁn'],
-      ]
-      const owner = fresh()
-      for (const label of labels) await made(total(owner, { label }))
-      await made(total(owner))
-      expect((await byLabel(owner, prefix)).sort()).toEqual([...(prefix === 'σας' ? ['σας'] : expected)].sort())
+      expect((await byLabel(labelled, prefix)).sort()).toEqual([...expected].sort())
     })
 
-    it('of everybody is newest first, in pages, with its total, past others', async () => {
+    it('of all owners is newest first, in pages, with its total, and skips others', async () => {
       const mark = `all-${fresh()}`
       const ids = []
       for (const n of [1, 2, 3, 4, 5]) ids.unshift((await made(total(fresh(), { label: `${mark} ${n % 2}` }))).id)
@@ -187,7 +224,7 @@ export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
       expect(idsOf(await read(`${api.list}${query({ label: `${mark} 1` })}`))).toEqual([ids[0], ids[2], ids[4]])
     })
 
-    it('goes together with status and deleted', async () => {
+    it('can be combined with status and deleted', async () => {
       const mark = `both-${fresh()}`
       const [off, gone, on, over] = [
         await made(total(fresh(), { label: mark })),
@@ -220,7 +257,7 @@ export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
       expect(Object.keys(brokenFields(await app().get(`${api.list}?${parameter}`)))).toEqual(['label'])
     })
 
-    it('takes a label of 120 code points, and the replacement character for what it is', async () => {
+    it('accepts a label of 120 code points, and the replacement character as such', async () => {
       expect((await read(`${api.list}?label=${encodeURIComponent('🧨').repeat(120)}`)).items).toEqual([])
       const label = `\ufffd${fresh()}`
       const { id } = await made(total(fresh(), { label }))
@@ -229,7 +266,7 @@ export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
   })
 
   describe('the list of deleted quotas', () => {
-    it('holds them alone, each with deleted_at besides, newest first, with the other filters as ever', async () => {
+    it('contains only deleted quotas, each with deleted_at, newest first, with the other filters', async () => {
       const owner = fresh()
       const ids = []
       for (const n of [0, 1, 2, 3]) ids.push((await made(total(owner, { total: n }))).id)
@@ -267,7 +304,7 @@ export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
       expect(live.items.every((quota: Body) => !('deleted_at' in quota))).toBe(true)
     })
 
-    it('is the whole one without an owner, and loses what is restored', async () => {
+    it('contains those of all owners without a filter, and no restored ones', async () => {
       const [one, two] = [await made(total(fresh())), await made(total(fresh()))]
       for (const { id } of [one, two]) bodyOf(204, await app().delete(path(id)))
       expect(idsOf(await read(`${api.list}?deleted=true&page_size=2`))).toEqual([two.id, one.id])
@@ -277,40 +314,13 @@ export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
       // The record as it was listed may be sent back.
       expect(bodyOf(200, await update(two.id, { ...record, version: undefined, total: 7 }))).toMatchObject({ total: 7 })
     })
-
-    it.each(['false', '1', '', 'TRUE', 'yes'])('takes no deleted=%s', async (value) => {
-      expect(Object.keys(brokenFields(await app().get(`${api.list}?deleted=${value}`)))).toEqual(['deleted'])
-    })
-  })
-
-  describe('the fixed words', () => {
-    it.each([
-      ['PUT', '/owners', 405],
-      ['DELETE', '/changes', 405],
-      ['POST', '/expiring', 405],
-      ['PUT', '/refusals', 405],
-      ['GET', '/refusals/bottom', 404],
-      ['POST', '/refusals/top', 405],
-      ['POST', '/summary/changes', api.name === 'mail' ? 405 : 404],
-      ['GET', '/changes/changes', 404],
-      ['POST', '/owners/reset', 404],
-      ['GET', '/expiring/7', 404],
-      ['GET', '/owner', 400],
-      ['GET', '/top', 400],
-    ])('win over an identifier: %s %s', async (method, word, status) => {
-      const answer = await app().send(method, api.quotas + word)
-      expect(answer.status).toBe(status)
-      if (status !== 405) return
-      expect(answer.body.code).toBe('method_not_allowed')
-      expect(answer.body.allow).toEqual(answer.headers['allow']!.split(', '))
-    })
   })
 
   describe('the owners', () => {
     const owners = async (parameters: Record<string, string | number> = {}) =>
       read(`${api.quotas}/owners${query(parameters)}`)
 
-    it('are all who ever had a quota, ids ascending, each as in its summary', async () => {
+    it('are all that ever had a quota, ids ascending, each with its summary', async () => {
       const [rich, poor, none, last] = [fresh(), fresh(), fresh(), fresh()]
       for (const owner of [last, rich, rich, poor]) await made(total(owner))
       await consumed(rich, 7)
@@ -331,7 +341,7 @@ export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
       expect(page.next_after).toBeNull()
     })
 
-    it('are walked by next_after, which is null on the last page, full or not', async () => {
+    it('are paged by next_after, which is null on the last page, full or not', async () => {
       const first = fresh()
       for (const owner of [first, fresh(), fresh(), fresh()]) await made(total(owner))
       const one = await owners({ after: first - 1, page_size: 2 })
@@ -342,24 +352,11 @@ export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
       expect(await owners({ after: Number.MAX_SAFE_INTEGER })).toEqual({ items: [], next_after: null })
     })
 
-    it('do not hold who was refused a quota', async () => {
+    it('exclude owners whose first quota was refused', async () => {
       const [never, really] = [fresh(), fresh()]
       expect(refusal(await create(total(never, { expire_at: '2020-01-01T00:00:00Z' })))[0]).toBe(400)
       await made(total(really))
       expect((await owners({ after: never - 1 })).items.map((item: Body) => item[api.owner])).toEqual([really])
-    })
-
-    it.each([
-      'after=0',
-      'after=-1',
-      'after=x',
-      'after=01',
-      'page_size=0',
-      'page_size=101',
-      'page=1',
-      'after=1&after=2',
-    ])('are refused with %s', async (parameters) => {
-      expect(refusal(await app().get(`${api.quotas}/owners?${parameters}`))).toEqual([400, 'validation_failed'])
     })
   })
 
@@ -368,7 +365,7 @@ export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
       read(`${api.quotas}/changes${query(parameters)}`)
     const by = (requestId: string): Sent => ({ headers: { 'X-Request-Id': requestId } })
 
-    it('name their owner, also under a quota, deleted ones too, newest first', async () => {
+    it('name their owner, also in the list of a quota, including deleted ones, newest first', async () => {
       const owner = fresh()
       const { id } = bodyOf(201, await create(total(owner, api.named), by(`make-${owner}`)))
       app().clock.pass(1)
@@ -415,7 +412,7 @@ export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
       expect((await read(path(id, '/changes'))).items).toEqual(page.items)
     })
 
-    it('are found by each condition, and by all together', async () => {
+    it('are found by each condition, and by all of them together', async () => {
       const [owner, other] = [fresh(), fresh()]
       const a = bodyOf(201, await create(total(owner), { ...by(`a-${owner}`), as: 'admin' }))
       const b = bodyOf(201, await create(total(owner), by(`b-${owner}`)))
@@ -453,7 +450,7 @@ export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
       expect(await found({ actor: 'x'.repeat(300) })).toEqual([])
     })
 
-    it('are found by their time alone, where ids and times do not agree', async () => {
+    it('are found by their time, even if ids and times are in different orders', async () => {
       const owner = fresh()
       const ids: number[] = []
       for (const second of [3, 1, 2, 0]) {
@@ -468,7 +465,7 @@ export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
       expect(await found(1, 3)).toEqual([ids[2], ids[1]])
     })
 
-    it('are walked by next_before', async () => {
+    it('are paged by next_before', async () => {
       const owner = fresh()
       for (const label of ['a', 'b', 'c', 'd']) await made(total(owner, { label }))
       const labels = (page: Body) => page.items.map(({ after }: Body) => after.label)
@@ -481,7 +478,7 @@ export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
       expect(labels(await changes({ page_size: 4 }))).toEqual(['d', 'c', 'b', 'a'])
     })
 
-    it('show whose quota it was where the release before did not say', async () => {
+    it('show the owner of the quota if the previous release did not record it', async () => {
       const owner = fresh()
       const { id } = await made(total(owner, { label: 'old' }))
       await update(id, { total: 5 })
@@ -506,31 +503,9 @@ export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
       expect(named.map((row: Body) => Number(row.owner_id))).toEqual([owner, owner])
       expect(await found(of)).toEqual(expected)
     })
-
-    it.each([
-      'before=0',
-      'before=x',
-      'page_size=0',
-      'page_size=101',
-      'action=edit',
-      'action=',
-      'actor=',
-      'request_id=',
-      'quota_id=0',
-      'from=yesterday',
-      'from=2026-01-01',
-      'from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z',
-      'page=1',
-      'before_id=7',
-      'actor=a&actor=b',
-      'owner=7',
-      ...(api.name === 'mail' ? ['user_id=7'] : ['account_id=7']),
-    ])('are refused with %s', async (parameters) => {
-      expect(refusal(await app().get(`${api.quotas}/changes?${parameters}`))).toEqual([400, 'validation_failed'])
-    })
   })
 
-  describe('the quotas that end soon', () => {
+  describe('the quotas that expire soon', () => {
     const expiring = async (parameters: Record<string, string | number> = {}) =>
       read(`${api.quotas}/expiring${query(parameters)}`)
     // Each test in a time of its own, so that it meets its own quotas alone.
@@ -560,7 +535,7 @@ export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
       expect(idsOf(await expiring())).toEqual([late.id, tooLate.id])
     })
 
-    it('are walked by next_cursor, as it is, from the now of each page', async () => {
+    it('are paged by next_cursor, from the time of each page', async () => {
       at(2032)
       const ids = []
       for (const day of [2, 2, 3, 4])
@@ -577,7 +552,7 @@ export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
       expect(idsOf(await expiring({ cursor: one.next_cursor }))).toEqual(ids.slice(3))
     })
 
-    it('take off holds that are due', async () => {
+    it('exclude the units of due holds', async () => {
       at(2033)
       const owner = fresh()
       const { id } = await made(total(owner, { expire_at: '2033-03-02T00:00:00Z' }))
@@ -590,28 +565,7 @@ export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
       expect((await expiring()).items).toMatchObject([{ id, reserved: 0, remaining: 100 }])
     })
 
-    it.each([
-      'days=0',
-      'days=91',
-      'days=1.5',
-      'days=07',
-      'page_size=0',
-      'page_size=101',
-      'cursor=',
-      'cursor=x',
-      'cursor=1',
-      'cursor=1.',
-      'cursor=1.0',
-      'cursor=-1.5',
-      'cursor=1.5.5',
-      'cursor=999999999999999.1',
-      'cursor=1.9007199254740992',
-      'page=1',
-    ])('are refused with %s', async (parameters) => {
-      expect(refusal(await app().get(`${api.quotas}/expiring?${parameters}`))).toEqual([400, 'validation_failed'])
-    })
-
-    it('take 1 and 90 days, and the end of time', async () => {
+    it('accept 1 and 90 days, and the latest time', async () => {
       await expiring({ days: 1 })
       await expiring({ days: 90 })
       app().clock.set('9999-12-31T00:00:00Z')
@@ -657,7 +611,7 @@ export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
       expect(await consumed(owner, 100)).toMatchObject({ owner_remaining: 0 })
     })
 
-    it('leaves what was paid or held before to the old count', async () => {
+    it('attributes earlier payments and holds to the old count', async () => {
       for (const body of [total, cycle]) {
         const owner = fresh()
         const { id } = await made(body(owner))
@@ -689,7 +643,7 @@ export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
       }
     })
 
-    it('does not move the next reset, at which the count begins anew once more', async () => {
+    it('does not change the next reset, at which another count begins', async () => {
       const owner = fresh()
       const { id } = await made(cycle(owner))
       await consumed(owner, 40)
@@ -700,7 +654,7 @@ export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
       expect(await read(path(id))).toMatchObject({ used: 0, cycle_reset_at: '2027-01-01T00:00:00.000Z' })
     })
 
-    it('does nothing at 0 and 0: no record, the same updated_at', async () => {
+    it('changes nothing at 0 and 0: no record, the same updated_at', async () => {
       const owner = fresh()
       const { id } = await made(cycle(owner))
       app().clock.pass(1)
@@ -713,7 +667,7 @@ export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
       expect((await actions(id)).map(([action]: Body) => action)).toEqual(['create'])
     })
 
-    it('takes off what due holds keep before it looks', async () => {
+    it('subtracts the units of due holds first', async () => {
       const owner = fresh()
       const { id } = await made(total(owner))
       await reserve(owner, 5, { ttl_seconds: 1 })
@@ -723,7 +677,7 @@ export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
       expect((await actions(id))[0]).toEqual(['reset', { used: 0, reserved: 6 }, { used: 0, reserved: 0 }])
     })
 
-    it('is for active, disabled and expired quotas, and not for deleted ones', async () => {
+    it('applies to active, disabled and expired quotas, and not to deleted ones', async () => {
       const owner = fresh()
       const [off, over, gone] = [
         await made(total(owner, { total: 10 })),
@@ -743,7 +697,7 @@ export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
       expect(await read(path(gone.id))).toMatchObject({ used: 10 })
     })
 
-    it('keeps to the version, where it is sent', async () => {
+    it('checks the version, if it is sent', async () => {
       const owner = fresh()
       const { id } = await made(total(owner))
       await consumed(owner, 3)
@@ -769,7 +723,7 @@ export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
       expect(refusal(await reset(id, body, { headers }))).toEqual([400, 'validation_failed'])
     })
 
-    it('with a key happens once, and is told again byte for byte, whatever came between', async () => {
+    it('with a key takes effect once, and is replayed byte for byte, whatever happened in between', async () => {
       const owner = fresh()
       const { id } = await made(total(owner))
       const key = `reset-${owner}`
@@ -790,7 +744,7 @@ export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
       expect((await reset(id, {}, { key })).text).toBe(first.text)
     })
 
-    it('remembers its key also where nothing happened, and no refusal', async () => {
+    it('remembers its key also if nothing changed, and no refusal', async () => {
       const owner = fresh()
       const { id } = await made(total(owner))
       const key = `nothing-${owner}`
@@ -802,7 +756,7 @@ export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
       expect(await read(path(id))).toMatchObject({ used: 5 })
     })
 
-    it('needs no key, and a good one where there is one', async () => {
+    it('needs no key, but a valid one if it is sent', async () => {
       const { id } = await made(total(fresh()))
       expect(refusal(await reset(id, {}, { headers: { 'Idempotency-Key': '' } }))).toEqual([
         400,
@@ -821,7 +775,7 @@ export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
     const ledger = async (parameters: Record<string, string | number>, sent?: Sent) =>
       read(`${usage}${query(parameters)}`, sent)
 
-    it('finds the one operation of a key, made or refunded, and none of any other', async () => {
+    it('finds the one operation that a key created or refunded, and none for any other', async () => {
       const owner = fresh()
       const [a, b, c, d] = ['a', 'b', 'c', 'd'].map((name) => `${name} ${owner}`) as [string, string, string, string]
       const { id } = bodyOf(201, await create(total(owner), { key: c }))
@@ -842,7 +796,7 @@ export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
       expect(await ledger({ idempotency_key: a, caller: 'admin' })).toEqual(found)
     })
 
-    it("shows another caller's to those who may see the quotas", async () => {
+    it('shows operations of another caller to those who may see the quotas', async () => {
       const owner = fresh()
       const key = `others ${owner}`
       await made(total(owner))
@@ -862,7 +816,7 @@ export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
       expect(await asked('service', { caller: 'service' })).toEqual([])
     })
 
-    it('looks for a key under every caller who has spent lately', async () => {
+    it('searches a key under every recent caller', async () => {
       const owner = fresh()
       const key = `everybody's ${owner}`
       await made(total(owner))
@@ -890,7 +844,7 @@ export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
       expect(await asked('admin', key)).toEqual([spent.slice(2), null])
     })
 
-    it('says of each operation who made it and with which key, where that is asked', async () => {
+    it('shows the maker and the key of each operation on request', async () => {
       const owner = fresh()
       await made(total(owner))
       const key = `made ${owner}`
@@ -934,34 +888,7 @@ export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
       expect(refusal(await asked.serialize(String).send(body))).toEqual([403, 'forbidden'])
     })
 
-    it.each([
-      [''],
-      [`${api.owner}=1&quota_id=1`],
-      [`${api.owner}=1&idempotency_key=a`],
-      ['quota_id=1&idempotency_key=a'],
-      ['caller=admin'],
-      [`${api.owner}=1&caller=admin`],
-      ['idempotency_key='],
-      ['idempotency_key=a%20'],
-      ['idempotency_key=%C3%A9'],
-      [`idempotency_key=${'a'.repeat(256)}`],
-      ['idempotency_key=a&caller='],
-      ['idempotency_key=a&state=consumed'],
-      ['idempotency_key=a&kind=consume'],
-      ['idempotency_key=a&from=2026-01-01T00:00:00Z'],
-      ['idempotency_key=a&to=2026-01-01T00:00:00Z'],
-      ['idempotency_key=a&before=01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d'],
-      ['idempotency_key=a&idempotency_key=a'],
-      [`${api.owner}=1&state=open`],
-      [`${api.owner}=1&kind=refund`],
-      [`${api.owner}=1&made_by=false`],
-      [`${api.owner}=1&from=now`],
-      [`${api.owner}=1&from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z`],
-    ])('is refused with %j', async (parameters) => {
-      expect(refusal(await app().get(`${usage}?${parameters}`))).toEqual([400, 'validation_failed'])
-    })
-
-    it('is filtered by state, kind and time of making, of an owner and of a quota', async () => {
+    it('is filtered by state, kind and creation time, for an owner and for a quota', async () => {
       const owner = fresh()
       const { id } = await made(total(owner))
       await made(cycle(owner))
@@ -1017,7 +944,7 @@ export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
       expect(idsOf(await ledger({ quota_id: id, state: 'reserved' }))).toEqual([hold.id])
     })
 
-    it('tells what was done with an operation, oldest first', async () => {
+    it('lists the acts on an operation, oldest first', async () => {
       const owner = fresh()
       await made(total(owner))
       const by = (name: string): Sent => ({ headers: { 'X-Request-Id': `${name}-${owner}` } })
@@ -1057,7 +984,7 @@ export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
       expect(await acts(spent.id.toUpperCase())).toEqual([act('consume', 'spend', 3, 8)])
     })
 
-    it('knows no acts of what is no operation', async () => {
+    it('has no acts for an unknown operation', async () => {
       const unknown = '01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d'
       expect(refusal(await app().get(`${usage}/${unknown}/acts`))).toEqual([404, 'operation_not_found'])
       expect(refusal(await app().get(`${usage}/7/acts`))).toEqual([400, 'validation_failed'])
@@ -1083,7 +1010,7 @@ export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
       return (await read(`${api.quotas}/refusals${query({ [api.owner]: owner, ...parameters })}`)).items
     }
 
-    it('are counted, each attempt, by owner, hour and reason', async () => {
+    it('are counted by owner, hour and reason, each attempt', async () => {
       app().clock.set('2027-05-01T10:59:59.999Z')
       const owner = fresh()
       const { id } = await made(total(owner, { expire_at: END.replace('2027', '2028') }))
@@ -1146,7 +1073,7 @@ export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
       ])
     })
 
-    it('come by count, then owner, then code, as many as are asked for', async () => {
+    it('are ordered by count, then owner, then code, as many as requested', async () => {
       app().clock.set('2027-06-01T10:00:00Z')
       const [one, two, three] = [fresh(), fresh(), fresh()]
       for (const owner of [one, two, three])
@@ -1171,7 +1098,7 @@ export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
       expect(shown(await top({ hours: 168 }))).toEqual(expected)
     })
 
-    it('of owners who never had a quota are told by a metric alone', async () => {
+    it('of owners that never had a quota are counted only by a metric', async () => {
       const name = `quota_refusals_unknown_owner_total{channel="${api.name.toLowerCase()}"}`
       const metric = async () => {
         const line = (await app().get('/metrics')).text.split('\n').find((text) => text.startsWith(name))
@@ -1219,7 +1146,7 @@ export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
       expect(await app().app.get(DataSource).query(`SELECT * FROM ${table} WHERE owner_id = ${owner}`)).toEqual([])
     })
 
-    it('add up to no more than a number can say', async () => {
+    it('add up to at most the largest exact number', async () => {
       app().clock.set('2027-10-01T10:30:00Z')
       const owner = fresh()
       bodyOf(204, await app().delete(path((await made(total(owner, { expire_at: END.replace('2027', '2028') }))).id)))
@@ -1229,23 +1156,6 @@ export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
       }
       expect(await of(owner)).toMatchObject([{ count: 3, requested: Number.MAX_SAFE_INTEGER }])
       expect(await top({ hours: 1 })).toMatchObject([{ count: 3, requested: Number.MAX_SAFE_INTEGER }])
-    })
-
-    it.each([
-      'refusals',
-      `refusals?${api.owner}=0`,
-      `refusals?${api.owner}=1&from=2020-01-01T00:00:00Z`,
-      `refusals?${api.owner}=1&from=2026-11-20T00:00:00Z&to=2026-11-19T00:00:00Z`,
-      `refusals?${api.owner}=1&page_size=5`,
-      `refusals?${api.owner}=1&hours=5`,
-      'refusals/top?hours=0',
-      'refusals/top?hours=169',
-      'refusals/top?hours=x',
-      'refusals/top?page_size=0',
-      'refusals/top?page_size=101',
-      'refusals/top?page=1',
-    ])('are refused by %s', async (route) => {
-      expect(refusal(await app().get(`${api.quotas}/${route}`))).toEqual([400, 'validation_failed'])
     })
   })
 }

@@ -5,8 +5,8 @@ import { stopIfOver } from './scoped.js'
 /** A clock that stands still until a test moves it. */
 export class TestClock extends Clock {
   private instant: Instant
-  /** For how long the time has been seen to stay, in milliseconds; see `Clock`. */
-  seenToStayMs = Infinity
+  /** How long the time has been steady, in milliseconds; see `Clock`. */
+  steadyMs = Infinity
 
   constructor(start = '2026-11-21T12:00:00.000Z') {
     super()
@@ -18,7 +18,7 @@ export class TestClock extends Clock {
   }
 
   override get steadyForMs(): number {
-    return this.seenToStayMs
+    return this.steadyMs
   }
 
   /** Sets the time, to an RFC 3339 text or to epoch milliseconds. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { DataSource } from 'typeorm'
-import { partOf } from '../../src/channel-api/ledger.module.js'
+import { channelToken } from '../../src/channel-api/ledger.module.js'
 import { EventSequencer } from '../../src/ledger/feed/event-sequencer.js'
 import { Upkeep } from '../../src/ledger/upkeep/upkeep.js'
 import type { QuotaRow } from '../../src/ledger/rows/quota.entity.js'
@@ -52,7 +52,7 @@ export function eventsContract(api: ChannelApi, app: () => TestApp): void {
     (await of(id, '&type=quota.threshold_reached')).map(({ data }) => data.crossed)
 
   describe('events of settings', () => {
-    it('tell of each change as the list of changes does, and in its order', async () => {
+    it('report each change as the list of changes does, and in its order', async () => {
       const owner = fresh()
       const { id } = await made(quota(owner, { label: 'Früh 💣' }))
       await edit(id, { total: 200 })
@@ -92,7 +92,7 @@ export function eventsContract(api: ChannelApi, app: () => TestApp): void {
   })
 
   describe('thresholds', () => {
-    it('fire once, with all that were passed, and say where the quota stands', async () => {
+    it('fire once, with all passed ones, and the state of the quota', async () => {
       const owner = fresh()
       const { id } = await made(quota(owner, { label: 'mail' }))
       await use('consume', owner, 49)
@@ -126,7 +126,7 @@ export function eventsContract(api: ChannelApi, app: () => TestApp): void {
       )
     })
 
-    it('are not armed again by a refund, but by a new cycle and by a reset by hand', async () => {
+    it('are not armed by a refund, but by a new cycle and by a manual reset', async () => {
       const owner = fresh()
       const { id } = await made(quota(owner))
       const first = await use('consume', owner, 60)
@@ -141,7 +141,7 @@ export function eventsContract(api: ChannelApi, app: () => TestApp): void {
       expect(await crossings(id)).toEqual([[50], [50], [50, 80]])
     })
 
-    it('do not count holds; commits pass them, of disabled, expired and deleted quotas too', async () => {
+    it('ignore holds; commits pass them, also of disabled, expired and deleted quotas', async () => {
       for (const end of [{ status: 'disabled' }, { expire_at: '2026-11-21T12:00:00.000Z' }, undefined]) {
         const owner = fresh()
         const { id } = await made(quota(owner))
@@ -155,7 +155,7 @@ export function eventsContract(api: ChannelApi, app: () => TestApp): void {
       }
     })
 
-    it('stay silent where a commit is booked to an earlier count', async () => {
+    it('do not fire if a commit belongs to an earlier count', async () => {
       const owner = fresh()
       const { id } = await made(quota(owner))
       const hold = await use('reserve', owner, 90)
@@ -182,7 +182,7 @@ export function eventsContract(api: ChannelApi, app: () => TestApp): void {
       expect(await crossings(id)).toEqual([[50], [50], [45], [45, 50]])
     })
 
-    it('fire once for a key that is sent again', async () => {
+    it('fire once for a repeated key', async () => {
       const owner = fresh()
       const { id } = await made(quota(owner))
       const sent = { key: `k-${fresh()}` }
@@ -191,7 +191,7 @@ export function eventsContract(api: ChannelApi, app: () => TestApp): void {
       expect(await crossings(id)).toEqual([[50]])
     })
 
-    it('fire once each, however many consume at a time', async () => {
+    it('fire once each with any number of concurrent consumes', async () => {
       const owner = fresh()
       const { id } = await made(quota(owner, { thresholds: [10, 20, 30, 40, 50, 60, 70, 80, 90, 100] }))
       await Promise.all(Array.from({ length: 100 }, async () => use('consume', owner, 1)))
@@ -208,7 +208,7 @@ export function eventsContract(api: ChannelApi, app: () => TestApp): void {
   })
 
   describe('the feed', () => {
-    it('goes on behind what was seen, page by page, and ends for now', async () => {
+    it('continues after the last seen event, page by page, and ends for the present', async () => {
       const from = await latest()
       expect(await page(`?after=${from}`)).toEqual({ items: [], next_after: from })
       const quotas = []
@@ -226,7 +226,7 @@ export function eventsContract(api: ChannelApi, app: () => TestApp): void {
       expect(await latest()).toBe(after)
     })
 
-    it('begins with what is kept, and filters by type, owner and quota together', async () => {
+    it('begins with the first kept event, and filters by type, owner and quota together', async () => {
       const owner = fresh()
       const { id } = await made(total(owner))
       const other = await made(total(owner))
@@ -243,7 +243,7 @@ export function eventsContract(api: ChannelApi, app: () => TestApp): void {
       expect((await page('?page_size=1')).items).toHaveLength(1)
     })
 
-    it('refuses what it does not know', async () => {
+    it('refuses invalid cursors and filters', async () => {
       const broken = async (query: string) => Object.keys(brokenFields(await app().get(`${events}${query}`)))
       expect(await broken('?type=quota.consumed')).toEqual(['type'])
       expect(await broken('?after=')).toEqual(['after'])
@@ -256,10 +256,10 @@ export function eventsContract(api: ChannelApi, app: () => TestApp): void {
       expect((await app().get(`${events}/7`)).status).toBe(404)
     })
 
-    it('never shows what comes behind a cursor, whichever of two transactions ends first', async () => {
+    it('never shows an event before a cursor, whichever of two transactions ends first', async () => {
       const dataSource = app().app.get(DataSource)
       if (dataSource.options.type === 'better-sqlite3') return
-      const sequencer = app().app.get<EventSequencer<QuotaRow>>(partOf({ name: api.channel }, EventSequencer))
+      const sequencer = app().app.get<EventSequencer<QuotaRow>>(channelToken({ name: api.channel }, EventSequencer))
       const owner = fresh()
       const { id } = await made(total(owner))
       const table = `${api.channel}_event`
@@ -294,19 +294,19 @@ export function eventsContract(api: ChannelApi, app: () => TestApp): void {
       }
     })
 
-    it('forgets what is older than 31 days, and says so to whoever stood before it', async () => {
+    it('removes events older than 31 days, and reports an older cursor as expired', async () => {
       const from = await latest()
       await made(total(fresh(), { expire_at: '2028-01-01T00:00:00Z' }))
-      const upkeep = app().app.get<Upkeep<QuotaRow>>(partOf({ name: api.channel }, Upkeep))
+      const upkeep = app().app.get<Upkeep<QuotaRow>>(channelToken({ name: api.channel }, Upkeep))
       app().clock.pass(30 * DAY_SECONDS)
       await upkeep.round()
       expect((await page(`?after=${from}`)).items).toHaveLength(1)
       const end = await latest()
       app().clock.pass(3 * DAY_SECONDS)
-      app().clock.seenToStayMs = 120_000
+      app().clock.steadyMs = 120_000
       await upkeep.round()
       expect((await page(`?after=${from}`)).items).toHaveLength(1)
-      app().clock.seenToStayMs = Infinity
+      app().clock.steadyMs = Infinity
       await upkeep.round()
       expect(refusal(await app().get(`${events}?after=${from}`))).toEqual([410, 'cursor_expired'])
       expect(await page(`?after=${end}`)).toEqual({ items: [], next_after: end })

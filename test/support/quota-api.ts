@@ -2,7 +2,7 @@ import { DataSource } from 'typeorm'
 import type { Response } from 'supertest'
 import type { AnyChannel } from '../../src/ledger/rows/channel.js'
 import { Ledger } from '../../src/ledger/write/ledger.js'
-import { partOf } from '../../src/channel-api/ledger.module.js'
+import { channelToken } from '../../src/channel-api/ledger.module.js'
 import { Sweeper } from '../../src/ledger/upkeep/sweeper.js'
 import type { QuotaRow } from '../../src/ledger/rows/quota.entity.js'
 import { MAIL } from '../../src/mail-quota/mail.channel.js'
@@ -23,12 +23,12 @@ export const fresh = (): number => (lastNumber += 1)
 
 /** The background work of a channel, run by hand. */
 export function sweeperOf(app: TestApp, api: ChannelApi): Sweeper<QuotaRow> {
-  return app.app.get<Sweeper<QuotaRow>>(partOf(CHANNELS[api.channel], Sweeper))
+  return app.app.get<Sweeper<QuotaRow>>(channelToken(CHANNELS[api.channel], Sweeper))
 }
 
 /** The engine of a channel, past HTTP. */
 export function ledgerOf(app: TestApp, api: ChannelApi): Ledger<QuotaRow> {
-  return app.app.get<Ledger<QuotaRow>>(partOf(CHANNELS[api.channel], Ledger))
+  return app.app.get<Ledger<QuotaRow>>(channelToken(CHANNELS[api.channel], Ledger))
 }
 
 /** Stops the timers, so that only a test itself says when something is swept. */

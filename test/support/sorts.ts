@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm'
-import type { UnitOfWork } from '../../src/database/unit-of-work.js'
+import type { TransactionRunner } from '../../src/database/transaction-runner.js'
 
 /** A step of a plan, as EXPLAIN tells it. */
 interface Step {
@@ -19,10 +19,10 @@ export class Sorts {
 
   constructor(
     private readonly dataSource: DataSource,
-    work: UnitOfWork,
+    transactions: TransactionRunner,
   ) {
-    const { tracer } = work
-    work.tracer = {
+    const { tracer } = transactions
+    transactions.tracer = {
       sending: (sql) => {
         // The one virtual column. A statement that does not name it does not compute it.
         if (sql.includes('`deleted`')) for (const statement of sql.split(';\n')) this.statements.add(statement)

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import { partOf } from '../../src/channel-api/ledger.module.js'
+import { channelToken } from '../../src/channel-api/ledger.module.js'
 import { ServiceError } from '../../src/error/service-error.js'
 import { statusOf } from '../../src/http/problem.js'
 import type { Caller, Outcome } from '../../src/ledger/store/command.js'
@@ -221,10 +221,10 @@ function bare(problem: Record<string, unknown>): object {
 
 /** Past HTTP: the ledger and its readers, as the application made them. */
 function direct({ app }: TestApp): Way {
-  const ledger = app.get<Ledger<MailQuota>>(partOf(MAIL, Ledger))
-  const quotas = app.get<QuotaReader<MailQuota>>(partOf(MAIL, QuotaReader))
-  const usage = app.get<UsageReader<MailQuota>>(partOf(MAIL, UsageReader))
-  const sweeper = app.get<Sweeper<MailQuota>>(partOf(MAIL, Sweeper))
+  const ledger = app.get<Ledger<MailQuota>>(channelToken(MAIL, Ledger))
+  const quotas = app.get<QuotaReader<MailQuota>>(channelToken(MAIL, QuotaReader))
+  const usage = app.get<UsageReader<MailQuota>>(channelToken(MAIL, UsageReader))
+  const sweeper = app.get<Sweeper<MailQuota>>(channelToken(MAIL, Sweeper))
   const caller: Caller = { name: 'model', id: 'model', requestId: 'model', ownOnly: false }
 
   const given = async (status: number, outcome: Promise<Outcome>): Promise<Given> => {
@@ -326,7 +326,7 @@ function direct({ app }: TestApp): Way {
 
 /** Over HTTP, on connections that are kept. */
 function overHttp({ app, url }: TestApp): Way {
-  const sweeper = app.get<Sweeper<never>>(partOf(SMS, Sweeper))
+  const sweeper = app.get<Sweeper<never>>(channelToken(SMS, Sweeper))
   const quotas = `${url}/api/sms/admin/quota`
   const usage = `${url}/api/sms/quota/usage`
 

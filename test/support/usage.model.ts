@@ -1,4 +1,4 @@
-import { type CycleUnit, nextBoundary } from '../../src/quota/cycle.js'
+import { cycleAt, type CycleUnit } from '../../src/quota/cycle.js'
 
 /**
  * What the contract says a quota service does, for one owner, in the plainest words there are: a list of quotas, a list
@@ -142,7 +142,7 @@ export class UsageModel {
   }
 
   private nextReset(quota: ModelQuota, after: number): number {
-    return nextBoundary({ unit: quota.unit!, timeZone: quota.zone!, anchor: quota.anchor! }, after).end
+    return cycleAt({ unit: quota.unit!, timeZone: quota.zone!, anchor: quota.anchor! }, after).end
   }
 
   /** Instants still to come at which something changes by itself. */
@@ -431,7 +431,7 @@ export class UsageModel {
     let anchorsAnew = quota.type === 2 && resetAt !== null && resetAt !== quota.resetAt
     if (anchorsAnew && resetAt! <= this.now) {
       const wasReset =
-        nextBoundary({ unit: quota.unit!, timeZone: quota.zone!, anchor: quota.anchor! }, resetAt!).start === resetAt
+        cycleAt({ unit: quota.unit!, timeZone: quota.zone!, anchor: quota.anchor! }, resetAt!).start === resetAt
       if (!wasReset) return invalid
       anchorsAnew = false
     }

@@ -2,22 +2,21 @@ import { DataSource } from 'typeorm'
 import { type Clock, SystemClock } from '../../src/clock/clock.js'
 import type { DatabaseConfig } from '../../src/config/config.js'
 import { dataSourceOptions } from '../../src/database/data-source-options.js'
-import { UnitOfWork } from '../../src/database/unit-of-work.js'
-import { ENTITIES } from '../../src/entities.js'
+import { TransactionRunner } from '../../src/database/transaction-runner.js'
+import { CHANNELS, ENTITIES } from '../../src/entities.js'
 import { findingLine, type Repaired, type Verification, Verifier } from '../../src/ledger/verify/verifier.js'
 import { MAIL } from '../../src/mail-quota/mail.channel.js'
-import { SMS } from '../../src/sms-quota/sms.channel.js'
 import type { TestApp } from './app.js'
 
 /** What `npm run verify` says of a database on a server, but for its notes. */
 export async function verified(url: string): Promise<string[]> {
   const config: DatabaseConfig = { kind: 'mysql', url, poolSize: 2 }
   const dataSource = await new DataSource(dataSourceOptions(config, ENTITIES, 'service')).initialize()
-  const work = new UnitOfWork(dataSource)
+  const transactions = new TransactionRunner(dataSource)
   try {
-    return await linesOfBoth(dataSource, work, new SystemClock())
+    return await linesOfAll(dataSource, transactions, new SystemClock())
   } finally {
-    await work.onApplicationShutdown()
+    await transactions.onApplicationShutdown()
     await dataSource.destroy()
   }
 }
@@ -31,21 +30,21 @@ export async function linesOf(verification: Verification): Promise<string[]> {
   return lines
 }
 
-/** The contradictions of both channels, in lines, in the database that an application under test uses. */
+/** The contradictions of all channels, in lines, in the database that an application under test uses. */
 export async function contradictionsOf({ app, clock }: TestApp): Promise<string[]> {
-  return linesOfBoth(app.get(DataSource), app.get(UnitOfWork), clock)
+  return linesOfAll(app.get(DataSource), app.get(TransactionRunner), clock)
 }
 
-async function linesOfBoth(dataSource: DataSource, work: UnitOfWork, clock: Clock): Promise<string[]> {
-  return [
-    ...(await linesOf(new Verifier(MAIL, dataSource, work, clock))),
-    ...(await linesOf(new Verifier(SMS, dataSource, work, clock))),
-  ]
+async function linesOfAll(dataSource: DataSource, transactions: TransactionRunner, clock: Clock): Promise<string[]> {
+  const lines: string[] = []
+  for (const { channel } of CHANNELS)
+    lines.push(...(await linesOf(new Verifier(channel, dataSource, transactions, clock))))
+  return lines
 }
 
 /** A verification of mail, of a database that an application under test uses. */
 export function mailVerifierOf({ app, clock }: TestApp): Verifier<never> {
-  return new Verifier(MAIL, app.get(DataSource), app.get(UnitOfWork), clock) as unknown as Verifier<never>
+  return new Verifier(MAIL, app.get(DataSource), app.get(TransactionRunner), clock) as unknown as Verifier<never>
 }
 
 /** What the command says of each contradiction, in a line; with `repair` what it does about it, too. */

@@ -7,7 +7,7 @@ import { WindowInput } from './window-input.tsx'
 import { ZoneInput } from './zone-input.tsx'
 import { type How, HOWS, readBy, totalOf } from '../ask.ts'
 import { type Change, filterOf, manyDraft, sentenceOf, setsOf } from '../change-sets.ts'
-import { type Desk, newKey } from '../desk.ts'
+import { type ChannelClient, newKey } from '../channel-client.ts'
 import { amount, HERE } from '../format.tsx'
 import { readThresholds, readWindow } from '../limits.ts'
 import { Failure, Field, NumberField, Panel, Screen, useStillHere } from '../parts.tsx'
@@ -98,26 +98,26 @@ function changeOf({ what, chosen, how, typed }: Draft): Change {
 }
 
 /** Asks what is to become of all quotas that a list's filters show; what comes of it is looked at before it is done. */
-export function ChangeManyScreen({ desk, search }: { desk: Desk; search: ManySearch }): ReactNode {
+export function ChangeManyScreen({ client, search }: { client: ChannelClient; search: ManySearch }): ReactNode {
   const navigate = useNavigate()
   const here = useStillHere()
-  const name = manyDraft(desk, search)
+  const name = manyDraft(client, search)
   const [draft, found, set, clear] = useDraft<Draft>(name, fresh)
   const [tried, setTried] = useState(false)
   const own = mistakes(draft)
   const wrong = tried ? own : {}
   const asked = useQuery({
-    queryKey: [desk.name, 'quotas', { ...search, count: true }],
-    queryFn: ({ signal }) => desk.quotas({ ...search, page: 1, pageSize: 1 }, signal),
+    queryKey: [client.name, 'quotas', { ...search, count: true }],
+    queryFn: ({ signal }) => client.quotas({ ...search, page: 1, pageSize: 1 }, signal),
   })
   const preview = useMutation({
     mutationFn: async (sent: Draft) =>
-      setsOf(desk).create({ filter: filterOf(desk, search), change: changeOf(sent) }, { key: sent.key }),
+      setsOf(client).create({ filter: filterOf(client, search), change: changeOf(sent) }, { key: sent.key }),
     onSuccess: ({ id }, sent) => {
       // Whoever comes back finds it as it was, to ask for something else.
       keepDraft(name, { ...sent, key: newKey() })
       if (here())
-        void navigate({ to: '/$channel/change-sets/$id', params: { channel: desk.name, id: String(id) }, search: {} })
+        void navigate({ to: '/$channel/change-sets/$id', params: { channel: client.name, id: String(id) }, search: {} })
     },
   })
   const change = (next: Partial<Draft>): void => set({ ...draft, ...next, key: newKey() })
@@ -133,7 +133,7 @@ export function ChangeManyScreen({ desk, search }: { desk: Desk; search: ManySea
   }
   const { data } = asked
   return (
-    <Screen title={`Change many ${desk.title} quotas`}>
+    <Screen title={`Change many ${client.title} quotas`}>
       {found && (
         <p className="notice" role="status">
           What you typed before is still here.
@@ -185,7 +185,7 @@ export function ChangeManyScreen({ desk, search }: { desk: Desk; search: ManySea
             </>
           )}
           <output className="example">
-            {Object.keys(own).length === 0 && <Words parts={sentenceOf(desk, search, changeOf(draft))} />}
+            {Object.keys(own).length === 0 && <Words parts={sentenceOf(client, search, changeOf(draft))} />}
           </output>
           {preview.error !== null && <Failure error={preview.error} />}
           <p className="muted">
@@ -201,12 +201,12 @@ export function ChangeManyScreen({ desk, search }: { desk: Desk; search: ManySea
               type="button"
               onClick={() => {
                 clear()
-                void navigate({ to: '/$channel/quotas', params: { channel: desk.name }, search })
+                void navigate({ to: '/$channel/quotas', params: { channel: client.name }, search })
               }}
             >
               Cancel
             </button>
-            <Link to="/$channel/quotas" params={{ channel: desk.name }} search={search}>
+            <Link to="/$channel/quotas" params={{ channel: client.name }} search={search}>
               Choose other quotas
             </Link>
           </div>

@@ -18,7 +18,7 @@ import {
   searchOf,
   setsOf,
 } from '../change-sets.ts'
-import { type Desk, given } from '../desk.ts'
+import { type ChannelClient, given } from '../channel-client.ts'
 import { exportRows } from '../download.ts'
 import { amount, counted, Time } from '../format.tsx'
 import { announce, Confirm, Download, Failure, Loaded, OwnerLink, Panel, QuotaLink, Screen, Table } from '../parts.tsx'
@@ -32,9 +32,17 @@ const LOOK_MS = 700
 const FRESH_MS = 30_000
 
 /** One change set, in whatever state: its preview, how far it is, and what became of it. */
-export function ChangeSetScreen({ desk, id, search }: { desk: Desk; id: number; search: ChangeSetSearch }): ReactNode {
-  const asked = useChangeSet(desk, id)
-  useEnd(desk, asked.data)
+export function ChangeSetScreen({
+  client,
+  id,
+  search,
+}: {
+  client: ChannelClient
+  id: number
+  search: ChangeSetSearch
+}): ReactNode {
+  const asked = useChangeSet(client, id)
+  useEnd(client, asked.data)
   return (
     <Screen
       title={
@@ -43,7 +51,7 @@ export function ChangeSetScreen({ desk, id, search }: { desk: Desk; id: number; 
         </>
       }
       actions={
-        <Link to="/$channel/change-sets" params={{ channel: desk.name }} search={{}}>
+        <Link to="/$channel/change-sets" params={{ channel: client.name }} search={{}}>
           All change sets
         </Link>
       }
@@ -53,7 +61,7 @@ export function ChangeSetScreen({ desk, id, search }: { desk: Desk; id: number; 
           <>
             <Panel title={set.source === 'import' ? 'Import' : 'What is asked for'}>
               <p className="ask">
-                <Words parts={askOf(desk, set)} />
+                <Words parts={askOf(client, set)} />
               </p>
               <p className="muted">
                 Made by <b>{set.actor}</b> <Time at={set.createdAt} relative />
@@ -69,9 +77,9 @@ export function ChangeSetScreen({ desk, id, search }: { desk: Desk; id: number; 
                 )}
                 .
               </p>
-              <Standing desk={desk} set={set} at={asked.dataUpdatedAt} />
+              <Standing client={client} set={set} at={asked.dataUpdatedAt} />
             </Panel>
-            {set.state !== 'preparing' && set.state !== 'failed' && <Rows desk={desk} set={set} search={search} />}
+            {set.state !== 'preparing' && set.state !== 'failed' && <Rows client={client} set={set} search={search} />}
           </>
         )}
       </Loaded>
@@ -80,16 +88,16 @@ export function ChangeSetScreen({ desk, id, search }: { desk: Desk; id: number; 
 }
 
 /** Looked at often while the service is at work with it. */
-export function useChangeSet(desk: Desk, id: number) {
+export function useChangeSet(client: ChannelClient, id: number) {
   return useQuery({
-    queryKey: [desk.name, 'change-set', id],
-    queryFn: ({ signal }) => setsOf(desk).get(id, { signal }),
+    queryKey: [client.name, 'change-set', id],
+    queryFn: ({ signal }) => setsOf(client).get(id, { signal }),
     refetchInterval: ({ state: { data } }) => (data === undefined ? false : isAtWork(data) ? LOOK_MS : FRESH_MS),
   })
 }
 
 /** Says what has come of it, and lets all that is shown be read anew. */
-function useEnd(desk: Desk, set: ChangeSet | undefined): void {
+function useEnd(client: ChannelClient, set: ChangeSet | undefined): void {
   const queries = useQueryClient()
   const before = useRef<ChangeSet>(undefined)
   useEffect(() => {
@@ -103,15 +111,15 @@ function useEnd(desk: Desk, set: ChangeSet | undefined): void {
       failed: 'has failed',
     } as const
     announce(`Change set ${set.id} ${what[set.state as keyof typeof what]}. ${countsText(set.counts)}.`)
-    if (set.state !== 'ready') void queries.invalidateQueries({ queryKey: [desk.name] })
-  }, [desk, set, queries])
+    if (set.state !== 'ready') void queries.invalidateQueries({ queryKey: [client.name] })
+  }, [client, set, queries])
 }
 
 /**
  * Where it stands, and what can be done now.
  * @param at when it was so, in milliseconds since 1970
  */
-function Standing({ desk, set, at }: { desk: Desk; set: ChangeSet; at: number }): ReactNode {
+function Standing({ client, set, at }: { client: ChannelClient; set: ChangeSet; at: number }): ReactNode {
   const { state, counts } = set
   if (state === 'preparing') {
     return (
@@ -122,23 +130,23 @@ function Standing({ desk, set, at }: { desk: Desk; set: ChangeSet; at: number })
     )
   }
   if (state === 'applying' || state === 'reverting') return <Progress set={set} at={at} />
-  if (state === 'failed') return <Failed desk={desk} set={set} />
-  if (state === 'ready') return <Ready desk={desk} set={set} />
+  if (state === 'failed') return <Failed client={client} set={set} />
+  if (state === 'ready') return <Ready client={client} set={set} />
   return (
     <>
       <Result set={set} />
       <div className="actions">
-        {state === 'applied' && counts.applied > 0 && <Undo desk={desk} set={set} />}
+        {state === 'applied' && counts.applied > 0 && <Undo client={client} set={set} />}
         {counts.conflict + counts.invalid > 0 && (
           <Download
             name={`Download what failed (${amount(counts.conflict + counts.invalid)})`}
-            file={async () => exportRows(desk, set.id, ['conflict', 'invalid'], 'failed')}
+            file={async () => exportRows(client, set.id, ['conflict', 'invalid'], 'failed')}
           />
         )}
         {counts.kept > 0 && (
           <Download
             name={`Download what was kept (${amount(counts.kept)})`}
-            file={async () => exportRows(desk, set.id, ['kept'], 'kept')}
+            file={async () => exportRows(client, set.id, ['kept'], 'kept')}
           />
         )}
       </div>
@@ -157,22 +165,22 @@ function objectOf({ source, counts: { planned } }: ChangeSet): string {
 }
 
 /** It was looked at, and can be applied. */
-function Ready({ desk, set }: { desk: Desk; set: ChangeSet }): ReactNode {
+function Ready({ client, set }: { client: ChannelClient; set: ChangeSet }): ReactNode {
   const queries = useQueryClient()
   const navigate = useNavigate()
   const [asking, setAsking] = useState(false)
-  const key = [desk.name, 'change-set', set.id]
+  const key = [client.name, 'change-set', set.id]
   const { counts, change, source } = set
-  const typed = draftOf<ImportDraft>(importDraft(desk))
+  const typed = draftOf<ImportDraft>(importDraft(client))
   /** What is typed of this set; what was typed since is another one's. */
   const own = typed?.checked === set.id ? typed : undefined
   const forgetTyped = (): void => {
-    if (source === 'filter') keepDraft(manyDraft(desk, searchOf(desk, set)), undefined)
-    else if (own !== undefined && own.edited !== true) keepDraft(importDraft(desk), undefined)
+    if (source === 'filter') keepDraft(manyDraft(client, searchOf(client, set)), undefined)
+    else if (own !== undefined && own.edited !== true) keepDraft(importDraft(client), undefined)
   }
   const applying = async (): Promise<void> => {
     try {
-      queries.setQueryData(key, await setsOf(desk).apply(set))
+      queries.setQueryData(key, await setsOf(client).apply(set))
       forgetTyped()
       toHeading()
     } catch (error) {
@@ -182,15 +190,15 @@ function Ready({ desk, set }: { desk: Desk; set: ChangeSet }): ReactNode {
   }
   const apply = useMutation({ mutationFn: applying })
   const drop = useMutation({
-    mutationFn: async () => setsOf(desk).delete(set.id),
+    mutationFn: async () => setsOf(client).delete(set.id),
     onSuccess: async () => {
       announce(`Change set ${set.id} is dropped. Nothing was changed.`)
-      if (own !== undefined) keepDraft(importDraft(desk), { ...own, checked: undefined })
-      void queries.invalidateQueries({ queryKey: [desk.name, 'change-sets'] })
+      if (own !== undefined) keepDraft(importDraft(client), { ...own, checked: undefined })
+      void queries.invalidateQueries({ queryKey: [client.name, 'change-sets'] })
       await navigate(
         source === 'import'
-          ? { to: '/$channel/import', params: { channel: desk.name } }
-          : { to: '/$channel/change-sets/new', params: { channel: desk.name }, search: searchOf(desk, set) },
+          ? { to: '/$channel/import', params: { channel: client.name } }
+          : { to: '/$channel/change-sets/new', params: { channel: client.name }, search: searchOf(client, set) },
       )
     },
   })
@@ -228,7 +236,7 @@ function Ready({ desk, set }: { desk: Desk; set: ChangeSet }): ReactNode {
         {counts.invalid + counts.conflict > 0 && (
           <Download
             name={`Download what is not possible (${amount(counts.invalid + counts.conflict)})`}
-            file={async () => exportRows(desk, set.id, ['invalid', 'conflict'], 'failed')}
+            file={async () => exportRows(client, set.id, ['invalid', 'conflict'], 'failed')}
           />
         )}
       </div>
@@ -321,7 +329,7 @@ function ToRows({ set: { id }, outcome, children }: { set: ChangeSet; outcome: R
   )
 }
 
-function Undo({ desk, set }: { desk: Desk; set: ChangeSet }): ReactNode {
+function Undo({ client, set }: { client: ChannelClient; set: ChangeSet }): ReactNode {
   const queries = useQueryClient()
   const [asked, setAsked] = useState<ChangeSet>()
   if (set.change !== null && 'reset' in set.change)
@@ -337,9 +345,9 @@ function Undo({ desk, set }: { desk: Desk; set: ChangeSet }): ReactNode {
           verb={`Undo ${amount(asked.counts.applied)}`}
           onClose={() => setAsked(undefined)}
           act={async () => {
-            const key = [desk.name, 'change-set', set.id]
+            const key = [client.name, 'change-set', set.id]
             try {
-              const reverting = await setsOf(desk).revert(asked)
+              const reverting = await setsOf(client).revert(asked)
               queries.setQueryData(key, reverting)
               // The button is gone; the dialog gives the focus to nobody.
               setTimeout(toHeading)
@@ -362,7 +370,7 @@ function Undo({ desk, set }: { desk: Desk; set: ChangeSet }): ReactNode {
 }
 
 /** Why there is nothing to look at. */
-function Failed({ desk, set: { problem, source } }: { desk: Desk; set: ChangeSet }): ReactNode {
+function Failed({ client, set: { problem, source } }: { client: ChannelClient; set: ChangeSet }): ReactNode {
   return (
     <>
       <div className="failure">
@@ -379,7 +387,7 @@ function Failed({ desk, set: { problem, source } }: { desk: Desk; set: ChangeSet
       </div>
       {source === 'import' && (
         <p>
-          <Link to="/$channel/import" params={{ channel: desk.name }}>
+          <Link to="/$channel/import" params={{ channel: client.name }}>
             Back to the import
           </Link>
         </p>
@@ -388,14 +396,14 @@ function Failed({ desk, set: { problem, source } }: { desk: Desk; set: ChangeSet
   )
 }
 
-function Rows({ desk, set, search }: { desk: Desk; set: ChangeSet; search: ChangeSetSearch }): ReactNode {
+function Rows({ client, set, search }: { client: ChannelClient; set: ChangeSet; search: ChangeSetSearch }): ReactNode {
   const { outcome, after } = search
   const { counts } = set
   const asked = useQuery({
     // As it was in this state; what moves is told by the counts.
-    queryKey: [desk.name, 'change-set', set.id, 'rows', set.version, search],
+    queryKey: [client.name, 'change-set', set.id, 'rows', set.version, search],
     queryFn: ({ signal }) =>
-      setsOf(desk)
+      setsOf(client)
         .rows(set.id, { ...search, pageSize: PAGE_SIZE }, { signal })
         .page(),
     placeholderData: keepPreviousData,
@@ -427,7 +435,7 @@ function Rows({ desk, set, search }: { desk: Desk; set: ChangeSet; search: Chang
               caption={set.state === 'ready' ? 'What would become of each' : 'What became of each'}
               rows={items}
               idOf={({ row }) => row}
-              columns={columnsOf(desk, set)}
+              columns={columnsOf(client, set)}
             />
           </div>
         )}
@@ -449,7 +457,7 @@ function Rows({ desk, set, search }: { desk: Desk; set: ChangeSet; search: Chang
 }
 const CURRENT = { 'aria-current': 'page' } as const
 
-function columnsOf(desk: Desk, set: ChangeSet) {
+function columnsOf(client: ChannelClient, set: ChangeSet) {
   const ahead = set.state === 'ready'
   return [
     ...(set.source === 'import'
@@ -461,15 +469,15 @@ function columnsOf(desk: Desk, set: ChangeSet) {
         quotaId === null ? (
           <span className="muted">{action === 'create' ? 'new' : '–'}</span>
         ) : (
-          <QuotaLink channel={desk.name} id={quotaId} row />
+          <QuotaLink channel={client.name} id={quotaId} row />
         ),
       className: 'id',
     },
     {
-      head: desk.Owner,
+      head: client.Owner,
       cell: (row: Row) => {
         const owner = ownerOf(row)
-        return owner === null ? <span className="muted">–</span> : <OwnerLink channel={desk.name} owner={owner} />
+        return owner === null ? <span className="muted">–</span> : <OwnerLink channel={client.name} owner={owner} />
       },
       folds: true,
     },

@@ -3,7 +3,7 @@ import { Link, useNavigate } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import { countsText, SetBadge, Words } from './set-parts.tsx'
 import { askOf, isAtWork, setsOf, STATES } from '../change-sets.ts'
-import { type Desk, given } from '../desk.ts'
+import { type ChannelClient, given } from '../channel-client.ts'
 import { exportSets } from '../download.ts'
 import { Time } from '../format.tsx'
 import { ChangeSetLink, Download, Field, Loaded, Screen, Table } from '../parts.tsx'
@@ -12,26 +12,26 @@ import { type ChangeSetsSearch, SET_STATES } from '../search.ts'
 const PAGE_SIZE = 50
 
 /** All change sets: who, when, what, how many, and whether they were undone. */
-export function ChangeSetsScreen({ desk, search }: { desk: Desk; search: ChangeSetsSearch }): ReactNode {
+export function ChangeSetsScreen({ client, search }: { client: ChannelClient; search: ChangeSetsSearch }): ReactNode {
   const navigate = useNavigate()
   const asked = useQuery({
-    queryKey: [desk.name, 'change-sets', search],
+    queryKey: [client.name, 'change-sets', search],
     queryFn: ({ signal }) =>
-      setsOf(desk)
+      setsOf(client)
         .list({ ...search, pageSize: PAGE_SIZE }, { signal })
         .page(),
   })
   const { before, ...filter } = search
-  const params = { channel: desk.name }
+  const params = { channel: client.name }
   return (
     <Screen
-      title={`Change sets of ${desk.title} quotas`}
+      title={`Change sets of ${client.title} quotas`}
       actions={
         <>
           <Link className="button" to="/$channel/import" params={params}>
             Import
           </Link>
-          <Download name="Export as CSV" file={async () => exportSets(desk, filter)} />
+          <Download name="Export as CSV" file={async () => exportSets(client, filter)} />
         </>
       }
     >
@@ -80,7 +80,7 @@ export function ChangeSetsScreen({ desk, search }: { desk: Desk; search: ChangeS
               {
                 head: 'Set',
                 cell: ({ id }) => (
-                  <ChangeSetLink channel={desk.name} id={id} row>
+                  <ChangeSetLink channel={client.name} id={id} row>
                     {id}
                   </ChangeSetLink>
                 ),
@@ -88,7 +88,7 @@ export function ChangeSetsScreen({ desk, search }: { desk: Desk; search: ChangeS
               },
               { head: 'When', cell: ({ createdAt }) => <Time at={createdAt} /> },
               { head: 'Who', cell: ({ actor }) => <b>{actor}</b>, className: 'name', folds: true },
-              { head: 'What', cell: (set) => <Words parts={askOf(desk, set)} />, className: 'wide' },
+              { head: 'What', cell: (set) => <Words parts={askOf(client, set)} />, className: 'wide' },
               {
                 head: 'How many',
                 cell: (set) => (isAtWork(set) && set.state === 'preparing' ? '…' : countsText(set.counts)),

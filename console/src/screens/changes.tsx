@@ -2,7 +2,7 @@ import { isProblem } from '@quota-service/client'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { type ReactNode, useState } from 'react'
-import { type Change, type Desk, given, type Quota } from '../desk.ts'
+import { type Change, type ChannelClient, given, type Quota } from '../channel-client.ts'
 import { amount, fromLocalInput, now, Time, toLocalInput } from '../format.tsx'
 import {
   announce,
@@ -26,12 +26,12 @@ import { differences, EDITABLE, isNothing, sameSetting, type SettingValue, setti
 
 /** Changes as rows, each with its undoing where there is one. */
 export function ChangeTable({
-  desk,
+  client,
   rows,
   quotas = true,
   brief = false,
 }: {
-  desk: Desk
+  client: ChannelClient
   rows: readonly Change[]
   quotas?: boolean
   brief?: boolean
@@ -48,12 +48,12 @@ export function ChangeTable({
           ? [
               {
                 head: 'Quota',
-                cell: ({ quotaId }: Change) => <QuotaLink channel={desk.name} id={quotaId} row />,
+                cell: ({ quotaId }: Change) => <QuotaLink channel={client.name} id={quotaId} row />,
                 className: 'id',
               },
               {
-                head: desk.Owner,
-                cell: ({ owner }: Change) => <OwnerLink channel={desk.name} owner={owner} />,
+                head: client.Owner,
+                cell: ({ owner }: Change) => <OwnerLink channel={client.name} owner={owner} />,
                 folds: true,
               },
             ]
@@ -63,7 +63,7 @@ export function ChangeTable({
           cell: (change) => (
             <>
               <Difference change={change} />
-              <PartOf desk={desk} change={change} />
+              <PartOf client={client} change={change} />
             </>
           ),
           className: 'wide',
@@ -78,17 +78,17 @@ export function ChangeTable({
                 folds: true,
               },
             ]),
-        { head: 'Undo', cell: (change: Change) => <Undo desk={desk} change={change} />, folds: true },
+        { head: 'Undo', cell: (change: Change) => <Undo client={client} change={change} />, folds: true },
       ]}
     />
   )
 }
 
 /** Leads to the change set that it was part of. */
-function PartOf({ desk, change: { changeSetId } }: { desk: Desk; change: Change }): ReactNode {
+function PartOf({ client, change: { changeSetId } }: { client: ChannelClient; change: Change }): ReactNode {
   if (changeSetId === undefined) return null
   return (
-    <ChangeSetLink channel={desk.name} id={changeSetId}>
+    <ChangeSetLink channel={client.name} id={changeSetId}>
       with others, change set {changeSetId}
     </ChangeSetLink>
   )
@@ -156,16 +156,16 @@ function FromTo({ was, is, ahead = false }: { was: string; is: string; ahead?: b
 }
 
 /** What was done to an owner's quotas lately, a sentence each. */
-export function LatelyChanged({ desk, rows }: { desk: Desk; rows: readonly Change[] }): ReactNode {
+export function LatelyChanged({ client, rows }: { client: ChannelClient; rows: readonly Change[] }): ReactNode {
   return (
     <ul className="lately">
       {rows.map((change) => (
         <li key={change.id}>
           <span>
-            <Deed desk={desk} change={change} /> <Time at={change.at} relative /> by <b>{change.actor}</b>{' '}
-            <PartOf desk={desk} change={change} />
+            <Deed client={client} change={change} /> <Time at={change.at} relative /> by <b>{change.actor}</b>{' '}
+            <PartOf client={client} change={change} />
           </span>
-          {canUndo(change) && <Undo desk={desk} change={change} />}
+          {canUndo(change) && <Undo client={client} change={change} />}
         </li>
       ))}
     </ul>
@@ -180,8 +180,8 @@ const DEEDS: Readonly<Record<Change['action'], string>> = {
   reset: 'reset to 0',
 }
 
-function Deed({ desk, change }: { desk: Desk; change: Change }): ReactNode {
-  const quota = <QuotaLink channel={desk.name} id={change.quotaId} />
+function Deed({ client, change }: { client: ChannelClient; change: Change }): ReactNode {
+  const quota = <QuotaLink channel={client.name} id={change.quotaId} />
   const { before, after } = change
   if (change.action !== 'update') {
     return (
@@ -222,7 +222,7 @@ function canUndo({ action }: Change): boolean {
 }
 
 /** A change that can be taken back, with a button for it. */
-export function Undo({ desk, change }: { desk: Desk; change: Change }): ReactNode {
+export function Undo({ client, change }: { client: ChannelClient; change: Change }): ReactNode {
   const [asking, setAsking] = useState(false)
   if (!canUndo(change)) return <span className="muted">–</span>
   return (
@@ -230,23 +230,31 @@ export function Undo({ desk, change }: { desk: Desk; change: Change }): ReactNod
       <button type="button" onClick={() => setAsking(true)}>
         Undo<span className="visually-hidden"> change {change.id}</span>
       </button>
-      {asking && <Undoing desk={desk} change={change} onClose={() => setAsking(false)} />}
+      {asking && <Undoing client={client} change={change} onClose={() => setAsking(false)} />}
     </>
   )
 }
 
 /** Asks before a change is undone: looks first what the quota is now. */
-function Undoing({ desk, change, onClose }: { desk: Desk; change: Change; onClose: () => void }): ReactNode {
+function Undoing({
+  client,
+  change,
+  onClose,
+}: {
+  client: ChannelClient
+  change: Change
+  onClose: () => void
+}): ReactNode {
   const queries = useQueryClient()
   const { quotaId } = change
   const asked = useQuery({
-    queryKey: [desk.name, 'quota', quotaId],
-    queryFn: ({ signal }) => desk.quota(quotaId, signal),
+    queryKey: [client.name, 'quota', quotaId],
+    queryFn: ({ signal }) => client.quota(quotaId, signal),
   })
   const title = `Undo the change of quota ${quotaId} by ${change.actor}?`
   const done = async (): Promise<void> => {
     announce('The change is undone.')
-    await queries.invalidateQueries({ queryKey: [desk.name] })
+    await queries.invalidateQueries({ queryKey: [client.name] })
   }
   // As it was when it was asked: it changes under the question while that is answered.
   const [quota, setQuota] = useState<Quota | null>()
@@ -257,7 +265,7 @@ function Undoing({ desk, change, onClose }: { desk: Desk; change: Change; onClos
   const deleted = quota === null
   if (change.action === 'delete' && deleted) {
     return (
-      <Confirm title={title} verb="Restore it" onClose={onClose} act={async () => desk.restore(quotaId).then(done)}>
+      <Confirm title={title} verb="Restore it" onClose={onClose} act={async () => client.restore(quotaId).then(done)}>
         <p>Quota {quotaId} is restored as it was, and pays again.</p>
       </Confirm>
     )
@@ -298,7 +306,7 @@ function Undoing({ desk, change, onClose }: { desk: Desk; change: Change; onClos
       verb="Undo it"
       onClose={onClose}
       act={async () => {
-        await desk.update(quota.id, Object.fromEntries(fields.map((field) => [field, before[field]])), quota.version)
+        await client.update(quota.id, Object.fromEntries(fields.map((field) => [field, before[field]])), quota.version)
         await done()
       }}
     >
@@ -321,38 +329,42 @@ function Undoing({ desk, change, onClose }: { desk: Desk; change: Change; onClos
   )
 }
 
-export function ChangesScreen({ desk, search }: { desk: Desk; search: ChangesSearch }): ReactNode {
+export function ChangesScreen({ client, search }: { client: ChannelClient; search: ChangesSearch }): ReactNode {
   const asked = useQuery({
-    queryKey: [desk.name, 'changes', search],
-    queryFn: ({ signal }) => desk.changes(search, signal),
+    queryKey: [client.name, 'changes', search],
+    queryFn: ({ signal }) => client.changes(search, signal),
   })
   const { before, ...filter } = search
   return (
     <Screen
-      title={`Changes of ${desk.title} quotas`}
+      title={`Changes of ${client.title} quotas`}
       actions={
         <Download
           name="Export as CSV"
-          file={async () => (await import('../download.ts')).exportChanges(desk, filter)}
+          file={async () => (await import('../download.ts')).exportChanges(client, filter)}
         />
       }
     >
-      <ChangeFilters key={JSON.stringify(filter)} desk={desk} filter={filter} />
+      <ChangeFilters key={JSON.stringify(filter)} client={client} filter={filter} />
       <Loaded
         of={asked}
         isEmpty={({ items }) => items.length === 0}
         empty={Object.keys(filter).length > 0 ? 'No change matches these filters.' : 'Nobody has changed anything yet.'}
       >
-        {({ items }) => <ChangeTable desk={desk} rows={items} />}
+        {({ items }) => <ChangeTable client={client} rows={items} />}
       </Loaded>
       <nav className="pager" aria-label="Pages">
         {before !== undefined && (
-          <Link to="/$channel/changes" params={{ channel: desk.name }} search={filter}>
+          <Link to="/$channel/changes" params={{ channel: client.name }} search={filter}>
             Newest
           </Link>
         )}
         {asked.data?.next != null && (
-          <Link to="/$channel/changes" params={{ channel: desk.name }} search={{ ...filter, before: asked.data.next }}>
+          <Link
+            to="/$channel/changes"
+            params={{ channel: client.name }}
+            search={{ ...filter, before: asked.data.next }}
+          >
             Older
           </Link>
         )}
@@ -363,7 +375,7 @@ export function ChangesScreen({ desk, search }: { desk: Desk; search: ChangesSea
 
 type Filter = Omit<ChangesSearch, 'before'>
 
-function ChangeFilters({ desk, filter }: { desk: Desk; filter: Filter }): ReactNode {
+function ChangeFilters({ client, filter }: { client: ChannelClient; filter: Filter }): ReactNode {
   const navigate = useNavigate()
   const [typed, setTyped] = useState({
     actor: filter.actor ?? '',
@@ -378,7 +390,7 @@ function ChangeFilters({ desk, filter }: { desk: Desk; filter: Filter }): ReactN
     setTyped({ ...typed, [name]: event.target.value })
   const wrong = (text: string): boolean => text.trim() !== '' && readId(text).value === undefined
   const go = (search: ChangesSearch): void =>
-    void navigate({ to: '/$channel/changes', params: { channel: desk.name }, search })
+    void navigate({ to: '/$channel/changes', params: { channel: client.name }, search })
   return (
     <form
       className="filters"
@@ -421,7 +433,7 @@ function ChangeFilters({ desk, filter }: { desk: Desk; filter: Filter }): ReactN
         onText={(quotaId) => setTyped({ ...typed, quotaId })}
       />
       <NumberField
-        label={desk.Owner}
+        label={client.Owner}
         className="short"
         text={typed.owner}
         reading={readId(typed.owner)}

@@ -1,7 +1,7 @@
 import { isProblem } from '@quota-service/client'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { type ReactNode, useEffect, useRef } from 'react'
-import type { Desk, Quota } from '../desk.ts'
+import type { ChannelClient, Quota } from '../channel-client.ts'
 import { announce, Failure, Field, fieldErrors, fieldName, NumberField, Panel, useStillHere } from '../parts.tsx'
 import { exampleOf, type QuotaType, readThresholds, thresholdsText } from '../limits.ts'
 import {
@@ -31,8 +31,8 @@ interface Draft {
 }
 
 /** What a form about a quota is kept under. */
-export function draftName(desk: Desk, id: number): string {
-  return `${desk.name}/quotas/${id}`
+export function draftName(client: ChannelClient, id: number): string {
+  return `${client.name}/quotas/${id}`
 }
 
 /** What is left of a draft once a part of it is saved: what was typed since then, upon what was saved. */
@@ -46,9 +46,17 @@ function onto(saved: Quota, typed: Typed, sent: Typed): Draft {
  * Changes a quota's settings, and only those that were touched. What somebody else saves meanwhile is never overwritten
  * unseen: the second to save is shown theirs, their own, and what both started from.
  */
-export function EditForm({ desk, quota, onDone }: { desk: Desk; quota: Quota; onDone: () => void }): ReactNode {
+export function EditForm({
+  client,
+  quota,
+  onDone,
+}: {
+  client: ChannelClient
+  quota: Quota
+  onDone: () => void
+}): ReactNode {
   const queries = useQueryClient()
-  const [draft, found, setDraft, clear] = useDraft<Draft>(draftName(desk, quota.id), () => ({
+  const [draft, found, setDraft, clear] = useDraft<Draft>(draftName(client, quota.id), () => ({
     typed: typedOf(quota),
     base: quota,
   }))
@@ -57,13 +65,13 @@ export function EditForm({ desk, quota, onDone }: { desk: Desk; quota: Quota; on
   const base = { ...quota, ...draft.base }
   const typed = { ...typedOf(quota), ...draft.typed }
   const here = useStillHere()
-  const name = draftName(desk, quota.id)
+  const name = draftName(client, quota.id)
   // Answers come late: the form may be gone by then, reopened, or typed in. They settle what was sent and no more.
   const save = useMutation({
     mutationFn: async (sent: Draft) =>
-      desk.update(sent.base.id, settingsOf(sent.typed, changedFields(sent.typed, sent.base)), sent.base.version),
+      client.update(sent.base.id, settingsOf(sent.typed, changedFields(sent.typed, sent.base)), sent.base.version),
     onSuccess: (saved, sent) => {
-      queries.setQueryData([desk.name, 'quota', saved.id], saved)
+      queries.setQueryData([client.name, 'quota', saved.id], saved)
       const since = draftOf<Draft>(name)
       const left = since === undefined ? undefined : onto(saved, since.typed, sent.typed)
       const done = left === undefined || changedFields(left.typed, left.base).length === 0
@@ -71,15 +79,15 @@ export function EditForm({ desk, quota, onDone }: { desk: Desk; quota: Quota; on
       if (done && (here() || !isOpen(name))) keepDraft(name, undefined)
       else keepDraft(name, left)
       if (done && here()) onDone()
-      void queries.invalidateQueries({ queryKey: [desk.name] })
+      void queries.invalidateQueries({ queryKey: [client.name] })
     },
     onError: async (error, sent) => {
       const conflicts = isProblem(error, 'version_mismatch')
       if (!here()) announce(`Quota ${sent.base.id} is not saved. What you typed is kept on its page.`)
       if (!conflicts) return
       const [now, { items }] = await Promise.all([
-        desk.quota(sent.base.id),
-        desk.changes({ quotaId: sent.base.id, pageSize: 1 }),
+        client.quota(sent.base.id),
+        client.changes({ quotaId: sent.base.id, pageSize: 1 }),
       ])
       const since = draftOf<Draft>(name)
       if (since === undefined) return

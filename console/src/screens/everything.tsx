@@ -4,7 +4,7 @@ import type { ReactNode } from 'react'
 import { ChangeTable } from './changes.tsx'
 import { LedgerTable } from './ledger-table.tsx'
 import { QuotaTable } from './quotas.tsx'
-import { ANYBODY, type Desk } from '../desk.ts'
+import { ANYBODY, type ChannelClient } from '../channel-client.ts'
 import { Loaded, Panel, Screen } from '../parts.tsx'
 import type { EverythingSearch } from '../search.ts'
 
@@ -16,27 +16,33 @@ const REQUEST = /^[A-Za-z0-9._-]{1,128}$/
 const LONGEST_LABEL = 120
 
 /** What bears a text that somebody has at hand: as a key, whoever sent it, as a label, as a name, as a request. */
-export function EverythingScreen({ desk, search: { q = '' } }: { desk: Desk; search: EverythingSearch }): ReactNode {
-  const key = [desk.name, 'everything', q]
+export function EverythingScreen({
+  client,
+  search: { q = '' },
+}: {
+  client: ChannelClient
+  search: EverythingSearch
+}): ReactNode {
+  const key = [client.name, 'everything', q]
   const isLabel = q !== '' && Array.from(q).length <= LONGEST_LABEL && !/\p{Cc}/u.test(q)
   const operations = useQuery({
     queryKey: [...key, 'operations'],
-    queryFn: ({ signal }) => desk.ledger({ idempotencyKey: q, caller: ANYBODY }, signal),
+    queryFn: ({ signal }) => client.ledger({ idempotencyKey: q, caller: ANYBODY }, signal),
     enabled: KEY.test(q),
   })
   const quotas = useQuery({
     queryKey: [...key, 'quotas'],
-    queryFn: ({ signal }) => desk.quotas({ label: q, page: 1, pageSize: ROWS }, signal),
+    queryFn: ({ signal }) => client.quotas({ label: q, page: 1, pageSize: ROWS }, signal),
     enabled: isLabel,
   })
   const byName = useQuery({
     queryKey: [...key, 'actor'],
-    queryFn: ({ signal }) => desk.changes({ actor: q, pageSize: ROWS }, signal),
+    queryFn: ({ signal }) => client.changes({ actor: q, pageSize: ROWS }, signal),
     enabled: NAME.test(q),
   })
   const byRequest = useQuery({
     queryKey: [...key, 'request'],
-    queryFn: ({ signal }) => desk.changes({ requestId: q, pageSize: ROWS }, signal),
+    queryFn: ({ signal }) => client.changes({ requestId: q, pageSize: ROWS }, signal),
     enabled: REQUEST.test(q),
   })
   const all = [operations, quotas, byName, byRequest]
@@ -46,7 +52,7 @@ export function EverythingScreen({ desk, search: { q = '' } }: { desk: Desk; sea
   return (
     <Screen title="Search">
       <p>
-        What is called <bdi className="label sought">{q}</bdi>, in {desk.title}:
+        What is called <bdi className="label sought">{q}</bdi>, in {client.title}:
       </p>
       {nothing && (
         <div className="empty">
@@ -55,20 +61,20 @@ export function EverythingScreen({ desk, search: { q = '' } }: { desk: Desk; sea
             anything.
           </p>
           <p>
-            {desk.Owner}s are found by their number, quotas by # and theirs, operations by their whole identifier. Keys
-            of senders who have spent nothing for 31 days are found under <b>Operations</b>.
+            {client.Owner}s are found by their number, quotas by # and theirs, operations by their whole identifier.
+            Keys of senders who have spent nothing for 31 days are found under <b>Operations</b>.
           </p>
         </div>
       )}
       <Found of={operations} title="Operations with this key">
-        {({ items }) => <LedgerTable desk={desk} rows={items} owners />}
+        {({ items }) => <LedgerTable client={client} rows={items} owners />}
       </Found>
       <Found of={quotas} title="Quotas whose label begins so">
         {({ items, total }) => (
           <>
-            <QuotaTable desk={desk} rows={items} caption="Quotas with this label" />
+            <QuotaTable client={client} rows={items} caption="Quotas with this label" />
             {total > items.length && (
-              <Link to="/$channel/quotas" params={{ channel: desk.name }} search={{ label: q }}>
+              <Link to="/$channel/quotas" params={{ channel: client.name }} search={{ label: q }}>
                 All of them
               </Link>
             )}
@@ -78,9 +84,9 @@ export function EverythingScreen({ desk, search: { q = '' } }: { desk: Desk; sea
       <Found of={byName} title={`Changes by ${q}`}>
         {({ items, next }) => (
           <>
-            <ChangeTable desk={desk} rows={items} brief />
+            <ChangeTable client={client} rows={items} brief />
             {next !== null && (
-              <Link to="/$channel/changes" params={{ channel: desk.name }} search={{ actor: q }}>
+              <Link to="/$channel/changes" params={{ channel: client.name }} search={{ actor: q }}>
                 All changes by {q}
               </Link>
             )}
@@ -88,7 +94,7 @@ export function EverythingScreen({ desk, search: { q = '' } }: { desk: Desk; sea
         )}
       </Found>
       <Found of={byRequest} title="Changes of this request">
-        {({ items }) => <ChangeTable desk={desk} rows={items} brief />}
+        {({ items }) => <ChangeTable client={client} rows={items} brief />}
       </Found>
     </Screen>
   )

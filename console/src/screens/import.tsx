@@ -4,7 +4,7 @@ import { type ReactNode, type RefObject, useRef, useState } from 'react'
 import { useChangeSet } from './change-set.tsx'
 import { Why, countsText } from './set-parts.tsx'
 import { type ChangeSet, type ImportDraft, importDraft, isAtWork, setsOf } from '../change-sets.ts'
-import { type Desk, newKey } from '../desk.ts'
+import { type ChannelClient, newKey } from '../channel-client.ts'
 import { exportRows } from '../download.ts'
 import { amount, counted } from '../format.tsx'
 import { Notice } from '../notice.ts'
@@ -20,17 +20,17 @@ const MAX_FILE = 50_000_000
 const SHOWN = 100
 
 /** Makes and changes quotas by a table: pasted out of a spreadsheet, typed, or in a file. */
-export function ImportScreen({ desk }: { desk: Desk }): ReactNode {
+export function ImportScreen({ client }: { client: ChannelClient }): ReactNode {
   const navigate = useNavigate()
   const here = useStillHere()
-  const name = importDraft(desk)
+  const name = importDraft(client)
   const [draft, found, set, clear] = useDraft<ImportDraft>(name, () => ({ text: '', key: newKey() }))
   const [file, setFile] = useState<File>()
   const field = useRef<HTMLTextAreaElement>(null)
   const check = useMutation({
     mutationFn: async ({ sent, of }: { sent: ImportDraft; of: File | undefined }) => {
       const csv = of === undefined ? toCsv(sent.text) : await csvOf(of)
-      const sets = setsOf(desk)
+      const sets = setsOf(client)
       const made = await sets.import(csv, { key: sent.key })
       // What was made of it before was not applied, and is of no use any more.
       if (sent.checked !== undefined && sent.checked !== made.id) void sets.delete(sent.checked).catch(() => undefined)
@@ -42,7 +42,7 @@ export function ImportScreen({ desk }: { desk: Desk }): ReactNode {
       const good = state === 'ready' && counts.invalid + counts.conflict === 0
       if (!here()) announce(`The import is checked: change set ${id}.`)
       else if (good)
-        void navigate({ to: '/$channel/change-sets/$id', params: { channel: desk.name, id: String(id) }, search: {} })
+        void navigate({ to: '/$channel/change-sets/$id', params: { channel: client.name, id: String(id) }, search: {} })
     },
   })
   const type = (text: string): void => {
@@ -56,7 +56,7 @@ export function ImportScreen({ desk }: { desk: Desk }): ReactNode {
   const ready = file !== undefined || draft.text.trim() !== ''
   const { checked } = draft
   return (
-    <Screen title={`Import ${desk.title} quotas`}>
+    <Screen title={`Import ${client.title} quotas`}>
       {found && draft.text !== '' && checked === undefined && (
         <p className="notice" role="status">
           What you typed before is still here, and not checked yet.
@@ -77,7 +77,7 @@ export function ImportScreen({ desk }: { desk: Desk }): ReactNode {
           {file === undefined ? (
             <Field
               label="Paste from a spreadsheet, or type"
-              hint={<Understood text={draft.text} example={exampleOf(desk)} />}
+              hint={<Understood text={draft.text} example={exampleOf(client)} />}
             >
               {(ids) => (
                 <textarea
@@ -137,12 +137,12 @@ export function ImportScreen({ desk }: { desk: Desk }): ReactNode {
             )}
           </div>
         </form>
-        <Columns desk={desk} />
+        <Columns client={client} />
       </Panel>
       {checked !== undefined && !check.isPending && (
         <Checked
           key={checked}
-          desk={desk}
+          client={client}
           id={checked}
           edited={draft.edited === true}
           text={file === undefined ? draft.text : undefined}
@@ -171,7 +171,7 @@ function Understood({ text, example }: { text: string; example: string }): React
   )
 }
 
-function exampleOf({ name }: Desk): string {
+function exampleOf({ name }: ChannelClient): string {
   const owner = name === 'mail' ? 'account_id' : 'user_id'
   return `${owner},quota_type,total,expire_at,label\n7,1,5000,2027-01-31T00:00:00Z,Spring`
 }
@@ -193,8 +193,8 @@ const COLUMNS: readonly (readonly [names: string, meaning: string])[] = [
 ]
 
 /** What the columns are called and mean. */
-function Columns({ desk }: { desk: Desk }): ReactNode {
-  const owners = desk.namesPerson ? 'account_id, user_id' : 'user_id'
+function Columns({ client }: { client: ChannelClient }): ReactNode {
+  const owners = client.namesPerson ? 'account_id, user_id' : 'user_id'
   const rows = [...COLUMNS.slice(0, 1), [owners, 'whose it is; of a new one'] as const, ...COLUMNS.slice(1)]
   return (
     <details>
@@ -219,20 +219,20 @@ function Columns({ desk }: { desk: Desk }): ReactNode {
 
 /** What is wrong with a table that was checked, line by line. */
 function Checked({
-  desk,
+  client,
   id,
   edited,
   text,
   field,
 }: {
-  desk: Desk
+  client: ChannelClient
   id: number
   edited: boolean
   /** Undefined of a file. */
   text: string | undefined
   field: RefObject<HTMLTextAreaElement | null>
 }): ReactNode {
-  const asked = useChangeSet(desk, id)
+  const asked = useChangeSet(client, id)
   // As it was checked, if nothing was typed since: lines may have moved.
   const [checkedText] = useState(edited ? undefined : text)
   return (
@@ -244,9 +244,9 @@ function Checked({
           ) : (
             <>
               {edited && <p className="notice">This is of what you checked last; you have typed since.</p>}
-              <Summary desk={desk} set={set} />
+              <Summary client={client} set={set} />
               {(set.state === 'failed' || set.counts.invalid + set.counts.conflict > 0) && (
-                <Mistakes desk={desk} set={set} text={checkedText} field={field} edited={edited} />
+                <Mistakes client={client} set={set} text={checkedText} field={field} edited={edited} />
               )}
             </>
           )
@@ -256,7 +256,7 @@ function Checked({
   )
 }
 
-function Summary({ desk, set: { id, state, counts } }: { desk: Desk; set: ChangeSet }): ReactNode {
+function Summary({ client, set: { id, state, counts } }: { client: ChannelClient; set: ChangeSet }): ReactNode {
   if (state === 'failed') return null
   const wrong = counts.invalid + counts.conflict
   return (
@@ -269,7 +269,7 @@ function Summary({ desk, set: { id, state, counts } }: { desk: Desk; set: Change
         <Link
           className="button"
           to="/$channel/change-sets/$id"
-          params={{ channel: desk.name, id: String(id) }}
+          params={{ channel: client.name, id: String(id) }}
           search={{}}
         >
           {state === 'ready' && wrong > 0 ? `Go on with the other ${amount(counts.rows - wrong)}` : `Change set ${id}`}
@@ -285,13 +285,13 @@ interface Mistake {
 }
 
 function Mistakes({
-  desk,
+  client,
   set,
   text,
   field,
   edited,
 }: {
-  desk: Desk
+  client: ChannelClient
   set: ChangeSet
   text: string | undefined
   field: RefObject<HTMLTextAreaElement | null>
@@ -299,8 +299,8 @@ function Mistakes({
 }): ReactNode {
   const wrong = set.counts.invalid + set.counts.conflict
   const asked = useQuery({
-    queryKey: [desk.name, 'change-set', set.id, 'mistakes', set.version],
-    queryFn: async ({ signal }): Promise<readonly Mistake[]> => mistakesOf(desk, set, signal),
+    queryKey: [client.name, 'change-set', set.id, 'mistakes', set.version],
+    queryFn: async ({ signal }): Promise<readonly Mistake[]> => mistakesOf(client, set, signal),
   })
   const goTo = (line: number): void => {
     const at = field.current
@@ -346,7 +346,7 @@ function Mistakes({
           {wrong > 0 && (
             <Download
               name={`Download what is not possible (${amount(wrong)})`}
-              file={async () => exportRows(desk, set.id, ['invalid', 'conflict'], 'failed')}
+              file={async () => exportRows(client, set.id, ['invalid', 'conflict'], 'failed')}
             />
           )}
         </>
@@ -356,7 +356,7 @@ function Mistakes({
 }
 
 /** The first mistakes, by line. */
-async function mistakesOf(desk: Desk, set: ChangeSet, signal: AbortSignal): Promise<readonly Mistake[]> {
+async function mistakesOf(client: ChannelClient, set: ChangeSet, signal: AbortSignal): Promise<readonly Mistake[]> {
   if (set.state === 'failed' && set.problem !== undefined) {
     const { code, detail } = set.problem
     const [, line, what = detail] = /^line (\d+): (.*)$/s.exec(detail) ?? []
@@ -365,7 +365,7 @@ async function mistakesOf(desk: Desk, set: ChangeSet, signal: AbortSignal): Prom
   const pages = await Promise.all(
     (['invalid', 'conflict'] as const)
       .filter((outcome) => set.counts[outcome] > 0)
-      .map(async (outcome) => setsOf(desk).rows(set.id, { outcome, pageSize: SHOWN }, { signal }).page()),
+      .map(async (outcome) => setsOf(client).rows(set.id, { outcome, pageSize: SHOWN }, { signal }).page()),
   )
   return pages
     .flatMap(({ items }) => items)

@@ -1,6 +1,6 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
-import type { Desk, Operation } from '../desk.ts'
+import type { ChannelClient, Operation } from '../channel-client.ts'
 import { amount, Time } from '../format.tsx'
 import { Badge, Loaded, OperationLink, OwnerLink, QuotaLink, Table } from '../parts.tsx'
 
@@ -13,21 +13,21 @@ interface Last {
 
 /** The operations of an owner or of a quota, newest first, as far back as somebody wants to see. */
 export function Ledger({
-  desk,
+  client,
   of,
   state,
   empty,
   last,
 }: {
-  desk: Desk
+  client: ChannelClient
   of: { owner: number } | { quotaId: number }
   state?: Operation['state']
   empty: string
   last?: Last
 }): ReactNode {
   const asked = useInfiniteQuery({
-    queryKey: [desk.name, 'ledger', of, state],
-    queryFn: ({ signal, pageParam: before }) => desk.ledger({ ...of, state, before, pageSize: ROWS }, signal),
+    queryKey: [client.name, 'ledger', of, state],
+    queryFn: ({ signal, pageParam: before }) => client.ledger({ ...of, state, before, pageSize: ROWS }, signal),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: ({ next }) => next,
   })
@@ -36,7 +36,7 @@ export function Ledger({
       {({ pages }) => (
         <>
           <LedgerTable
-            desk={desk}
+            client={client}
             rows={pages.flatMap(({ items }) => items)}
             {...('quotaId' in of ? { quotaId: of.quotaId } : {})}
             {...(last === undefined ? {} : { last })}
@@ -58,13 +58,13 @@ export function Ledger({
  * @param owners tells whose they are
  */
 export function LedgerTable({
-  desk,
+  client,
   rows,
   quotaId,
   owners = quotaId !== undefined,
   last,
 }: {
-  desk: Desk
+  client: ChannelClient
   rows: readonly Operation[]
   quotaId?: number
   owners?: boolean
@@ -78,15 +78,15 @@ export function LedgerTable({
       rows={rows}
       idOf={({ id }) => id}
       columns={[
-        { head: 'Operation', cell: ({ id }) => <OperationLink channel={desk.name} id={id} row />, className: 'id' },
+        { head: 'Operation', cell: ({ id }) => <OperationLink channel={client.name} id={id} row />, className: 'id' },
         { head: 'When', cell: ({ createdAt }) => <Time at={createdAt} exact /> },
         { head: 'State', cell: ({ state }) => <Badge status={state} />, folds: true },
         { head: 'Amount', cell: (operation) => amount(operation.amount), className: 'number' },
         ...(owners
           ? [
               {
-                head: desk.Owner,
-                cell: ({ owner }: Operation) => <OwnerLink channel={desk.name} owner={owner} />,
+                head: client.Owner,
+                cell: ({ owner }: Operation) => <OwnerLink channel={client.name} owner={owner} />,
                 folds: true,
               },
             ]
@@ -102,7 +102,7 @@ export function LedgerTable({
           ? [
               {
                 head: 'Counted by',
-                cell: ({ caps = [] }: Operation) => <CapLinks desk={desk} caps={caps} />,
+                cell: ({ caps = [] }: Operation) => <CapLinks client={client} caps={caps} />,
                 folds: true,
               },
             ]
@@ -114,7 +114,7 @@ export function LedgerTable({
                 <ul className="inline">
                   {allocations.map((one) => (
                     <li key={one.quotaId}>
-                      <QuotaLink channel={desk.name} id={one.quotaId} />{' '}
+                      <QuotaLink channel={client.name} id={one.quotaId} />{' '}
                       <span className="muted">{amount(one.amount)}</span>
                     </li>
                   ))}
@@ -142,13 +142,13 @@ export function LedgerTable({
 }
 
 /** The caps that counted an operation. */
-export function CapLinks({ desk, caps }: { desk: Desk; caps: readonly number[] }): ReactNode {
+export function CapLinks({ client, caps }: { client: ChannelClient; caps: readonly number[] }): ReactNode {
   if (caps.length === 0) return <span className="muted">–</span>
   return (
     <ul className="inline side">
       {caps.map((id) => (
         <li key={id}>
-          <QuotaLink channel={desk.name} id={id} />
+          <QuotaLink channel={client.name} id={id} />
         </li>
       ))}
     </ul>

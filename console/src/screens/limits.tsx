@@ -1,6 +1,6 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { type ReactNode, useState } from 'react'
-import type { Cap, Check, Desk, Quota, Refusal, Summary } from '../desk.ts'
+import type { Cap, Check, ChannelClient, Quota, Refusal, Summary } from '../channel-client.ts'
 import { amount, counted, Time } from '../format.tsx'
 import { exampleOf, limitText } from '../limits.ts'
 import { announce, CapBadge, Confirm, Label, QuotaLink, UsageBar } from '../parts.tsx'
@@ -27,17 +27,17 @@ function observed(rows: readonly Refusal[]): readonly Refusal[] {
  * Says first of all that caps are in the way, where they are: of what was refused last, or of a single unit.
  */
 export function HeldUp({
-  desk,
+  client,
   owner,
   wanted,
   quotas,
 }: {
-  desk: Desk
+  client: ChannelClient
   owner: number
   wanted: number
   quotas: readonly Quota[]
 }): ReactNode {
-  const { data } = useCheck(desk, owner, wanted)
+  const { data } = useCheck(client, owner, wanted)
   if (data === undefined || data.allowed || data.caps.length === 0) return null
   const { caps, payable, refillsAt } = data
   return (
@@ -45,7 +45,7 @@ export function HeldUp({
       <p>
         <span aria-hidden="true">⊤ </span>
         <b>
-          This {desk.owner} is held up by {caps.length === 1 ? 'a cap' : counted(caps.length, 'cap')}.
+          This {client.owner} is held up by {caps.length === 1 ? 'a cap' : counted(caps.length, 'cap')}.
         </b>{' '}
         {amount(wanted)} {wanted === 1 ? 'unit' : 'units'} would be refused
         {payable >= wanted
@@ -55,7 +55,7 @@ export function HeldUp({
       <ul>
         {caps.map((cap) => (
           <li key={cap.id}>
-            <CapName desk={desk} cap={cap} quotas={quotas} />: <b>{amount(cap.remaining)} left</b>
+            <CapName client={client} cap={cap} quotas={quotas} />: <b>{amount(cap.remaining)} left</b>
             {cap.reserved > 0 && <> ({amount(cap.reserved)} held)</>}
           </li>
         ))}
@@ -74,21 +74,21 @@ export function HeldUp({
 }
 
 /** Would so much fit now? Parts of a screen that ask for the same share the answer. */
-export function useCheck(desk: Desk, owner: number, wanted: number) {
+export function useCheck(client: ChannelClient, owner: number, wanted: number) {
   return useQuery({
-    queryKey: [desk.name, 'owner', owner, 'check', wanted],
-    queryFn: ({ signal }) => desk.check(owner, wanted, signal),
+    queryKey: [client.name, 'owner', owner, 'check', wanted],
+    queryFn: ({ signal }) => client.check(owner, wanted, signal),
   })
 }
 
 /** Which limits are in the way of a refused amount, as the end of a sentence. */
-export function InTheWay({ desk, check }: { desk: Desk; check: Check }): ReactNode {
+export function InTheWay({ client, check }: { client: ChannelClient; check: Check }): ReactNode {
   const { caps, payable, requested } = check
   return (
     <>
       {caps.map(({ id, remaining }, index) => (
         <span key={id}>
-          {index > 0 && ', '}cap <QuotaLink channel={desk.name} id={id} /> leaves {amount(remaining)}
+          {index > 0 && ', '}cap <QuotaLink channel={client.name} id={id} /> leaves {amount(remaining)}
         </span>
       ))}
       {payable < requested && `, and the quotas ${amount(payable)}`}
@@ -98,18 +98,18 @@ export function InTheWay({ desk, check }: { desk: Desk; check: Check }): ReactNo
 
 /** A cap by its number, its label and what it allows, as far as its record is known. */
 function CapName({
-  desk,
+  client,
   cap,
   quotas,
 }: {
-  desk: Desk
+  client: ChannelClient
   cap: Pick<Cap, 'id' | 'total'>
   quotas: readonly Quota[]
 }): ReactNode {
   const record = quotas.find(({ id }) => id === cap.id)
   return (
     <>
-      <QuotaLink channel={desk.name} id={cap.id}>{`Cap #${cap.id}`}</QuotaLink>
+      <QuotaLink channel={client.name} id={cap.id}>{`Cap #${cap.id}`}</QuotaLink>
       {record?.label != null && (
         <>
           {' '}
@@ -123,12 +123,12 @@ function CapName({
 
 /** The payers together and each cap, with what is left of it and when it comes back. */
 export function Limits({
-  desk,
+  client,
   summary,
   quotas,
   refusals,
 }: {
-  desk: Desk
+  client: ChannelClient
   summary: Summary
   quotas: readonly Quota[]
   /** Of the last week; undefined while nobody knows. */
@@ -149,7 +149,7 @@ export function Limits({
         {caps.map((cap) => (
           <CapCard
             key={cap.id}
-            desk={desk}
+            client={client}
             cap={cap}
             record={quotas.find(({ id }) => id === cap.id)}
             observed={refusals === undefined ? undefined : observed(refusals)}
@@ -162,13 +162,13 @@ export function Limits({
 }
 
 function CapCard({
-  desk,
+  client,
   cap,
   record,
   observed,
   alone,
 }: {
-  desk: Desk
+  client: ChannelClient
   cap: Cap
   record: Quota | undefined
   observed: readonly Refusal[] | undefined
@@ -179,7 +179,7 @@ function CapCard({
   return (
     <li className={watches ? 'limit limit-observe' : 'limit'}>
       <h3>
-        <QuotaLink channel={desk.name} id={cap.id}>{`Cap #${cap.id}`}</QuotaLink> <CapBadge cap={cap.cap} />
+        <QuotaLink channel={client.name} id={cap.id}>{`Cap #${cap.id}`}</QuotaLink> <CapBadge cap={cap.cap} />
       </h3>
       {record !== undefined && (
         <p>
@@ -197,7 +197,7 @@ function CapCard({
         <ComesBack cap={cap} endsAt={record?.expireAt ?? null} />
       </p>
       {watches && <WouldHaveRefused rows={observed} alone={alone} />}
-      {watches && record !== undefined && <SwitchCap desk={desk} quota={record} />}
+      {watches && record !== undefined && <SwitchCap client={client} quota={record} />}
     </li>
   )
 }
@@ -240,7 +240,7 @@ function WouldHaveRefused({ rows, alone }: { rows: readonly Refusal[] | undefine
 }
 
 /** Lets a cap that only watches refuse from now on, or one that refuses only watch; asks first. */
-export function SwitchCap({ desk, quota }: { desk: Desk; quota: Quota }): ReactNode {
+export function SwitchCap({ client, quota }: { client: ChannelClient; quota: Quota }): ReactNode {
   const queries = useQueryClient()
   // As it was when it was asked.
   const [asked, setAsked] = useState<Quota>()
@@ -259,9 +259,9 @@ export function SwitchCap({ desk, quota }: { desk: Desk; quota: Quota }): ReactN
           onClose={() => setAsked(undefined)}
           act={async () => {
             const cap = asked.cap === 'observe' ? 'enforce' : 'observe'
-            await desk.update(asked.id, { cap }, asked.version)
+            await client.update(asked.id, { cap }, asked.version)
             announce(`Cap ${asked.id} ${cap === 'enforce' ? 'limits from now on' : 'only watches from now on'}.`)
-            await queries.invalidateQueries({ queryKey: [desk.name] })
+            await queries.invalidateQueries({ queryKey: [client.name] })
           }}
         >
           <p>{exampleOf({ ...limitOfQuota(asked), cap: asked.cap === 'observe' ? 'enforce' : 'observe' })}</p>

@@ -2,7 +2,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { type SubmitEvent, type ReactNode, useState } from 'react'
 import { Example, SettingFields } from './edit-form.tsx'
-import { type Desk, newKey } from '../desk.ts'
+import { type ChannelClient, newKey } from '../channel-client.ts'
 import { HERE, now, toLocalInput } from '../format.tsx'
 import { announce, Failure, fieldErrors, NumberField, Panel, Screen, useStillHere } from '../parts.tsx'
 import type { CapMode, QuotaType } from '../limits.ts'
@@ -60,10 +60,10 @@ function idMistake(text: string, needed: boolean): string | undefined {
   return text.trim() === '' && !needed ? undefined : readId(text).mistake
 }
 
-export function NewQuotaScreen({ desk, search }: { desk: Desk; search: NewSearch }): ReactNode {
+export function NewQuotaScreen({ client, search }: { client: ChannelClient; search: NewSearch }): ReactNode {
   const navigate = useNavigate()
   const queries = useQueryClient()
-  const name = `${desk.name}/new/${search.owner ?? ''}`
+  const name = `${client.name}/new/${search.owner ?? ''}`
   const [draft, found, keep, clear] = useDraft<Draft>(name, () => fresh(search.owner))
   const here = useStillHere()
   const [tried, setTried] = useState(false)
@@ -83,7 +83,7 @@ export function NewQuotaScreen({ desk, search }: { desk: Desk; search: NewSearch
       const { status: _status, ...settings } = settingsOf(typed, editableOf({ quotaType, cap: capOf(typed) }))
       // An end that was left empty is none.
       const { expireAt, ...rest } = settings
-      return desk.create(
+      return client.create(
         readId(owner).value ?? 0,
         {
           ...rest,
@@ -100,16 +100,16 @@ export function NewQuotaScreen({ desk, search }: { desk: Desk; search: NewSearch
       const same = draftOf<Draft>(name)?.key === sent.key
       if (same) clear()
       announce(`Quota ${id} is made.`)
-      void queries.invalidateQueries({ queryKey: [desk.name] })
+      void queries.invalidateQueries({ queryKey: [client.name] })
       if (same && here())
-        void navigate({ to: '/$channel/quotas/$id', params: { channel: desk.name, id: String(id) }, search: {} })
+        void navigate({ to: '/$channel/quotas/$id', params: { channel: client.name, id: String(id) }, search: {} })
     },
     onError: () => {
       if (!here()) announce('The new quota is not made. What you typed is kept.')
     },
   })
   const told = fieldErrors(save.error)
-  const personMistake = desk.namesPerson ? idMistake(draft.person, false) : undefined
+  const personMistake = client.namesPerson ? idMistake(draft.person, false) : undefined
   const own = {
     ...mistakes(typed, quotaType),
     ...(idMistake(draft.owner, true) === undefined ? {} : { owner: idMistake(draft.owner, true) }),
@@ -127,7 +127,7 @@ export function NewQuotaScreen({ desk, search }: { desk: Desk; search: NewSearch
     }
   }
   return (
-    <Screen title={`New ${desk.title} quota`}>
+    <Screen title={`New ${client.title} quota`}>
       {found && (
         <p className="notice" role="status">
           What you typed before is still here, and not saved yet.
@@ -136,13 +136,13 @@ export function NewQuotaScreen({ desk, search }: { desk: Desk; search: NewSearch
       <Panel title="Settings">
         <form className="grid" onSubmit={submit} noValidate>
           <NumberField
-            label={desk.Owner}
+            label={client.Owner}
             text={draft.owner}
             reading={readId(draft.owner)}
             onText={(owner) => set({ owner })}
             error={shown('owner') ?? told['accountId']}
           />
-          {desk.namesPerson && (
+          {client.namesPerson && (
             <NumberField
               label="User"
               text={draft.person}

@@ -3,7 +3,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { type SubmitEvent, type ReactNode, useState } from 'react'
 import { CapLinks, LedgerTable } from './ledger-table.tsx'
-import { ANYBODY, type Desk, newKey, type Operation } from '../desk.ts'
+import { ANYBODY, type ChannelClient, newKey, type Operation } from '../channel-client.ts'
 import { amount, Time } from '../format.tsx'
 import {
   announce,
@@ -25,13 +25,13 @@ import { readWhole } from '../whole-number.ts'
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 /** Finds an operation, by what somebody has of it. */
-export function OperationsScreen({ desk, search }: { desk: Desk; search: OperationsSearch }): ReactNode {
+export function OperationsScreen({ client, search }: { client: ChannelClient; search: OperationsSearch }): ReactNode {
   const navigate = useNavigate()
   const [text, setText] = useState(search.key ?? '')
   const [caller, setCaller] = useState(search.caller ?? '')
   const asked = useQuery({
-    queryKey: [desk.name, 'ledger', search],
-    queryFn: ({ signal }) => desk.ledger({ idempotencyKey: search.key, caller: search.caller ?? ANYBODY }, signal),
+    queryKey: [client.name, 'ledger', search],
+    queryFn: ({ signal }) => client.ledger({ idempotencyKey: search.key, caller: search.caller ?? ANYBODY }, signal),
     enabled: search.key !== undefined,
   })
   const submit = (event: SubmitEvent): void => {
@@ -39,16 +39,16 @@ export function OperationsScreen({ desk, search }: { desk: Desk; search: Operati
     const sought = text.trim()
     if (sought === '') return
     if (UUID.test(sought))
-      void navigate({ to: '/$channel/operations/$id', params: { channel: desk.name, id: sought.toLowerCase() } })
+      void navigate({ to: '/$channel/operations/$id', params: { channel: client.name, id: sought.toLowerCase() } })
     else
       void navigate({
         to: '/$channel/operations',
-        params: { channel: desk.name },
+        params: { channel: client.name },
         search: { key: sought, ...(caller.trim() === '' ? {} : { caller: caller.trim() }) },
       })
   }
   return (
-    <Screen title={`Find a ${desk.title} operation`}>
+    <Screen title={`Find a ${client.title} operation`}>
       <form className="filters" aria-label="Find" onSubmit={submit}>
         <Field label="Identifier or idempotency key" className="long" hint="of the message that went out, or did not">
           {(ids) => (
@@ -92,32 +92,32 @@ export function OperationsScreen({ desk, search }: { desk: Desk; search: Operati
             </>
           }
         >
-          {({ items }) => <LedgerTable desk={desk} rows={items} owners />}
+          {({ items }) => <LedgerTable client={client} rows={items} owners />}
         </Loaded>
       )}
     </Screen>
   )
 }
 
-export function OperationScreen({ desk, id }: { desk: Desk; id: string }): ReactNode {
+export function OperationScreen({ client, id }: { client: ChannelClient; id: string }): ReactNode {
   const asked = useQuery({
-    queryKey: [desk.name, 'operation', id],
-    queryFn: ({ signal }) => desk.operation(id, signal),
+    queryKey: [client.name, 'operation', id],
+    queryFn: ({ signal }) => client.operation(id, signal),
   })
   const acts = useQuery({
-    queryKey: [desk.name, 'acts', id],
-    queryFn: ({ signal }) => desk.acts(id, signal),
+    queryKey: [client.name, 'acts', id],
+    queryFn: ({ signal }) => client.acts(id, signal),
     enabled: asked.data !== undefined,
   })
   return (
     <Screen
       title={<>Operation {asked.data !== undefined && <Badge status={asked.data.state} />}</>}
-      actions={asked.data !== undefined && <Actions desk={desk} operation={asked.data} />}
+      actions={asked.data !== undefined && <Actions client={client} operation={asked.data} />}
     >
       {isProblem(asked.error, 'operation_not_found') && (
         <p>
           Request ids look the same:{' '}
-          <Link to="/$channel/search" params={{ channel: desk.name }} search={{ q: id }}>
+          <Link to="/$channel/search" params={{ channel: client.name }} search={{ q: id }}>
             what else is called so
           </Link>
         </p>
@@ -130,8 +130,8 @@ export function OperationScreen({ desk, id }: { desk: Desk; id: string }): React
                 <Fact name="Identifier">
                   <Copied what="identifier" text={operation.id} named={false} />
                 </Fact>
-                <Fact name={desk.Owner}>
-                  <OwnerLink channel={desk.name} owner={operation.owner} />
+                <Fact name={client.Owner}>
+                  <OwnerLink channel={client.name} owner={operation.owner} />
                 </Fact>
                 <Fact name="Kind">{operation.kind === 'consume' ? 'spent at once' : 'held first'}</Fact>
                 <Fact name="Amount">{amount(operation.amount)}</Fact>
@@ -153,14 +153,14 @@ export function OperationScreen({ desk, id }: { desk: Desk; id: string }): React
                 rows={operation.allocations}
                 idOf={({ quotaId }) => quotaId}
                 columns={[
-                  { head: 'Quota', cell: ({ quotaId }) => <QuotaLink channel={desk.name} id={quotaId} row /> },
+                  { head: 'Quota', cell: ({ quotaId }) => <QuotaLink channel={client.name} id={quotaId} row /> },
                   { head: 'Amount', cell: (allocation) => amount(allocation.amount), className: 'number' },
                 ]}
               />
             </Panel>
             {operation.caps !== undefined && (
               <Panel title="Counted by" hint="Caps that counted its whole amount.">
-                <CapLinks desk={desk} caps={operation.caps} />
+                <CapLinks client={client} caps={operation.caps} />
               </Panel>
             )}
             <Panel title="What was done with it">
@@ -209,7 +209,7 @@ function Fact({ name, children }: { name: string; children: ReactNode }): ReactN
 
 type Asking = 'commit' | 'release' | 'refund'
 
-function Actions({ desk, operation }: { desk: Desk; operation: Operation }): ReactNode {
+function Actions({ client, operation }: { client: ChannelClient; operation: Operation }): ReactNode {
   const queries = useQueryClient()
   const [asking, setAsking] = useState<Asking>()
   const [text, setText] = useState('')
@@ -227,7 +227,7 @@ function Actions({ desk, operation }: { desk: Desk; operation: Operation }): Rea
   const close = (): void => setAsking(undefined)
   const done = async (said: string): Promise<void> => {
     announce(said)
-    await queries.invalidateQueries({ queryKey: [desk.name] })
+    await queries.invalidateQueries({ queryKey: [client.name] })
   }
   const field = (
     <NumberField
@@ -266,7 +266,7 @@ function Actions({ desk, operation }: { desk: Desk; operation: Operation }): Rea
           ready={good}
           onClose={close}
           act={async () => {
-            await desk.commit(id, value)
+            await client.commit(id, value)
             await done('The hold is committed.')
           }}
         >
@@ -281,7 +281,7 @@ function Actions({ desk, operation }: { desk: Desk; operation: Operation }): Rea
           danger
           onClose={close}
           act={async () => {
-            await desk.release(id)
+            await client.release(id)
             await done('The hold is released.')
           }}
         >
@@ -298,7 +298,7 @@ function Actions({ desk, operation }: { desk: Desk; operation: Operation }): Rea
           ready={good}
           onClose={close}
           act={async () => {
-            await desk.refund(id, value, key)
+            await client.refund(id, value, key)
             await done('The operation is refunded.')
           }}
         >

@@ -4,7 +4,7 @@ import type { ReactNode } from 'react'
 import { ChangeTable } from './changes.tsx'
 import { QuotaTable } from './quotas.tsx'
 import { NearTheLimit } from './thresholds.tsx'
-import type { Desk, Refusal } from '../desk.ts'
+import type { ChannelClient, Refusal } from '../channel-client.ts'
 import { amount, Time } from '../format.tsx'
 import { Download, Loaded, OwnerLink, Panel, Screen, Table } from '../parts.tsx'
 import type { OverviewSearch } from '../search.ts'
@@ -22,28 +22,28 @@ export const REASONS: Readonly<Record<Refusal['code'], string>> = {
   quota_observed: 'let through: a cap that only watches would have refused',
 }
 
-export function OverviewScreen({ desk, search }: { desk: Desk; search: OverviewSearch }): ReactNode {
+export function OverviewScreen({ client, search }: { client: ChannelClient; search: OverviewSearch }): ReactNode {
   const refused = useQuery({
-    queryKey: [desk.name, 'refused', HOURS],
-    queryFn: ({ signal }) => desk.topRefusals({ hours: HOURS }, signal),
+    queryKey: [client.name, 'refused', HOURS],
+    queryFn: ({ signal }) => client.topRefusals({ hours: HOURS }, signal),
   })
   const expiring = useQuery({
-    queryKey: [desk.name, 'expiring', search.cursor],
-    queryFn: ({ signal }) => desk.expiring({ days: DAYS, cursor: search.cursor }, signal),
+    queryKey: [client.name, 'expiring', search.cursor],
+    queryFn: ({ signal }) => client.expiring({ days: DAYS, cursor: search.cursor }, signal),
   })
   const changes = useQuery({
-    queryKey: [desk.name, 'changes', 'latest'],
-    queryFn: ({ signal }) => desk.changes({ pageSize: 8 }, signal),
+    queryKey: [client.name, 'changes', 'latest'],
+    queryFn: ({ signal }) => client.changes({ pageSize: 8 }, signal),
   })
   return (
-    <Screen title={`${desk.title} overview`} actions={<Readiness />}>
+    <Screen title={`${client.title} overview`} actions={<Readiness />}>
       <Panel
         title="Refused most"
         hint={`In the last ${HOURS} hours. Counts are up to five seconds old.`}
         actions={
           <Download
             name="Export refused most as CSV"
-            file={async () => (await import('../download.ts')).exportTopRefusals(desk, HOURS)}
+            file={async () => (await import('../download.ts')).exportTopRefusals(client, HOURS)}
           />
         }
       >
@@ -55,9 +55,9 @@ export function OverviewScreen({ desk, search }: { desk: Desk; search: OverviewS
               idOf={({ owner, code }) => `${owner} ${code}`}
               columns={[
                 {
-                  head: desk.Owner,
+                  head: client.Owner,
                   cell: ({ owner }) => (
-                    <OwnerLink channel={desk.name} owner={owner} row>{`${desk.Owner} ${owner}`}</OwnerLink>
+                    <OwnerLink channel={client.name} owner={owner} row>{`${client.Owner} ${owner}`}</OwnerLink>
                   ),
                 },
                 { head: 'Why', cell: ({ code }) => REASONS[code] },
@@ -69,14 +69,14 @@ export function OverviewScreen({ desk, search }: { desk: Desk; search: OverviewS
           )}
         </Loaded>
       </Panel>
-      <NearTheLimit desk={desk} />
+      <NearTheLimit client={client} />
       <Panel
         title={`Ending within ${DAYS} days`}
         hint="Active quotas, soonest first."
         actions={
           <Download
             name="Export ending quotas as CSV"
-            file={async () => (await import('../download.ts')).exportExpiring(desk, DAYS)}
+            file={async () => (await import('../download.ts')).exportExpiring(client, DAYS)}
           />
         }
       >
@@ -87,16 +87,16 @@ export function OverviewScreen({ desk, search }: { desk: Desk; search: OverviewS
         >
           {({ items, next }) => (
             <>
-              <QuotaTable desk={desk} rows={items} caption={`Quotas that end within ${DAYS} days`} />
+              <QuotaTable client={client} rows={items} caption={`Quotas that end within ${DAYS} days`} />
               {(next !== null || search.cursor !== undefined) && (
                 <nav className="pager" aria-label="Pages of ending quotas">
                   {search.cursor !== undefined && (
-                    <Link to="/$channel" params={{ channel: desk.name }} search={{}}>
+                    <Link to="/$channel" params={{ channel: client.name }} search={{}}>
                       Soonest
                     </Link>
                   )}
                   {next !== null && (
-                    <Link to="/$channel" params={{ channel: desk.name }} search={{ cursor: next }}>
+                    <Link to="/$channel" params={{ channel: client.name }} search={{ cursor: next }}>
                       Later
                     </Link>
                   )}
@@ -109,13 +109,13 @@ export function OverviewScreen({ desk, search }: { desk: Desk; search: OverviewS
       <Panel
         title="Latest changes"
         actions={
-          <Link to="/$channel/changes" params={{ channel: desk.name }} search={{}}>
+          <Link to="/$channel/changes" params={{ channel: client.name }} search={{}}>
             All changes
           </Link>
         }
       >
         <Loaded of={changes} isEmpty={({ items }) => items.length === 0} empty="Nobody has changed anything yet.">
-          {({ items }) => <ChangeTable desk={desk} rows={items} brief />}
+          {({ items }) => <ChangeTable client={client} rows={items} brief />}
         </Loaded>
       </Panel>
     </Screen>

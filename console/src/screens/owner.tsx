@@ -10,7 +10,7 @@ import { RefusalChart } from './refusal-chart.tsx'
 import { PassedThresholds } from './thresholds.tsx'
 import { TopUp } from './top-up.tsx'
 import { UsageByDay } from './usage-chart.tsx'
-import type { Change, Check, Desk, Operation, Quota, Refusal } from '../desk.ts'
+import type { Change, Check, ChannelClient, Operation, Quota, Refusal } from '../channel-client.ts'
 import { amount, counted, fromNow, now, Time } from '../format.tsx'
 import {
   announce,
@@ -40,7 +40,7 @@ const LATELY_ROWS = 5
 const LOST_MS = 31 * DAY_MS
 const LOSSES = 3
 
-export function OwnerScreen({ desk, owner }: { desk: Desk; owner: number }): ReactNode {
+export function OwnerScreen({ client, owner }: { client: ChannelClient; owner: number }): ReactNode {
   const [toppingUp, setToppingUp] = useState(false)
   // Whole hours, so that the key stays the same while the screen does.
   const [hour] = useState(() => Math.floor(now() / HOUR_MS) * HOUR_MS)
@@ -48,17 +48,17 @@ export function OwnerScreen({ desk, owner }: { desk: Desk; owner: number }): Rea
     string,
     string,
   ]
-  const key = [desk.name, 'owner', owner]
-  const summary = useQuery({ queryKey: [...key, 'summary'], queryFn: ({ signal }) => desk.summary(owner, signal) })
-  const quotas = useQuery({ queryKey: [...key, 'active'], queryFn: ({ signal }) => desk.activeOf(owner, signal) })
-  const lost = useQuery({ queryKey: [...key, 'lost'], queryFn: ({ signal }) => desk.lostOf(owner, signal) })
+  const key = [client.name, 'owner', owner]
+  const summary = useQuery({ queryKey: [...key, 'summary'], queryFn: ({ signal }) => client.summary(owner, signal) })
+  const quotas = useQuery({ queryKey: [...key, 'active'], queryFn: ({ signal }) => client.activeOf(owner, signal) })
+  const lost = useQuery({ queryKey: [...key, 'lost'], queryFn: ({ signal }) => client.lostOf(owner, signal) })
   const changes = useQuery({
     queryKey: [...key, 'changes'],
-    queryFn: ({ signal }) => desk.changes({ owner }, signal),
+    queryFn: ({ signal }) => client.changes({ owner }, signal),
   })
   const refusals = useQuery({
     queryKey: [...key, 'refusals', week],
-    queryFn: ({ signal }) => desk.refusals(owner, week, signal),
+    queryFn: ({ signal }) => client.refusals(owner, week, signal),
   })
   const refused = {
     ...refusals,
@@ -75,32 +75,32 @@ export function OwnerScreen({ desk, owner }: { desk: Desk; owner: number }): Rea
     .slice(0, LATELY_ROWS)
   return (
     <Screen
-      title={`${desk.Owner} ${owner}`}
+      title={`${client.Owner} ${owner}`}
       actions={
         <>
           <button type="button" className="primary" onClick={() => setToppingUp(true)}>
             Top up
           </button>
-          <Link className="button" to="/$channel/new" params={{ channel: desk.name }} search={{ owner }}>
+          <Link className="button" to="/$channel/new" params={{ channel: client.name }} search={{ owner }}>
             New quota
           </Link>
         </>
       }
     >
       {refused.data !== undefined && (
-        <HeldUp desk={desk} owner={owner} wanted={askedLast(refused.data) ?? 1} quotas={quotas.data ?? []} />
+        <HeldUp client={client} owner={owner} wanted={askedLast(refused.data) ?? 1} quotas={quotas.data ?? []} />
       )}
-      {toppingUp && <TopUp desk={desk} owner={owner} active={payers ?? []} onClose={() => setToppingUp(false)} />}
+      {toppingUp && <TopUp client={client} owner={owner} active={payers ?? []} onClose={() => setToppingUp(false)} />}
       {never && (
         <p className="notice" role="status">
-          This {desk.owner} never had a quota. Is {owner} the right number?
+          This {client.owner} never had a quota. Is {owner} the right number?
         </p>
       )}
       <Panel title="Now">
         <Loaded of={summary}>
           {(data) =>
             data.caps.length > 0 ? (
-              <Limits desk={desk} summary={data} quotas={quotas.data ?? []} refusals={refusals.data} />
+              <Limits client={client} summary={data} quotas={quotas.data ?? []} refusals={refusals.data} />
             ) : (
               <>
                 <UsageBar {...data} wide />
@@ -113,14 +113,14 @@ export function OwnerScreen({ desk, owner }: { desk: Desk; owner: number }): Rea
           {(rows) => (
             <>
               <Why
-                desk={desk}
+                client={client}
                 owner={owner}
                 rows={rows}
                 active={payers}
                 lost={lost.data?.filter(({ cap }) => cap === null) ?? []}
                 changes={changes.data?.items ?? []}
               />
-              <WouldFit desk={desk} owner={owner} suggested={askedLast(rows) ?? 1} />
+              <WouldFit client={client} owner={owner} suggested={askedLast(rows) ?? 1} />
             </>
           )}
         </Loaded>
@@ -129,43 +129,45 @@ export function OwnerScreen({ desk, owner }: { desk: Desk; owner: number }): Rea
         <Panel
           title="Changed lately"
           actions={
-            <Link to="/$channel/changes" params={{ channel: desk.name }} search={{ owner }}>
-              All changes of this {desk.owner}
+            <Link to="/$channel/changes" params={{ channel: client.name }} search={{ owner }}>
+              All changes of this {client.owner}
             </Link>
           }
         >
-          <LatelyChanged desk={desk} rows={lately} />
+          <LatelyChanged client={client} rows={lately} />
         </Panel>
       )}
       <Panel
         title="Active quotas"
         hint="In the order in which they pay: what would be lost soonest first."
         actions={
-          <Link to="/$channel/quotas" params={{ channel: desk.name }} search={{ owner }}>
-            All of this {desk.owner}, ended ones too
+          <Link to="/$channel/quotas" params={{ channel: client.name }} search={{ owner }}>
+            All of this {client.owner}, ended ones too
           </Link>
         }
       >
         <Loaded
           of={{ ...quotas, data: payers }}
           isEmpty={(rows) => rows.length === 0}
-          empty={`This ${desk.owner} has no active quota: everything is refused.`}
+          empty={`This ${client.owner} has no active quota: everything is refused.`}
         >
-          {(rows) => <QuotaTable desk={desk} rows={rows} caption="Active quotas in draw-down order" owners={false} />}
+          {(rows) => (
+            <QuotaTable client={client} rows={rows} caption="Active quotas in draw-down order" owners={false} />
+          )}
         </Loaded>
       </Panel>
-      <PassedThresholds desk={desk} of={{ owner }} />
+      <PassedThresholds client={client} of={{ owner }} />
       <Panel title="Open holds" hint="Units that are held until they are committed, released, or their time is over.">
-        <Holds desk={desk} owner={owner} />
+        <Holds client={client} owner={owner} />
       </Panel>
-      <UsageByDay desk={desk} of={{ owner }} />
+      <UsageByDay client={client} of={{ owner }} />
       <Panel
         title="Refusals by hour"
         hint={`The last ${HOURS} hours.`}
         actions={
           <Download
             name="Export refusals as CSV"
-            file={async () => (await import('../download.ts')).exportRefusals(desk, owner, week)}
+            file={async () => (await import('../download.ts')).exportRefusals(client, owner, week)}
           />
         }
       >
@@ -179,11 +181,11 @@ export function OwnerScreen({ desk, owner }: { desk: Desk; owner: number }): Rea
         actions={
           <Download
             name="Export ledger as CSV"
-            file={async () => (await import('../download.ts')).exportLedger(desk, { owner })}
+            file={async () => (await import('../download.ts')).exportLedger(client, { owner })}
           />
         }
       >
-        <Ledger desk={desk} of={{ owner }} empty="Nothing was spent or held yet." />
+        <Ledger client={client} of={{ owner }} empty="Nothing was spent or held yet." />
       </Panel>
     </Screen>
   )
@@ -201,14 +203,14 @@ function askedLast(rows: readonly Refusal[]): number | undefined {
 
 /** The answer to "why was it refused?": what was asked for, what of it would fit now, and what has gone. */
 function Why({
-  desk,
+  client,
   owner,
   rows,
   active,
   lost,
   changes,
 }: {
-  desk: Desk
+  client: ChannelClient
   owner: number
   rows: readonly Refusal[]
   active: readonly Quota[] | undefined
@@ -248,12 +250,12 @@ function Why({
         <ul>
           {losses.map((loss) => (
             <li key={loss.quota.id}>
-              <Loss desk={desk} {...loss} />
+              <Loss client={client} {...loss} />
             </li>
           ))}
         </ul>
       )}
-      {latest !== undefined && others.map((one) => <Fits key={one} desk={desk} owner={owner} wanted={one} />)}
+      {latest !== undefined && others.map((one) => <Fits key={one} client={client} owner={owner} wanted={one} />)}
     </div>
   )
 }
@@ -283,14 +285,14 @@ function lossOf(quota: Quota, changes: readonly Change[]): LostQuota {
   return { quota, what, at: since ?? updatedAt, change }
 }
 
-function Loss({ desk, quota, what, at, change }: LostQuota & { desk: Desk }): ReactNode {
+function Loss({ client, quota, what, at, change }: LostQuota & { client: ChannelClient }): ReactNode {
   return (
     <>
-      <QuotaLink channel={desk.name} id={quota.id} /> {quota.label !== null && <Label text={quota.label} />} (
+      <QuotaLink channel={client.name} id={quota.id} /> {quota.label !== null && <Label text={quota.label} />} (
       {amount(quota.total)}, {kindOf(quota)}) is <b>{what}</b> since <Time at={at} ago />
       {change !== undefined && (
         <>
-          , by <b>{change.actor}</b> <Undo desk={desk} change={change} />
+          , by <b>{change.actor}</b> <Undo client={client} change={change} />
         </>
       )}
     </>
@@ -298,17 +300,25 @@ function Loss({ desk, quota, what, at, change }: LostQuota & { desk: Desk }): Re
 }
 
 /** Would an amount fit now, and if not, when? As a sentence. */
-function Fits({ desk, owner, wanted }: { desk: Desk; owner: number; wanted: number }): ReactNode {
-  const asked = useCheck(desk, owner, wanted)
+function Fits({ client, owner, wanted }: { client: ChannelClient; owner: number; wanted: number }): ReactNode {
+  const asked = useCheck(client, owner, wanted)
   if (asked.error !== null) return <Failure error={asked.error} />
-  return asked.data === undefined ? null : <Verdict desk={desk} check={asked.data} />
+  return asked.data === undefined ? null : <Verdict client={client} check={asked.data} />
 }
 
 /**
  * Asks the service whether an amount would fit, and if not, when.
  * @param suggested what was refused last, so that the answer stands there unasked
  */
-function WouldFit({ desk, owner, suggested }: { desk: Desk; owner: number; suggested: number }): ReactNode {
+function WouldFit({
+  client,
+  owner,
+  suggested,
+}: {
+  client: ChannelClient
+  owner: number
+  suggested: number
+}): ReactNode {
   const [text, setText] = useState(String(suggested))
   const [wanted, setWanted] = useState(suggested)
   const reading = readWhole(text, { min: 1, max: MOST })
@@ -329,13 +339,13 @@ function WouldFit({ desk, owner, suggested }: { desk: Desk; owner: number; sugge
       />
       <button type="submit">Ask</button>
       <div className="verdict" role="status">
-        <Fits desk={desk} owner={owner} wanted={wanted} />
+        <Fits client={client} owner={owner} wanted={wanted} />
       </div>
     </form>
   )
 }
 
-function Verdict({ desk, check }: { desk: Desk; check: Check }): ReactNode {
+function Verdict({ client, check }: { client: ChannelClient; check: Check }): ReactNode {
   const { allowed, requested, remaining, refillsAt, caps } = check
   if (allowed) {
     return (
@@ -349,7 +359,7 @@ function Verdict({ desk, check }: { desk: Desk; check: Check }): ReactNode {
     <p className="no">
       <span aria-hidden="true">✕ </span>
       {amount(requested)} would be refused:{' '}
-      {caps.length === 0 ? `${amount(remaining)} left` : <InTheWay desk={desk} check={check} />}.{' '}
+      {caps.length === 0 ? `${amount(remaining)} left` : <InTheWay client={client} check={check} />}.{' '}
       {refillsAt === null ? (
         caps.length === 0 ? (
           'No reset will make it fit; top up.'
@@ -365,7 +375,7 @@ function Verdict({ desk, check }: { desk: Desk; check: Check }): ReactNode {
   )
 }
 
-function Holds({ desk, owner }: { desk: Desk; owner: number }): ReactNode {
+function Holds({ client, owner }: { client: ChannelClient; owner: number }): ReactNode {
   const queries = useQueryClient()
   const [releasing, setReleasing] = useState<Operation>()
   const [, tick] = useState(0)
@@ -376,7 +386,7 @@ function Holds({ desk, owner }: { desk: Desk; owner: number }): ReactNode {
   return (
     <>
       <Ledger
-        desk={desk}
+        client={client}
         of={{ owner }}
         state="reserved"
         empty="Nothing is held."
@@ -407,9 +417,9 @@ function Holds({ desk, owner }: { desk: Desk; owner: number }): ReactNode {
           danger
           onClose={() => setReleasing(undefined)}
           act={async () => {
-            await desk.release(releasing.id)
+            await client.release(releasing.id)
             announce('The hold is released.')
-            await queries.invalidateQueries({ queryKey: [desk.name] })
+            await queries.invalidateQueries({ queryKey: [client.name] })
           }}
         >
           <p>

@@ -9,7 +9,7 @@ import { ComesBack, SwitchCap } from './limits.tsx'
 import { kindOf } from './quotas.tsx'
 import { PassedThresholds } from './thresholds.tsx'
 import { UsageByDay } from './usage-chart.tsx'
-import { type Desk, newKey, type Quota } from '../desk.ts'
+import { type ChannelClient, newKey, type Quota } from '../channel-client.ts'
 import { amount, HERE, Time, timeText } from '../format.tsx'
 import { exampleOf, thresholdsText, windowText } from '../limits.ts'
 import {
@@ -33,9 +33,17 @@ import { draftOf } from '../use-draft.ts'
 
 const RESETS = 3
 
-export function QuotaScreen({ desk, id, search }: { desk: Desk; id: number; search: QuotaSearch }): ReactNode {
-  const asked = useQuery({ queryKey: [desk.name, 'quota', id], queryFn: ({ signal }) => desk.quota(id, signal) })
-  if (isProblem(asked.error, 'quota_not_found')) return <GoneQuota desk={desk} id={id} error={asked.error} />
+export function QuotaScreen({
+  client,
+  id,
+  search,
+}: {
+  client: ChannelClient
+  id: number
+  search: QuotaSearch
+}): ReactNode {
+  const asked = useQuery({ queryKey: [client.name, 'quota', id], queryFn: ({ signal }) => client.quota(id, signal) })
+  if (isProblem(asked.error, 'quota_not_found')) return <GoneQuota client={client} id={id} error={asked.error} />
   return (
     <Screen
       title={
@@ -44,28 +52,28 @@ export function QuotaScreen({ desk, id, search }: { desk: Desk; id: number; sear
           {asked.data !== undefined && <Badge status={asked.data.status} />}
         </>
       }
-      actions={asked.data !== undefined && <Actions desk={desk} quota={asked.data} />}
+      actions={asked.data !== undefined && <Actions client={client} quota={asked.data} />}
     >
       <Loaded of={asked}>
         {(quota) => (
           <Record
-            desk={desk}
+            client={client}
             quota={quota}
-            editing={search.edit === true || draftOf(draftName(desk, id)) !== undefined}
+            editing={search.edit === true || draftOf(draftName(client, id)) !== undefined}
           />
         )}
       </Loaded>
-      <History desk={desk} id={id} />
+      <History client={client} id={id} />
     </Screen>
   )
 }
 
-function Record({ desk, quota, editing }: { desk: Desk; quota: Quota; editing: boolean }): ReactNode {
+function Record({ client, quota, editing }: { client: ChannelClient; quota: Quota; editing: boolean }): ReactNode {
   const navigate = useNavigate()
   const edit = (on: boolean): void =>
     void navigate({
       to: '/$channel/quotas/$id',
-      params: { channel: desk.name, id: String(quota.id) },
+      params: { channel: client.name, id: String(quota.id) },
       search: on ? { edit: true } : {},
       replace: true,
     })
@@ -92,16 +100,16 @@ function Record({ desk, quota, editing }: { desk: Desk; quota: Quota; editing: b
         <UsageBar {...quota} wide />
         {quota.cap !== null && (
           <p>
-            {exampleOf(limitOfQuota(quota))} <CapRefill desk={desk} quota={quota} />
+            {exampleOf(limitOfQuota(quota))} <CapRefill client={client} quota={quota} />
           </p>
         )}
         <dl className="facts">
-          <Fact name={desk.Owner}>
-            <OwnerLink channel={desk.name} owner={quota.owner} />
+          <Fact name={client.Owner}>
+            <OwnerLink channel={client.name} owner={quota.owner} />
           </Fact>
-          {desk.namesPerson && quota.person != null && (
+          {client.namesPerson && quota.person != null && (
             <Fact name="User">
-              <Link to="/$channel/quotas" params={{ channel: desk.name }} search={{ person: quota.person }}>
+              <Link to="/$channel/quotas" params={{ channel: client.name }} search={{ person: quota.person }}>
                 User {quota.person}
               </Link>
             </Fact>
@@ -135,7 +143,7 @@ function Record({ desk, quota, editing }: { desk: Desk; quota: Quota; editing: b
       </Panel>
       {open && (
         <EditForm
-          desk={desk}
+          client={client}
           quota={quota}
           onDone={() => {
             setClosed(true)
@@ -145,17 +153,17 @@ function Record({ desk, quota, editing }: { desk: Desk; quota: Quota; editing: b
       )}
       {quota.quotaType === 2 && <NextResets quota={quota} />}
       {quota.quotaType !== 3 && (
-        <PassedThresholds desk={desk} of={{ quotaId: quota.id }} expected={quota.thresholds?.length !== 0} />
+        <PassedThresholds client={client} of={{ quotaId: quota.id }} expected={quota.thresholds?.length !== 0} />
       )}
     </>
   )
 }
 
 /** When a cap allows more again: its owner's summary knows. */
-function CapRefill({ desk, quota }: { desk: Desk; quota: Quota }): ReactNode {
+function CapRefill({ client, quota }: { client: ChannelClient; quota: Quota }): ReactNode {
   const { data } = useQuery({
-    queryKey: [desk.name, 'owner', quota.owner, 'summary'],
-    queryFn: ({ signal }) => desk.summary(quota.owner, signal),
+    queryKey: [client.name, 'owner', quota.owner, 'summary'],
+    queryFn: ({ signal }) => client.summary(quota.owner, signal),
     enabled: quota.status === 'active',
   })
   const state = data?.caps.find(({ id }) => id === quota.id)
@@ -218,20 +226,20 @@ function NextResets({ quota }: { quota: Quota }): ReactNode {
 
 type Asking = 'disable' | 'enable' | 'reset' | 'delete'
 
-function Actions({ desk, quota }: { desk: Desk; quota: Quota }): ReactNode {
+function Actions({ client, quota }: { client: ChannelClient; quota: Quota }): ReactNode {
   const queries = useQueryClient()
   const [asking, setAsking] = useState<{ what: Asking; key: string }>()
   const ask = (what: Asking) => () => setAsking({ what, key: newKey() })
   const close = (): void => setAsking(undefined)
   const done = async (text: string): Promise<void> => {
     announce(text)
-    await queries.invalidateQueries({ queryKey: [desk.name] })
+    await queries.invalidateQueries({ queryKey: [client.name] })
   }
   const { id, version } = quota
   const idle = quota.cap === null ? 'pays for nothing' : 'bounds nothing'
   return (
     <>
-      {quota.cap !== null && <SwitchCap desk={desk} quota={quota} />}
+      {quota.cap !== null && <SwitchCap client={client} quota={quota} />}
       {quota.status === 'disabled' ? (
         <button type="button" onClick={ask('enable')}>
           Enable
@@ -254,7 +262,7 @@ function Actions({ desk, quota }: { desk: Desk; quota: Quota }): ReactNode {
           danger
           onClose={close}
           act={async () => {
-            await desk.update(id, { status: 'disabled' }, version)
+            await client.update(id, { status: 'disabled' }, version)
             await done(`Quota ${id} is disabled.`)
           }}
         >
@@ -269,7 +277,7 @@ function Actions({ desk, quota }: { desk: Desk; quota: Quota }): ReactNode {
           verb="Enable"
           onClose={close}
           act={async () => {
-            await desk.update(id, { status: 'active' }, version)
+            await client.update(id, { status: 'active' }, version)
             await done(`Quota ${id} is enabled.`)
           }}
         >
@@ -283,7 +291,7 @@ function Actions({ desk, quota }: { desk: Desk; quota: Quota }): ReactNode {
           danger
           onClose={close}
           act={async () => {
-            await desk.reset(id, asking.key)
+            await client.reset(id, asking.key)
             await done(`Quota ${id} begins again at 0.`)
           }}
         >
@@ -301,11 +309,11 @@ function Actions({ desk, quota }: { desk: Desk; quota: Quota }): ReactNode {
           danger
           onClose={close}
           act={async () => {
-            await desk.delete(id, version)
+            await client.delete(id, version)
             announce(`Quota ${id} is deleted. It can be restored on this page.`)
             // What is remembered of it must not go on standing there.
-            await queries.resetQueries({ queryKey: [desk.name, 'quota', id] })
-            await queries.invalidateQueries({ queryKey: [desk.name] })
+            await queries.resetQueries({ queryKey: [client.name, 'quota', id] })
+            await queries.invalidateQueries({ queryKey: [client.name] })
           }}
         >
           <p>
@@ -319,17 +327,17 @@ function Actions({ desk, quota }: { desk: Desk; quota: Quota }): ReactNode {
 }
 
 /** A quota that is deleted, or never was: its history tells which. */
-function GoneQuota({ desk, id, error }: { desk: Desk; id: number; error: unknown }): ReactNode {
+function GoneQuota({ client, id, error }: { client: ChannelClient; id: number; error: unknown }): ReactNode {
   const queries = useQueryClient()
   const asked = useQuery({
-    queryKey: [desk.name, 'changes', { quotaId: id }],
-    queryFn: ({ signal }) => desk.changes({ quotaId: id }, signal),
+    queryKey: [client.name, 'changes', { quotaId: id }],
+    queryFn: ({ signal }) => client.changes({ quotaId: id }, signal),
   })
   const restore = useMutation({
-    mutationFn: () => desk.restore(id),
+    mutationFn: () => client.restore(id),
     onSuccess: async () => {
       announce(`Quota ${id} is restored.`)
-      await queries.invalidateQueries({ queryKey: [desk.name] })
+      await queries.invalidateQueries({ queryKey: [client.name] })
     },
   })
   const was = asked.data !== undefined && asked.data.items.length > 0
@@ -355,45 +363,45 @@ function GoneQuota({ desk, id, error }: { desk: Desk; id: number; error: unknown
     >
       {restore.error !== null && <Failure error={restore.error} />}
       <p>
-        It is deleted, of {desk.owner} <OwnerLink channel={desk.name} owner={asked.data.items[0]?.owner ?? 0} />.
+        It is deleted, of {client.owner} <OwnerLink channel={client.name} owner={asked.data.items[0]?.owner ?? 0} />.
         Restored, it is as it was.
       </p>
-      <History desk={desk} id={id} />
+      <History client={client} id={id} />
     </Screen>
   )
 }
 
-function History({ desk, id }: { desk: Desk; id: number }): ReactNode {
+function History({ client, id }: { client: ChannelClient; id: number }): ReactNode {
   const changes = useQuery({
-    queryKey: [desk.name, 'changes', { quotaId: id }],
-    queryFn: ({ signal }) => desk.changes({ quotaId: id }, signal),
+    queryKey: [client.name, 'changes', { quotaId: id }],
+    queryFn: ({ signal }) => client.changes({ quotaId: id }, signal),
   })
   return (
     <>
       <Panel
         title="Changes"
         actions={
-          <Link to="/$channel/changes" params={{ channel: desk.name }} search={{ quotaId: id }}>
+          <Link to="/$channel/changes" params={{ channel: client.name }} search={{ quotaId: id }}>
             All of them, with filters
           </Link>
         }
       >
         <Loaded of={changes} isEmpty={({ items }) => items.length === 0} empty="Nobody has changed it.">
-          {({ items }) => <ChangeTable desk={desk} rows={items} quotas={false} />}
+          {({ items }) => <ChangeTable client={client} rows={items} quotas={false} />}
         </Loaded>
       </Panel>
-      <UsageByDay desk={desk} of={{ quotaId: id }} />
+      <UsageByDay client={client} of={{ quotaId: id }} />
       <Panel
         title="Usage"
         hint="The operations that it paid for, or counted, newest first."
         actions={
           <Download
             name="Export usage as CSV"
-            file={async () => (await import('../download.ts')).exportLedger(desk, { quotaId: id })}
+            file={async () => (await import('../download.ts')).exportLedger(client, { quotaId: id })}
           />
         }
       >
-        <Ledger desk={desk} of={{ quotaId: id }} empty="Nothing was spent or held of it yet." />
+        <Ledger client={client} of={{ quotaId: id }} empty="Nothing was spent or held of it yet." />
       </Panel>
     </>
   )

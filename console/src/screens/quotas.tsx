@@ -1,7 +1,7 @@
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { type ReactNode, useState } from 'react'
-import { type Desk, given, type Quota, type QuotaPage } from '../desk.ts'
+import { type ChannelClient, given, type Quota, type QuotaPage } from '../channel-client.ts'
 import { amount, Time } from '../format.tsx'
 import { roleText, windowText } from '../limits.ts'
 import {
@@ -20,7 +20,7 @@ import {
   Table,
   UsageBar,
 } from '../parts.tsx'
-import { ROLES, STATUSES, type QuotasSearch } from '../search.ts'
+import { CAP_FILTERS, STATUSES, type QuotasSearch } from '../search.ts'
 import { readId } from '../whole-number.ts'
 
 const PAGE_SIZE = 50
@@ -63,13 +63,13 @@ export function NextEvent({ quota: { cycleResetAt, expireAt, quotaType } }: { qu
 
 /** Quotas as rows, on whatever screen. */
 export function QuotaTable({
-  desk,
+  client,
   rows,
   caption,
   owners = true,
   last,
 }: {
-  desk: Desk
+  client: ChannelClient
   rows: readonly Quota[]
   caption: string
   owners?: boolean
@@ -83,14 +83,14 @@ export function QuotaTable({
       columns={[
         {
           head: 'Quota',
-          cell: (quota) => <QuotaLink channel={desk.name} id={quota.id} row />,
+          cell: (quota) => <QuotaLink channel={client.name} id={quota.id} row />,
           className: 'id',
         },
         ...(owners
           ? [
               {
-                head: desk.Owner,
-                cell: (quota: Quota) => <OwnerLink channel={desk.name} owner={quota.owner} />,
+                head: client.Owner,
+                cell: (quota: Quota) => <OwnerLink channel={client.name} owner={quota.owner} />,
               },
             ]
           : []),
@@ -108,29 +108,29 @@ export function QuotaTable({
   )
 }
 
-export function QuotasScreen({ desk, search }: { desk: Desk; search: QuotasSearch }): ReactNode {
+export function QuotasScreen({ client, search }: { client: ChannelClient; search: QuotasSearch }): ReactNode {
   const navigate = useNavigate()
   const queries = useQueryClient()
   const { page, beforeId, ...filter } = search
   const pageNumber = page ?? 1
   const asked = useQuery({
-    queryKey: [desk.name, 'quotas', search],
+    queryKey: [client.name, 'quotas', search],
     queryFn: ({ signal }) =>
-      desk.quotas(
+      client.quotas(
         { ...filter, pageSize: PAGE_SIZE, ...(beforeId === undefined ? { page: pageNumber } : { beforeId }) },
         signal,
       ),
     placeholderData: keepPreviousData,
   })
   const restore = useMutation({
-    mutationFn: (id: number) => desk.restore(id),
+    mutationFn: (id: number) => client.restore(id),
     onSuccess: async ({ id }) => {
       announce(`Quota ${id} is restored.`)
-      await queries.invalidateQueries({ queryKey: [desk.name] })
+      await queries.invalidateQueries({ queryKey: [client.name] })
     },
   })
   const go = (next: QuotasSearch): void =>
-    void navigate({ to: '/$channel/quotas', params: { channel: desk.name }, search: next })
+    void navigate({ to: '/$channel/quotas', params: { channel: client.name }, search: next })
   const { items = [], total = 0 } = asked.data ?? {}
   const last = items.at(-1)
   const more = beforeId === undefined ? pageNumber * PAGE_SIZE < total : items.length === PAGE_SIZE
@@ -142,16 +142,16 @@ export function QuotasScreen({ desk, search }: { desk: Desk; search: QuotasSearc
         : { ...filter, beforeId: last.id }
   return (
     <Screen
-      title={`${desk.title} quotas`}
+      title={`${client.title} quotas`}
       actions={
         <>
-          <Link className="button" to="/$channel/import" params={{ channel: desk.name }}>
+          <Link className="button" to="/$channel/import" params={{ channel: client.name }}>
             Import
           </Link>
           <Link
             className="button primary"
             to="/$channel/new"
-            params={{ channel: desk.name }}
+            params={{ channel: client.name }}
             search={filter.owner === undefined ? {} : { owner: filter.owner }}
           >
             New quota
@@ -159,7 +159,7 @@ export function QuotasScreen({ desk, search }: { desk: Desk; search: QuotasSearc
         </>
       }
     >
-      <Filters key={JSON.stringify(filter)} desk={desk} filter={filter} onChange={go} />
+      <Filters key={JSON.stringify(filter)} client={client} filter={filter} onChange={go} />
       {restore.error !== null && <Failure error={restore.error} />}
       <Loaded
         of={asked}
@@ -172,7 +172,7 @@ export function QuotasScreen({ desk, search }: { desk: Desk; search: QuotasSearc
                 Clear the filters
               </button>
             ) : (
-              <Link to="/$channel/new" params={{ channel: desk.name }} search={{}}>
+              <Link to="/$channel/new" params={{ channel: client.name }} search={{}}>
                 Make the first one
               </Link>
             )}
@@ -187,13 +187,13 @@ export function QuotasScreen({ desk, search }: { desk: Desk; search: QuotasSearc
                 {amount(data.total)} {data.total === 1 ? 'quota' : 'quotas'}
                 {beforeId === undefined ? ` · page ${amount(pageNumber)}` : ` · below #${beforeId}`}
               </p>
-              <OfAll desk={desk} filter={filter} of={data} />
+              <OfAll client={client} filter={filter} of={data} />
             </div>
             <div className={asked.isPlaceholderData ? 'stale' : undefined}>
               <QuotaTable
-                desk={desk}
+                client={client}
                 rows={data.items}
-                caption={`${desk.title} quotas, newest first`}
+                caption={`${client.title} quotas, newest first`}
                 {...(filter.deleted === true
                   ? {
                       last: (quota: Quota) => (
@@ -215,13 +215,13 @@ export function QuotasScreen({ desk, search }: { desk: Desk; search: QuotasSearc
       <nav className="pager" aria-label="Pages">
         {(beforeId !== undefined || pageNumber > 1) && (
           <>
-            <Link to="/$channel/quotas" params={{ channel: desk.name }} search={filter}>
+            <Link to="/$channel/quotas" params={{ channel: client.name }} search={filter}>
               First page
             </Link>
             {beforeId === undefined ? (
               <Link
                 to="/$channel/quotas"
-                params={{ channel: desk.name }}
+                params={{ channel: client.name }}
                 search={pageNumber === 2 ? filter : { ...filter, page: pageNumber - 1 }}
               >
                 Previous
@@ -234,7 +234,7 @@ export function QuotasScreen({ desk, search }: { desk: Desk; search: QuotasSearc
           </>
         )}
         {next !== undefined && (
-          <Link to="/$channel/quotas" params={{ channel: desk.name }} search={next}>
+          <Link to="/$channel/quotas" params={{ channel: client.name }} search={next}>
             Next
           </Link>
         )}
@@ -247,11 +247,11 @@ type Filter = Omit<QuotasSearch, 'page' | 'beforeId'>
 
 /** What can be done with all that the filters show, on whichever page. */
 function OfAll({
-  desk,
+  client,
   filter,
   of: { total, totalRelation },
 }: {
-  desk: Desk
+  client: ChannelClient
   filter: Filter
   of: Pick<QuotaPage, 'total' | 'totalRelation'>
 }): ReactNode {
@@ -260,22 +260,22 @@ function OfAll({
   return (
     <div className="actions">
       {deleted !== true && (
-        <Link className="button" to="/$channel/change-sets/new" params={{ channel: desk.name }} search={shown}>
+        <Link className="button" to="/$channel/change-sets/new" params={{ channel: client.name }} search={shown}>
           Change all {about}
           {amount(total)}
         </Link>
       )}
-      <Download name="Export as CSV" file={async () => (await import('../download.ts')).exportQuotas(desk, filter)} />
+      <Download name="Export as CSV" file={async () => (await import('../download.ts')).exportQuotas(client, filter)} />
     </div>
   )
 }
 
 function Filters({
-  desk,
+  client,
   filter,
   onChange,
 }: {
-  desk: Desk
+  client: ChannelClient
   filter: Filter
   onChange: (filter: Filter) => void
 }): ReactNode {
@@ -298,8 +298,8 @@ function Filters({
         else onChange(typed())
       }}
     >
-      <NumberField label={desk.Owner} className="short" text={owner} reading={readId(owner)} onText={setOwner} />
-      {desk.namesPerson && (
+      <NumberField label={client.Owner} className="short" text={owner} reading={readId(owner)} onText={setOwner} />
+      {client.namesPerson && (
         <NumberField label="User" className="short" text={person} reading={readId(person)} onText={setPerson} />
       )}
       <Field label="Label begins with">
@@ -335,13 +335,13 @@ function Filters({
             value={filter.cap ?? ''}
             onChange={({ target: { value } }) => {
               const { cap: _cap, ...rest } = typed()
-              onChange({ ...rest, ...given({ cap: ROLES.find((one) => one === value) }) })
+              onChange({ ...rest, ...given({ cap: CAP_FILTERS.find((one) => one === value) }) })
             }}
           >
             <option value="">anything</option>
-            {ROLES.map((role) => (
-              <option key={role} value={role}>
-                {roleText(role === 'none' ? null : role)}
+            {CAP_FILTERS.map((cap) => (
+              <option key={cap} value={cap}>
+                {roleText(cap === 'none' ? null : cap)}
               </option>
             ))}
           </select>

@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react'
 import { BarChart } from './bar-chart.tsx'
-import type { Refusal } from '../desk.ts'
+import type { Refusal } from '../channel-client.ts'
 import { amount, counted, Time, timeText } from '../format.tsx'
 import { REASONS } from './overview.tsx'
 

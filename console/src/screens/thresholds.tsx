@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
-import type { Desk, Passed } from '../desk.ts'
+import type { ChannelClient, Passed } from '../channel-client.ts'
 import { amount, Time } from '../format.tsx'
 import { thresholdsText } from '../limits.ts'
 import { Download, Label, Loaded, OperationLink, OwnerLink, Panel, QuotaLink, Table, UsageBar } from '../parts.tsx'
@@ -11,18 +11,18 @@ const ROWS = 10
 
 /** The thresholds that a quota, or an owner's quotas, have passed; nothing where there is nothing to tell. */
 export function PassedThresholds({
-  desk,
+  client,
   of,
   expected = false,
 }: {
-  desk: Desk
+  client: ChannelClient
   of: { owner: number } | { quotaId: number }
   /** Does it stand there even where nothing was passed? */
   expected?: boolean
 }): ReactNode {
   const asked = useQuery({
-    queryKey: [desk.name, 'passed', of],
-    queryFn: ({ signal }) => desk.passed(of, signal),
+    queryKey: [client.name, 'passed', of],
+    queryFn: ({ signal }) => client.passed(of, signal),
   })
   if (!expected && asked.data?.items.length === 0) return null
   if (!expected && asked.data === undefined) return null
@@ -34,7 +34,7 @@ export function PassedThresholds({
       actions={
         <Download
           name="Export thresholds as CSV"
-          file={async () => (await import('../download.ts')).exportPassed(desk, of)}
+          file={async () => (await import('../download.ts')).exportPassed(client, of)}
         />
       }
     >
@@ -52,7 +52,7 @@ export function PassedThresholds({
                   : [
                       {
                         head: 'Quota',
-                        cell: ({ quotaId }: Passed) => <QuotaLink channel={desk.name} id={quotaId} row />,
+                        cell: ({ quotaId }: Passed) => <QuotaLink channel={client.name} id={quotaId} row />,
                         className: 'id',
                       },
                     ]),
@@ -68,7 +68,7 @@ export function PassedThresholds({
                     operationId === null ? (
                       'an edit'
                     ) : (
-                      <OperationLink channel={desk.name} id={operationId} row={ofOne} />
+                      <OperationLink channel={client.name} id={operationId} row={ofOne} />
                     ),
                   folds: true,
                 },
@@ -89,8 +89,8 @@ function Cut({ shown, of, more }: { shown: number; of: number; more: boolean }):
 }
 
 /** Who is over a threshold now. */
-export function NearTheLimit({ desk }: { desk: Desk }): ReactNode {
-  const asked = useQuery({ queryKey: [desk.name, 'near'], queryFn: ({ signal }) => desk.nearLimit(signal) })
+export function NearTheLimit({ client }: { client: ChannelClient }): ReactNode {
+  const asked = useQuery({ queryKey: [client.name, 'near'], queryFn: ({ signal }) => client.nearLimit(signal) })
   return (
     <Panel
       title="Near the limit"
@@ -98,7 +98,7 @@ export function NearTheLimit({ desk }: { desk: Desk }): ReactNode {
       actions={
         <Download
           name="Export near the limit as CSV"
-          file={async () => (await import('../download.ts')).exportNearLimit(desk)}
+          file={async () => (await import('../download.ts')).exportNearLimit(client)}
         />
       }
     >
@@ -112,10 +112,10 @@ export function NearTheLimit({ desk }: { desk: Desk }): ReactNode {
               columns={[
                 {
                   head: 'Quota',
-                  cell: ({ quota }) => <QuotaLink channel={desk.name} id={quota.id} row />,
+                  cell: ({ quota }) => <QuotaLink channel={client.name} id={quota.id} row />,
                   className: 'id',
                 },
-                { head: desk.Owner, cell: ({ quota }) => <OwnerLink channel={desk.name} owner={quota.owner} /> },
+                { head: client.Owner, cell: ({ quota }) => <OwnerLink channel={client.name} owner={quota.owner} /> },
                 { head: 'Label', cell: ({ quota }) => <Label text={quota.label} /> },
                 { head: 'Over', cell: ({ threshold }) => <b>{threshold} %</b> },
                 { head: 'Usage', cell: ({ quota }) => <UsageBar {...quota} />, className: 'wide' },

@@ -1,6 +1,6 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { type SubmitEvent, type ReactNode, useRef, useState } from 'react'
-import { type Desk, newKey, type Quota } from '../desk.ts'
+import { type ChannelClient, newKey, type Quota } from '../channel-client.ts'
 import { amount, fromLocalInput, HERE, now, timeText, toLocalInput } from '../format.tsx'
 import { announce, Dialog, Failure, Field, fieldErrors, NumberField, useStillHere } from '../parts.tsx'
 import { MOST } from '../settings.ts'
@@ -28,19 +28,19 @@ function monthEnd(): string {
  * Gives units on top of what there is: a total quota, which ends with the running cycle unless another end is chosen.
  */
 export function TopUp({
-  desk,
+  client,
   owner,
   active,
   onClose,
 }: {
-  desk: Desk
+  client: ChannelClient
   owner: number
   active: readonly Quota[]
   onClose: () => void
 }): ReactNode {
   const queries = useQueryClient()
   const cycle = active.find(({ quotaType }) => quotaType === 2)
-  const name = `${desk.name}/owners/${owner}/top-up`
+  const name = `${client.name}/owners/${owner}/top-up`
   const [draft, , setDraft, clear] = useDraft<Draft>(name, () => ({
     total: '',
     label: 'Top-up',
@@ -56,7 +56,7 @@ export function TopUp({
   const units = readWhole(draft.total, { min: 1, max: MOST })
   const save = useMutation({
     mutationFn: async ({ total, sent }: { total: number; sent: Draft }) =>
-      desk.create(
+      client.create(
         owner,
         { quotaType: 1, total, expireAt: end, label: sent.label === '' ? null : sent.label },
         sent.key,
@@ -67,10 +67,10 @@ export function TopUp({
       const same = (draftOf<Draft>(name)?.key ?? sent.key) === sent.key
       if (same) clear()
       if (same && here()) onClose()
-      void queries.invalidateQueries({ queryKey: [desk.name] })
+      void queries.invalidateQueries({ queryKey: [client.name] })
     },
     onError: () => {
-      if (!here()) announce(`The top-up of ${desk.owner} ${owner} was not given. What you typed is kept.`)
+      if (!here()) announce(`The top-up of ${client.owner} ${owner} was not given. What you typed is kept.`)
     },
   })
   const told = fieldErrors(save.error)
@@ -85,7 +85,7 @@ export function TopUp({
   // A changed wish is another one: the old key stands for the old one.
   const set = (change: Partial<Draft>): void => setDraft({ ...draft, ...change, key: newKey() })
   return (
-    <Dialog title={`Top up ${desk.owner} ${owner}`} onClose={onClose}>
+    <Dialog title={`Top up ${client.owner} ${owner}`} onClose={onClose}>
       <form onSubmit={submit} className="grid" ref={form} noValidate>
         <NumberField
           label="Units"

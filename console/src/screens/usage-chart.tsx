@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
 import { BarChart } from './bar-chart.tsx'
-import type { Desk, Series } from '../desk.ts'
+import type { ChannelClient, Series } from '../channel-client.ts'
 import { amount, counted, dayText } from '../format.tsx'
 import { Download, Loaded, Panel } from '../parts.tsx'
 
@@ -9,9 +9,15 @@ import { Download, Loaded, Panel } from '../parts.tsx'
 const NAMED_EVERY = 5
 
 /** What was used day by day, of an owner or of one quota: the last 30 days. */
-export function UsageByDay({ desk, of }: { desk: Desk; of: { owner: number } | { quotaId: number } }): ReactNode {
-  const key = 'owner' in of ? [desk.name, 'owner', of.owner, 'series'] : [desk.name, 'quota', of.quotaId, 'series']
-  const series = useQuery({ queryKey: key, queryFn: ({ signal }) => desk.series(of, signal) })
+export function UsageByDay({
+  client,
+  of,
+}: {
+  client: ChannelClient
+  of: { owner: number } | { quotaId: number }
+}): ReactNode {
+  const key = 'owner' in of ? [client.name, 'owner', of.owner, 'series'] : [client.name, 'quota', of.quotaId, 'series']
+  const series = useQuery({ queryKey: key, queryFn: ({ signal }) => client.series(of, signal) })
   return (
     <Panel
       title="Usage by day"
@@ -19,7 +25,7 @@ export function UsageByDay({ desk, of }: { desk: Desk; of: { owner: number } | {
       actions={
         <Download
           name="Export usage by day as CSV"
-          file={async () => (await import('../download.ts')).exportSeries(desk, of)}
+          file={async () => (await import('../download.ts')).exportSeries(client, of)}
         />
       }
     >

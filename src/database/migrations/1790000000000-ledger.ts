@@ -1,11 +1,11 @@
 import { type QueryRunner, Table, type TableColumnOptions } from 'typeorm'
 import { ChannelMigration, type MigratedChannel } from './channel-migration.js'
 
-/** Quotas, and the ledger that every write goes through. */
+/** Creates quotas and the ledger of every write. */
 export class Ledger1790000000000 extends ChannelMigration {
   /**
-   * MySQL commits at every DDL statement, so a process that is killed in the middle leaves the first tables behind: each step asks first
-   * whether it has been taken.
+   * MySQL commits each DDL statement, so an aborted attempt leaves the first tables behind: each step checks whether it
+   * is already done.
    */
   async up(runner: QueryRunner): Promise<void> {
     for (const channel of this.channels) {
@@ -21,7 +21,7 @@ export class Ledger1790000000000 extends ChannelMigration {
   }
 }
 
-/** TypeORM writes no CHECK for MySQL and MariaDB, both of which have them. */
+/** TypeORM writes no CHECK for MySQL and MariaDB, although both support it. */
 async function checkCounters(runner: QueryRunner, table: string): Promise<void> {
   const name = `CHK_${table}_counters`
   const known = (await runner.query(

@@ -2,17 +2,18 @@ import { type QueryRunner, Table, TableColumn, TableIndex } from 'typeorm'
 import { ChannelMigration } from './channel-migration.js'
 import { indexOver } from './index-over.js'
 
-/** Rows that one statement fills in, so that none holds its locks for long. */
+/** The number of rows that one statement fills, so that none holds its locks for long. */
 const STEP = 1_000
 
 const DELETED = '`deleted_at` IS NOT NULL'
 
 /**
- * What the back office looks at: labels, deleted quotas, changes of all quotas by what they are filtered by, the acts of an operation, and counts of
- * refusals.
+ * Adds the data of the back office: labels, deleted quotas, indexes of changes by their filters, acts of an operation,
+ * counts of refusals.
  *
- * Suits release 0.1.0 beside it, which names its columns: each new one may be null or is computed. MySQL commits at every DDL statement, so a process
- * that is killed in the middle leaves a part behind: each step asks first whether it has been taken.
+ * Release 0.1.0 may run on this schema, since its statements name their columns: each new column is nullable or
+ * computed. MySQL commits each DDL statement, so an aborted attempt leaves a part behind: each step checks whether it
+ * is already done.
  */
 export class BackOffice1795300000000 extends ChannelMigration {
   async up(runner: QueryRunner): Promise<void> {
@@ -43,7 +44,7 @@ export class BackOffice1795300000000 extends ChannelMigration {
         await runner.query(`ALTER TABLE \`${prefix}_quota\` DROP COLUMN \`${column}\``)
       }
       await forgetByTypeOrm(runner, `${prefix}_quota`)
-      // What was reset cannot be told by the release before.
+      // The previous release does not know the action `reset`.
       await runner.query(`DELETE FROM \`${prefix}_change\` WHERE \`action\` = 'reset'`)
     }
   }
@@ -54,17 +55,17 @@ function isSqlite(runner: QueryRunner): boolean {
 }
 
 function text(runner: QueryRunner, length: number): string {
-  // SQLite compares text by code points as it is, and has no other.
+  // SQLite compares text by code points by default, and has no such collation.
   return `varchar(${length})${isSqlite(runner) ? '' : ' CHARACTER SET utf8mb4 COLLATE utf8mb4_bin'} NULL`
 }
 
-// SQLite would be copied whole by TypeORM's own addColumn, and MySQL's would not know this collation of the column.
+// On SQLite, TypeORM's addColumn would copy the whole table; on MySQL, it would omit the column's collation.
 async function addColumn(runner: QueryRunner, table: string, column: string, type: string): Promise<void> {
   if (await runner.hasColumn(table, column)) return
   await runner.query(`ALTER TABLE \`${table}\` ADD COLUMN \`${column}\` ${type}`)
 }
 
-/** TypeORM keeps the expressions of computed columns in a table of its own, to compare schemas by. */
+/** TypeORM keeps the expressions of computed columns in a separate table, to compare schemas. */
 async function tellTypeOrm(runner: QueryRunner, table: string): Promise<void> {
   await forgetByTypeOrm(runner, table)
   const schema = isSqlite(runner) ? 'NULL' : 'DATABASE()'
@@ -109,7 +110,7 @@ function refusals(prefix: string): Table {
   })
 }
 
-/** Says of the changes of release 0.1.0 whose quota it was. */
+/** Sets the owner of changes that release 0.1.0 wrote. */
 async function nameOwners(runner: QueryRunner, change: string, quota: string, ownerColumn: string): Promise<void> {
   for (let last = 0; ;) {
     const rows = (await runner.query(

@@ -2,7 +2,7 @@ import { type QueryRunner, TableIndex } from 'typeorm'
 import { ChannelMigration } from './channel-migration.js'
 import { indexOver } from './index-over.js'
 
-/** Null in every act but a plain consume. */
+/** Null in every act except a plain consume. */
 const COLUMNS = ['plain_owner_id', 'plain_quota_id', 'cycle_seq', 'owner_remaining'] as const
 
 const INDEXES = [
@@ -11,10 +11,10 @@ const INDEXES = [
 ] as const
 
 /**
- * Room for consumes that have one row. Suits instances of the versions before beside it, which name their columns and write none of these. Such rows are
- * written only after `WritePlainConsumes`.
+ * Adds the columns of consumes with one row. Instances of previous versions may run on this schema: their statements
+ * name their columns and write none of these. Such rows are written only after `WritePlainConsumes`.
  *
- * MySQL commits at every DDL statement: each step asks first whether it has been taken.
+ * MySQL commits each DDL statement: each step checks whether it is already done.
  */
 export class PlainConsumes1795400000000 extends ChannelMigration {
   async up(runner: QueryRunner): Promise<void> {

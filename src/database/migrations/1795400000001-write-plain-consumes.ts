@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto'
 import type { MigrationInterface, QueryRunner } from 'typeorm'
 
-/** One channel's tables, and the wire name of its owner. */
+/** A channel's tables, and its owner's name in the API. */
 const CHANNELS = [
   { prefix: 'mail', owner: 'account_id' },
   { prefix: 'sms', owner: 'user_id' },
 ] as const
 
-/** Rows that one statement rewrites, so that none holds its locks for long. */
+/** The number of rows that one statement rewrites, so that none holds its locks for long. */
 const STEP = 1_000
 
 interface PlainRow {
@@ -20,15 +20,15 @@ interface PlainRow {
 }
 
 /**
- * From here on plain consumes are written as one row, which the versions before this cannot read. It changes no table: that it was run is what the service
- * looks for at its start.
+ * After this migration, plain consumes are written as one row, which previous versions cannot read. It changes no
+ * table: at start, the service checks whether the migration has run.
  */
 export class WritePlainConsumes1795400000001 implements MigrationInterface {
   async up(): Promise<void> {
-    // See above.
+    // Changes nothing; see above.
   }
 
-  /** Gives each plain consume the three rows that the versions before know. */
+  /** Gives each plain consume the three rows that previous versions read. */
   async down(runner: QueryRunner): Promise<void> {
     for (const { prefix, owner } of CHANNELS) {
       while ((await this.unfold(runner, prefix, owner)) > 0);
@@ -42,7 +42,7 @@ export class WritePlainConsumes1795400000001 implements MigrationInterface {
     if (found.length === 0) return 0
     const list = found.map(() => '?').join(', ')
     const ids = found.map(({ id }) => id)
-    // One that was refunded has its rows already.
+    // A refunded one already has its rows.
     await runner.query(
       `INSERT INTO ${prefix}_operation (id, owner_id, kind, state, amount, charged, refunded, owner_remaining, expires_at, created_at) ` +
         `SELECT a.id, a.plain_owner_id, 'consume', 'consumed', a.amount, a.amount, 0, a.owner_remaining, NULL, a.at FROM ${prefix}_act a ` +
@@ -69,7 +69,7 @@ export class WritePlainConsumes1795400000001 implements MigrationInterface {
   }
 }
 
-/** As the versions before wrote it. */
+/** In the format of previous versions. */
 function answerOf(row: PlainRow, owner: string): string {
   const amount = Number(row.amount)
   return JSON.stringify({

@@ -2,9 +2,10 @@ import { type QueryRunner, Table, TableColumn } from 'typeorm'
 import { ChannelMigration } from './channel-migration.js'
 
 /**
- * Totals of usage by hour and day, and how far they reach. Instances of the versions before know nothing of them; what those write is added up as well.
+ * Adds totals of usage by hour and day, and their progress. Instances of previous versions do not know them; their acts
+ * are added up as well.
  *
- * MySQL commits at every DDL statement: a table that is there was made by a try before.
+ * MySQL commits each DDL statement: an existing table was created by an earlier attempt.
  */
 export class UsageTotals1795500000000 extends ChannelMigration {
   async up(runner: QueryRunner): Promise<void> {

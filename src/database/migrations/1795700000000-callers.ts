@@ -2,10 +2,11 @@ import { type QueryRunner, Table, TableColumn } from 'typeorm'
 import { ChannelMigration } from './channel-migration.js'
 
 /**
- * Whom acts belong to where that is not the name that is shown, and who has spent in a channel, filled with those of the last 31 days. Instances of the versions before write nothing there: whom they alone serve is found by a
- * key's exact caller, as before, until this version serves it.
+ * Adds the owner of acts, if it differs from the shown name, and the recent callers of a channel, filled with those of
+ * the last 31 days. Instances of previous versions do not write them: callers that only they serve are found by the
+ * exact caller of a key, as before, until this version serves them.
  *
- * MySQL commits at every DDL statement: a table that is there was made by a try before.
+ * MySQL commits each DDL statement: an existing table was created by an earlier attempt.
  */
 export class Callers1795700000000 extends ChannelMigration {
   async up(runner: QueryRunner): Promise<void> {
@@ -27,7 +28,7 @@ export class Callers1795700000000 extends ChannelMigration {
 }
 
 function callers(prefix: string, embedded: boolean): Table {
-  // SQLite compares text by bytes as it is, and has no other.
+  // SQLite compares text by bytes by default, and has no such collation.
   const bytes = embedded ? {} : { charset: 'utf8mb4', collation: 'utf8mb4_bin' }
   return new Table({
     name: `${prefix}_caller`,

@@ -2,10 +2,11 @@ import { type QueryRunner, Table, TableColumn } from 'typeorm'
 import { ChannelMigration } from './channel-migration.js'
 
 /**
- * Up to where acts are closed. Instances of the versions before know nothing of it, and write past it; from those the totals are protected by their lag alone.
+ * Adds the id up to which acts are closed. Instances of previous versions do not know it and may write acts behind it;
+ * only the lag of the totals protects them from these acts.
  *
- * MySQL commits at every DDL statement: a table that is there was made by a try before, and its row may be missing. It may be there already where a process was
- * killed before it had written down that this ran.
+ * MySQL commits each DDL statement: an existing table was created by an earlier attempt, and its row may be missing. It
+ * also exists if a process was killed before it recorded that this migration ran.
  */
 export class LedgerGate1795800000000 extends ChannelMigration {
   async up(runner: QueryRunner): Promise<void> {

@@ -4,9 +4,9 @@ import { ChannelMigration } from './channel-migration.js'
 const AMOUNTS = ['smallest', 'largest', 'last_amount'] as const
 
 /**
- * Which amounts were refused. Instances of the versions before write none: their counts leave the amounts as they are.
+ * Adds the refused amounts. Instances of previous versions do not write them: their counts do not change the amounts.
  *
- * MySQL commits at every DDL statement: a column that is there was made by a try before.
+ * MySQL commits each DDL statement: an existing column was created by an earlier attempt.
  */
 export class RefusedAmounts1795810000000 extends ChannelMigration {
   async up(runner: QueryRunner): Promise<void> {

@@ -1,6 +1,6 @@
 import { type MigrationInterface, type QueryRunner, Table, TableColumn } from 'typeorm'
 
-/** Who is there, and of which version. Release 0.1.0 beside it knows nothing of it. */
+/** Adds the running instances and their versions. Release 0.1.0 does not write them. */
 export class Instances1795820000000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     const table = new Table({

@@ -11,7 +11,7 @@ const COLUMNS = [
   ['allocation', 'counted_at', 'datetime(3) NULL'],
 ] as const
 
-/** Over the computed `deleted`, as the index of labels is: lists of live and of deleted quotas go by the same ones. */
+/** Over the computed `deleted`, as the index of labels: lists of live and of deleted quotas use the same indexes. */
 const INDEXES = [
   ['deleted', 'cap', 'id'],
   ['deleted', 'cap', 'state', 'id'],
@@ -19,10 +19,10 @@ const INDEXES = [
 ] as const
 
 /**
- * Room for caps, and for thresholds. Suits instances of the versions before beside it, which name their columns and
- * write none of these. Caps are made only after `WriteCaps`.
+ * Adds the columns of caps and thresholds. Instances of previous versions may run on this schema: their statements name
+ * their columns and write none of these. Caps are created only after `WriteCaps`.
  *
- * MySQL commits at every DDL statement: each step asks first whether it has been taken.
+ * MySQL commits each DDL statement: each step checks whether it is already done.
  */
 export class Caps1795830000000 extends ChannelMigration {
   async up(runner: QueryRunner): Promise<void> {

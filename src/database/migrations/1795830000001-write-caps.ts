@@ -3,17 +3,17 @@ import type { MigrationInterface, QueryRunner } from 'typeorm'
 const PREFIXES = ['mail', 'sms'] as const
 
 /**
- * From here on caps may be made, which the versions before this would take for quotas that pay. It changes no table:
- * that it was run is what the service looks for before it makes a cap.
+ * After this migration, caps can be created, which previous versions would use as quotas that pay. It changes no table:
+ * before it creates a cap, the service checks whether the migration has run.
  */
 export class WriteCaps1795830000001 implements MigrationInterface {
   async up(): Promise<void> {
-    // See above.
+    // Changes nothing; see above.
   }
 
   /**
-   * Removes the caps, with what they counted and who changed them: the versions before would pay from them. What their
-   * owners took stands.
+   * Removes the caps, with their counts and changes, since previous versions would pay from them. The consumption of
+   * their owners remains.
    */
   async down(runner: QueryRunner): Promise<void> {
     for (const prefix of PREFIXES) {

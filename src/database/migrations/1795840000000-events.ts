@@ -2,10 +2,10 @@ import { type QueryRunner, Table, TableColumn } from 'typeorm'
 import { ChannelMigration } from './channel-migration.js'
 
 /**
- * Events, how far they are numbered, and which thresholds a quota has passed. Instances of the versions before write no
- * events, and leave what is passed alone, which holds for one count of a quota.
+ * Adds events, the position up to which they are numbered, and the thresholds that a quota has passed. Instances of
+ * previous versions write no events and do not change the passed thresholds, which belong to one count of a quota.
  *
- * MySQL commits at every DDL statement: each step asks first whether it has been taken.
+ * MySQL commits each DDL statement: each step checks whether it is already done.
  */
 export class Events1795840000000 extends ChannelMigration {
   async up(runner: QueryRunner): Promise<void> {

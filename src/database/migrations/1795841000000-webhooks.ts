@@ -1,10 +1,10 @@
 import { type MigrationInterface, type QueryRunner, Table, TableColumn, type TableColumnOptions } from 'typeorm'
 
 /**
- * Where the endpoints of webhooks stand, what waits for them, and which instances know them. Instances of the versions
- * before know nothing of it.
+ * Adds the state of webhook endpoints, their queues, and the instances that know them. Instances of previous versions
+ * do not use them.
  *
- * MySQL commits at every DDL statement: a table that is there was made by a try before.
+ * MySQL commits each DDL statement: an existing table was created by an earlier attempt.
  */
 export class Webhooks1795841000000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {

@@ -3,9 +3,11 @@ import { ChannelMigration } from './channel-migration.js'
 import { indexOver } from './index-over.js'
 
 /**
- * Change sets with their rows, and which of them a change was part of. Instances of the version before name their columns, and leave the new one null.
+ * Adds change sets with their rows, and a change's change set. Statements of the previous version name their columns,
+ * and leave the new one null.
  *
- * MySQL commits at every DDL statement, so a process that is killed in the middle leaves a part behind: each step asks first whether it has been taken.
+ * MySQL commits each DDL statement, so an aborted attempt leaves a part behind: each step checks whether it is already
+ * done.
  */
 export class ChangeSets1795850000000 extends ChannelMigration {
   async up(runner: QueryRunner): Promise<void> {
@@ -24,7 +26,7 @@ export class ChangeSets1795850000000 extends ChannelMigration {
 
   async down(runner: QueryRunner): Promise<void> {
     for (const { prefix } of this.channels) {
-      // First what needs a right of its own: where that is refused, everything is still there.
+      // First the step that requires a separate privilege: if it is refused, nothing has been removed.
       await runner.dropTable(`${prefix}_change_set_item`, true)
       await runner.dropTable(`${prefix}_change_set`, true)
       const change = `${prefix}_change`

@@ -19,7 +19,9 @@ export const FIRST_CHANNELS: readonly MigratedChannel[] = [
   { prefix: 'sms', ownerColumn: 'user_id' },
 ]
 
-/** A migration that does the same to every channel's tables, and can do it to a channel that is added later. */
+/**
+ * A migration that changes the tables of every channel alike, and can be repeated for a channel that is added later.
+ */
 export abstract class ChannelMigration implements MigrationInterface {
   /** @param channels only `NewChannelMigration` passes them; TypeORM passes none */
   constructor(protected readonly channels: readonly MigratedChannel[] = FIRST_CHANNELS) {}

@@ -1,8 +1,8 @@
 import type { QueryRunner, TableIndex } from 'typeorm'
 
 /**
- * The index over these columns, if there is one. MySQL tells an index's columns in no certain order, and no two of a table
- * have the same.
+ * Returns the index over these columns, if there is one. MySQL returns the columns of an index in no defined order; no
+ * two indexes of a table have the same set of columns.
  */
 export async function indexOver(
   runner: QueryRunner,

@@ -14,7 +14,7 @@ import { Webhooks1795841000000 } from './1795841000000-webhooks.js'
 import { ChangeSets1795850000000 } from './1795850000000-change-sets.js'
 import { Names1795860000000 } from './1795860000000-names.js'
 
-/** Every migration, oldest first. Append only: one that has been released is never edited. */
+/** All migrations, oldest first. Append only: never edit a released one. */
 export const MIGRATIONS = [
   Ledger1790000000000,
   BackOffice1795300000000,
@@ -34,7 +34,7 @@ export const MIGRATIONS = [
 ]
 
 /**
- * Those that an instance of the version before could not stand beside it. They run on an empty database, and on any other once its operator says that no
- * such instance is left: `npm run migrate -- --finish`.
+ * Migrations whose effect instances of the previous version cannot handle. They run on an empty database; on others,
+ * only when the operator confirms that no such instance is left: `npm run migrate -- --finish`.
  */
 export const FINISHING: readonly { readonly name: string }[] = [WritePlainConsumes1795400000001, WriteCaps1795830000001]

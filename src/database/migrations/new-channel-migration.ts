@@ -45,7 +45,7 @@ export abstract class NewChannelMigration implements MigrationInterface {
     this.steps = steps.map((Step) => new Step([channel]))
   }
 
-  /** Each step asks what an interrupted attempt has already done. */
+  /** Each step checks what an interrupted attempt has already done. */
   async up(runner: QueryRunner): Promise<void> {
     for (const step of this.steps) await step.up(runner)
   }

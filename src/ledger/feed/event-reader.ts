@@ -1,5 +1,5 @@
 import { placeholders } from '../../database/row-codec.js'
-import type { Transaction, UnitOfWork } from '../../database/unit-of-work.js'
+import type { Transaction, TransactionRunner } from '../../database/transaction-runner.js'
 import { ServiceError } from '../../error/service-error.js'
 import type { EventType } from '../../quota/event-type.js'
 import type { Instant } from '../../time/instant.js'
@@ -64,7 +64,7 @@ export class EventReader<Q extends QuotaRow> {
   constructor(
     private readonly channel: Channel<Q>,
     private readonly store: LedgerStore<Q>,
-    private readonly work: UnitOfWork,
+    private readonly transactions: TransactionRunner,
     private readonly sequencer: EventSequencer<Q>,
   ) {}
 
@@ -75,19 +75,24 @@ export class EventReader<Q extends QuotaRow> {
 
   /**
    * Events after a cursor, oldest first, including all that were committed before the call.
-   * @param asking the principal whose turn it takes
+   * @param principalId the principal whose turn it takes
    * @param after undefined: from the first kept event
    * @param size 1 … 100
    * @throws ServiceError cursor_expired where events behind the cursor are removed
    * @throws ServiceError unavailable where the page would be the last one, and committed events cannot be given places
    */
-  async page(asking: string, filter: EventFilter, after: EventCursor | undefined, size: number): Promise<EventsPage> {
+  async page(
+    principalId: string,
+    filter: EventFilter,
+    after: EventCursor | undefined,
+    size: number,
+  ): Promise<EventsPage> {
     const [numbered] = await Promise.allSettled([this.sequencer.number()])
     // Where it failed, acts may have been answered whose events have no place: no page may say that it is the end.
     const end = (): void => {
       if (numbered.status === 'rejected') throw numbered.reason
     }
-    return this.work.readsOf(asking).read(async (transaction) => {
+    return this.transactions.readsOf(principalId).read(async (transaction) => {
       // First the end of the feed, then its events, then what was removed meanwhile.
       const { lastPosition } = await this.feed(transaction)
       if (after === LATEST) {

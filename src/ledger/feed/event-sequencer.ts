@@ -1,6 +1,6 @@
 import { Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common'
 import { placeholders } from '../../database/row-codec.js'
-import type { Transaction, UnitOfWork } from '../../database/unit-of-work.js'
+import type { Transaction, TransactionRunner } from '../../database/transaction-runner.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import type { LedgerStore } from '../store/ledger-store.js'
 
@@ -38,7 +38,7 @@ export class EventSequencer<Q extends QuotaRow> implements OnApplicationBootstra
   constructor(
     channelName: string,
     private readonly store: LedgerStore<Q>,
-    private readonly work: UnitOfWork,
+    private readonly transactions: TransactionRunner,
   ) {
     this.logger = new Logger(`${channelName} events`)
   }
@@ -84,15 +84,15 @@ export class EventSequencer<Q extends QuotaRow> implements OnApplicationBootstra
 
   private begin(): void {
     // Another part has logged the outage and watches it.
-    if (this.stopped || this.work.reach !== 'all') return
+    if (this.stopped || this.transactions.reach !== 'all') return
     this.number().catch((error: unknown) => {
       this.logger.warn(`cannot assign positions to events, retrying: ${String(error)}`)
     })
   }
 
   private async run(): Promise<void> {
-    if (!(await this.work.read((transaction) => this.unnumbered(transaction, 1))).length) return
-    while ((await this.work.write((transaction) => this.step(transaction))) === STEP);
+    if (!(await this.transactions.read((transaction) => this.unnumbered(transaction, 1))).length) return
+    while ((await this.transactions.write((transaction) => this.step(transaction))) === STEP);
     for (const listener of this.listeners) listener()
   }
 

@@ -1,6 +1,6 @@
 import type { DataSource } from 'typeorm'
 import { type Condition, placeholders } from '../../database/row-codec.js'
-import type { Transaction, UnitOfWork } from '../../database/unit-of-work.js'
+import type { Transaction, TransactionRunner } from '../../database/transaction-runner.js'
 import { storedName } from '../../role/principal-name.js'
 import type { Instant } from '../../time/instant.js'
 import type { ChangeAction } from '../rows/change.entity.js'
@@ -10,7 +10,7 @@ import type { QuotaRow } from '../rows/quota.entity.js'
 import { changeView, type ChangeView } from '../store/answers.js'
 import { LedgerStore } from '../store/ledger-store.js'
 
-/** Which changes are wanted; an absent member is no condition. */
+/** The conditions on changes; absent members are no condition. */
 export interface ChangeFilter extends Period {
   readonly actor?: string | undefined
   readonly action?: ChangeAction | undefined
@@ -19,56 +19,61 @@ export interface ChangeFilter extends Period {
   readonly requestId?: string | undefined
 }
 
-/** A page of changes as it is answered. */
+/** A page of changes, in the form of answers. */
 export interface ChangesPage {
   items: ChangeView[]
-  /** Where the next page starts, or null at the end. */
+  /** The start of the next page, or null at the end. */
   next_before: number | null
 }
 
-/** So many changes of a period are sorted, which lie together by their time and not by their id. */
+/** The maximum number of changes of a period that are sorted: its index has them in order of time, not of id. */
 const MAX_SORTED = 10_000
 
 /**
- * How far apart the clocks of instances may be for a page of a long period to be right, in milliseconds. Ids rise with
- * time but for that; a period of up to MAX_SORTED changes does not depend on it.
+ * The maximum difference between the clocks of instances, in milliseconds, at which a page of a long period is correct:
+ * apart from such differences, ids increase with time. Periods with up to MAX_SORTED changes do not depend on it.
  */
 const MAX_SKEW_MS = 10 * 60_000
 
 type Equal = 'requestId' | 'quotaId' | 'ownerId' | 'actor' | 'action'
 
-/** Each of these has an index that ends in the id. The most telling come first. */
+/** The properties with an index that ends in the id, the most selective first. */
 const EQUALS: readonly Equal[] = ['requestId', 'quotaId', 'ownerId', 'actor', 'action']
 
-/** Where rows are read from, and the conditions that its index serves. */
+/** A source of rows, and the conditions that its index serves. */
 interface Path {
   readonly from: string
   readonly conditions: readonly Condition[]
-  /** The conditions that the rows must meet besides. */
+  /** The remaining conditions on the rows. */
   readonly filter: ChangeFilter
 }
 
-/** Reads the changes of all quotas past the engine, deleted quotas' too. */
+/** Reads the changes of all quotas, including deleted ones, without the engine. */
 export class ChangeReader<Q extends QuotaRow> {
   private readonly store: LedgerStore<Q>
 
   constructor(
     private readonly channel: Channel<Q>,
     dataSource: DataSource,
-    private readonly work: UnitOfWork,
+    private readonly transactions: TransactionRunner,
   ) {
     this.store = new LedgerStore(dataSource, channel)
   }
 
   /**
    * Changes that meet every condition, newest first.
-   * @param asking the principal whose turn it takes
+   * @param principalId the principal whose turn it takes
    * @param before only changes with a smaller id
    * @param size 1 … 100
    */
-  async page(asking: string, filter: ChangeFilter, before: number | undefined, size: number): Promise<ChangesPage> {
+  async page(
+    principalId: string,
+    filter: ChangeFilter,
+    before: number | undefined,
+    size: number,
+  ): Promise<ChangesPage> {
     if (isEmpty(filter)) return { items: [], next_before: null }
-    return this.work.readsOf(asking).read(async (transaction) => {
+    return this.transactions.readsOf(principalId).read(async (transaction) => {
       const paths = await this.paths(transaction, filter)
       const ids = await this.ids(transaction, paths, before, size + 1)
       const items = await this.shown(transaction, ids.slice(0, size))
@@ -114,8 +119,8 @@ export class ChangeReader<Q extends QuotaRow> {
   }
 
   /**
-   * The way to the rows that reads the fewest: by the condition that fewest changes meet, as far as a bounded count
-   * tells.
+   * Selects the sources with the fewest rows to read: by the condition that the fewest changes meet, as far as a
+   * bounded count can tell.
    */
   private async paths(transaction: Transaction, filter: ChangeFilter): Promise<Path[]> {
     const equals = EQUALS.filter((property) => filter[property] !== undefined)
@@ -134,11 +139,11 @@ export class ChangeReader<Q extends QuotaRow> {
 
   private byEqual(property: Equal | undefined, filter: ChangeFilter): Path[] {
     const { change } = this.store
-    // Said so that every plan shows a walk by the id, and none a scan.
+    // An explicit condition, so that every plan shows a range of the primary key and no full scan.
     if (property === undefined)
       return [{ from: this.byId(), conditions: [{ sql: `c.${change.column('id')} > 0`, values: [] }], filter }]
     const { [property]: value, ...rest } = filter
-    const from = change.readBy(this.work.dialect, [property, 'id'], 'c')
+    const from = change.readBy(this.transactions.dialect, [property, 'id'], 'c')
     const path: Path = { from, conditions: value === undefined ? [] : [this.equal(property, value)], filter: rest }
     if (property !== 'ownerId' || value === undefined) return [path]
     return [path, { from, conditions: [this.ofUnnamedOwner(value as number)], filter: rest }]
@@ -147,19 +152,19 @@ export class ChangeReader<Q extends QuotaRow> {
   private byTime({ from, to, ...rest }: ChangeFilter): Path {
     const { change } = this.store
     return {
-      from: change.readBy(this.work.dialect, ['at', 'id'], 'c'),
+      from: change.readBy(this.transactions.dialect, ['at', 'id'], 'c'),
       conditions: this.conditions({ from, to }),
       filter: rest,
     }
   }
 
-  /** A long period: by id, between the ids that were given out well before and well after it. */
+  /** The source for a long period: a range of ids from well before the period to well after it. */
   private async byWindow(transaction: Transaction, filter: ChangeFilter): Promise<Path> {
     const { change } = this.store
     const [id, at] = [change.column('id'), change.column('at')]
     const edge = async (condition: string, order: string, time: Instant): Promise<number | undefined> => {
       const rows = await transaction.rows(
-        `SELECT c.${id} AS id FROM ${change.readBy(this.work.dialect, ['at', 'id'], 'c')} WHERE c.${at} ${condition} ? ORDER BY c.${at} ${order}, c.${id} ${order} LIMIT 1`,
+        `SELECT c.${id} AS id FROM ${change.readBy(this.transactions.dialect, ['at', 'id'], 'c')} WHERE c.${at} ${condition} ? ORDER BY c.${at} ${order}, c.${id} ${order} LIMIT 1`,
         [change.bind('at', time)],
       )
       return rows[0] === undefined ? undefined : Number(rows[0]['id'])
@@ -177,7 +182,7 @@ export class ChangeReader<Q extends QuotaRow> {
   }
 
   private byId(): string {
-    return `${this.store.change.table} c${this.work.dialect === 'mysql' ? ' FORCE INDEX (PRIMARY)' : ''}`
+    return `${this.store.change.table} c${this.transactions.dialect === 'mysql' ? ' FORCE INDEX (PRIMARY)' : ''}`
   }
 
   private async count(transaction: Transaction, { from, conditions }: Path, limit: number): Promise<number> {
@@ -204,10 +209,10 @@ export class ChangeReader<Q extends QuotaRow> {
 
   private equal(property: Equal, value: string | number): Condition {
     const stored = property === 'actor' ? storedName(String(value)) : value
-    return this.store.change.equals(this.work.dialect, 'c', property, stored)
+    return this.store.change.equals(this.transactions.dialect, 'c', property, stored)
   }
 
-  /** An instance of release 0.1.0 beside this one does not say whose quota it changed; the sweeper soon does. */
+  /** Changes without an owner: instances of release 0.1.0 do not write it, and the sweeper sets it soon after. */
   private ofUnnamedOwner(ownerId: number): Condition {
     const { change, quota } = this.store
     return {

@@ -1,7 +1,7 @@
 import type { DataSource } from 'typeorm'
 import type { Clock } from '../../clock/clock.js'
 import type { Scalar } from '../../database/row-codec.js'
-import type { UnitOfWork } from '../../database/unit-of-work.js'
+import type { TransactionRunner } from '../../database/transaction-runner.js'
 import { roll } from '../../quota/quota.js'
 import { type Instant, MAX_INSTANT } from '../../time/instant.js'
 import type { Channel } from '../rows/channel.js'
@@ -10,14 +10,14 @@ import { quotaView, type QuotaView } from '../store/answers.js'
 import { LedgerStore } from '../store/ledger-store.js'
 import { readQuotas } from './quota-statements.js'
 
-/** A page of quotas that are about to end, as it is answered. */
+/** A page of quotas that expire soon, in the form of answers. */
 export interface ExpiringPage {
   items: QuotaView[]
-  /** Where the next page starts, or null at the end. */
+  /** The start of the next page, or null at the end. */
   next_cursor: string | null
 }
 
-/** The last quota of a page: where the next one begins. */
+/** The last quota of a page, after which the next page begins. */
 export interface ExpiringCursor {
   readonly expireAt: Instant
   readonly id: number
@@ -25,41 +25,46 @@ export interface ExpiringCursor {
 
 const CURSOR = /^(0|[1-9][0-9]{0,14})\.([1-9][0-9]{0,15})$/
 
-/** Reads a cursor; undefined where the text is none that was ever answered. */
+/** Parses a cursor; undefined if it has another format. */
 export function parseCursor(text: string): ExpiringCursor | undefined {
   const [, expireAt, id] = CURSOR.exec(text) ?? []
   const cursor = { expireAt: Number(expireAt), id: Number(id) }
   return cursor.expireAt <= MAX_INSTANT && Number.isSafeInteger(cursor.id) ? cursor : undefined
 }
 
-/** Milliseconds and id: nothing in it has to be encoded in a query. */
+/** Milliseconds and id; it needs no encoding in a query. */
 function formatCursor({ expireAt, id }: ExpiringCursor): string {
   return `${expireAt}.${id}`
 }
 
 const DAY_MS = 86_400_000
 
-/** Reads the quotas that end soon, past the engine. */
+/** Reads the quotas that expire soon, without the engine. */
 export class ExpiringReader<Q extends QuotaRow> {
   private readonly store: LedgerStore<Q>
 
   constructor(
     private readonly channel: Channel<Q>,
     dataSource: DataSource,
-    private readonly work: UnitOfWork,
+    private readonly transactions: TransactionRunner,
     private readonly clock: Clock,
   ) {
     this.store = new LedgerStore(dataSource, channel)
   }
 
   /**
-   * Active quotas that end within `days` days from now, soonest first, then by id.
-   * @param asking the principal whose turn it takes
+   * Active quotas that expire within `days` days from now, ordered by expiry, then by id.
+   * @param principalId the principal whose turn it takes
    * @param days 1 … 90, of 24 hours
-   * @param cursor only what comes after it
+   * @param cursor only quotas after it
    * @param size 1 … 100
    */
-  async page(asking: string, days: number, cursor: ExpiringCursor | undefined, size: number): Promise<ExpiringPage> {
+  async page(
+    principalId: string,
+    days: number,
+    cursor: ExpiringCursor | undefined,
+    size: number,
+  ): Promise<ExpiringPage> {
     const now = this.clock.now()
     const { quota } = this.store
     const [id, expireAt] = [quota.column('id'), quota.column('expireAt')]
@@ -71,9 +76,9 @@ export class ExpiringReader<Q extends QuotaRow> {
             sql: `AND ${expireAt} >= ? AND (${expireAt} > ? OR ${id} > ?) `,
             values: [bind(cursor.expireAt), bind(cursor.expireAt), cursor.id],
           }
-    const found = await readQuotas(this.work.readsOf(asking), this.store, now, {
+    const found = await readQuotas(this.transactions.readsOf(principalId), this.store, now, {
       sql:
-        `SELECT ${quota.columns} FROM ${quota.readBy(this.work.dialect, ['deletedAt', 'state', 'expireAt'])} ` +
+        `SELECT ${quota.columns} FROM ${quota.readBy(this.transactions.dialect, ['deletedAt', 'state', 'expireAt'])} ` +
         `WHERE ${quota.column('deletedAt')} IS NULL AND ${quota.column('state')} = 'active' AND ${expireAt} > ? AND ${expireAt} <= ? ` +
         `${after.sql}ORDER BY ${expireAt}, ${id} LIMIT ${size + 1}`,
       values: [bind(now), bind(Math.min(now + days * DAY_MS, MAX_INSTANT)), ...after.values],

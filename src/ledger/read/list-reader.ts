@@ -1,6 +1,6 @@
 import type { Clock } from '../../clock/clock.js'
 import { SharedReads } from '../../database/shared-reads.js'
-import type { Reads, UnitOfWork } from '../../database/unit-of-work.js'
+import type { Reads, TransactionRunner } from '../../database/transaction-runner.js'
 import { roll } from '../../quota/quota.js'
 import { formatInstant, type Instant } from '../../time/instant.js'
 import type { Channel } from '../rows/channel.js'
@@ -65,8 +65,8 @@ const SHALLOW_ROWS = 1_000
 
 /** A requested page. */
 interface Ask<Q extends QuotaRow> {
-  /** The principal whose turn it takes, if it is read alone. */
-  readonly asking: string
+  /** The party whose turn it takes, if it is read alone. */
+  readonly party: string
   readonly filter: QuotaFilter<Q>
   readonly page: PageRequest
   /** Filter and page as JSON: the same key means the same page. */
@@ -76,9 +76,10 @@ interface Ask<Q extends QuotaRow> {
 /**
  * Reads pages of quotas for all concurrent requests.
  *
- * - Lists of one person are collected, for all persons: up to 50 of them share one statement. If the page shows the end
- *   of its list, the total is known; otherwise the page is read again together with its count, with other such pages.
- * - A list of all persons, or by a label, and a deep page may cost many times as much, so each has its own statement,
+ * - Lists of one subject are collected, for all subjects: up to 50 of them share one statement. If the page shows the
+ *   end of its list, the total is known; otherwise the page is read again together with its count, with other such
+ *   pages.
+ * - A list of all subjects, or by a label, and a deep page may cost many times as much, so each has its own statement,
  *   which only equal requests share.
  */
 export class ListReader<Q extends QuotaRow> {
@@ -90,28 +91,31 @@ export class ListReader<Q extends QuotaRow> {
   constructor(
     private readonly channel: Channel<Q>,
     private readonly store: LedgerStore<Q>,
-    private readonly work: UnitOfWork,
+    private readonly transactions: TransactionRunner,
     private readonly clock: Clock,
     private readonly counts: RecentCounts,
   ) {
-    this.sources = new ListSources(channel, store.quota, work.dialect)
+    this.sources = new ListSources(channel, store.quota, transactions.dialect)
     const options = { most: MAX_LISTS, keyOf: ({ key }: Ask<Q>): string => key }
-    const [ends, counted] = [work.readsOf(`(${channel.name} ends)`), work.readsOf(`(${channel.name} lists)`)]
+    const [ends, counted] = [
+      transactions.readsOf(`(${channel.name} ends)`),
+      transactions.readsOf(`(${channel.name} lists)`),
+    ]
     this.ends = new SharedReads(async (asks) => this.readEnds(ends, asks), options)
     this.counted = new SharedReads(async (asks) => this.readCounted(counted, asks), options)
     this.alone = new SharedReads(async (asks) => Promise.all(asks.map(async (ask) => this.readAlone(ask))), {
-      keyOf: ({ asking, key }) => `${asking} ${key}`,
+      keyOf: ({ party, key }) => `${party} ${key}`,
       alone: true,
     })
   }
 
   /**
    * A page of live quotas, or of deleted ones, newest first.
-   * @param asking the principal whose turn it takes. A list that is read alone is shared only among this principal's
-   * requests: behind another principal's, it might wait for all requests of that one
+   * @param principalId the principal whose turn it takes. A list that is read alone is shared only among this
+   * principal's requests: behind another principal's, it might wait for all requests of that one
    */
-  async get(asking: string, filter: QuotaFilter<Q>, page: PageRequest): Promise<SharedPage> {
-    const ask = { asking, filter, page, key: JSON.stringify([filter, page]) }
+  async get(principalId: string, filter: QuotaFilter<Q>, page: PageRequest): Promise<SharedPage> {
+    const ask = { party: principalId, filter, page, key: JSON.stringify([filter, page]) }
     if (!gathers(ask)) return this.alone.get(ask)
     // The total includes the rows before the page's first row, which the page does not read.
     const found = page.beforeId === undefined ? await this.ends.get(ask) : undefined
@@ -122,10 +126,10 @@ export class ListReader<Q extends QuotaRow> {
    * The quotas of a list with smaller ids, newest first, without a total: one step of an iteration over the whole list.
    * @param size rows of a step
    */
-  async step(asking: string, filter: QuotaFilter<Q>, beforeId: number | undefined, size: number): Promise<Q[]> {
-    const [reads, now] = [this.work.readsOf(asking), this.clock.now()]
+  async step(party: string, filter: QuotaFilter<Q>, beforeId: number | undefined, size: number): Promise<Q[]> {
+    const [reads, now] = [this.transactions.readsOf(party), this.clock.now()]
     const page = { page: 1, pageSize: size, beforeId }
-    const ask = { asking, filter, page, key: '' }
+    const ask = { party, filter, page, key: '' }
     const sources = await this.bestSources(reads, filter, now, page)
     const [found] = await readLists(reads, this.store, now, [this.part(ask, sources.page, size)])
     const quotas = found?.quotas ?? []
@@ -171,7 +175,7 @@ export class ListReader<Q extends QuotaRow> {
   }
 
   private async readAlone(ask: Ask<Q>): Promise<SharedPage> {
-    const [reads, now] = [this.work.readsOf(ask.asking), this.clock.now()]
+    const [reads, now] = [this.transactions.readsOf(ask.party), this.clock.now()]
     const sources = await this.bestSources(reads, ask.filter, now, ask.page)
     const [page] = await this.read(reads, now, [{ ask, sources }])
     return page as Promise<SharedPage>
@@ -194,18 +198,18 @@ export class ListReader<Q extends QuotaRow> {
   }
 
   private async counting({ filter, page }: Ask<Q>, found: ListFound<Q> | undefined, now: Instant): Promise<SharedPage> {
-    const total = await this.counts.total(nameOf(filter), found?.counted ?? 0, async () =>
+    const total = await this.counts.total(countNameOf(filter), found?.counted ?? 0, async () =>
       // A later count is for a different time, so the sources are built again.
       this.countedBy(
-        this.work,
-        countOf(this.store.quota.table, (await this.bestSources(this.work, filter, this.clock.now())).total),
+        this.transactions,
+        countOf(this.store.quota.table, (await this.bestSources(this.transactions, filter, this.clock.now())).total),
       ),
     )
     return this.shown(page, found?.quotas ?? [], now, total)
   }
 
   private count(filter: QuotaFilter<Q>, sources: readonly Where[]): Statement {
-    const count = this.counts.knows(nameOf(filter)) ? countOfLong : countOf
+    const count = this.counts.knows(countNameOf(filter)) ? countOfLong : countOf
     return count(this.store.quota.table, sources, EXACT_UP_TO + 1)
   }
 
@@ -228,13 +232,14 @@ export class ListReader<Q extends QuotaRow> {
    */
   private async bestSources(reads: Reads, filter: QuotaFilter<Q>, now: Instant, page?: PageRequest): Promise<Sources> {
     const sources = this.sources.of(filter, now)
-    const { subjects, status, deleted = false, label, cap } = filter
+    const { label, ...unlabelled } = filter
     if (label === undefined) return onlyWay(sources)
     const { table } = this.store.quota
+    const { subjects, deleted = false, ...conditions } = unlabelled
     const alone = this.sources.byLabel({ subjects: {}, status: undefined, deleted, label }, now)
     const count = await this.countedBy(reads, countOf(table, [alone], MAX_SORTED + 1))
-    const others = this.sources.of({ subjects, status, deleted, ...(cap === undefined ? {} : { cap }) }, now)
-    const narrowed = status !== undefined || cap !== undefined || Object.values(subjects).some((id) => id !== undefined)
+    const others = this.sources.of(unlabelled, now)
+    const narrowed = Object.values<unknown>({ ...subjects, ...conditions }).some((value) => value !== undefined)
     const most = Math.min(count, MAX_SORTED)
     if (narrowed && (await this.countedBy(reads, countOf(table, others, most + 1))) <= most) return onlyWay(sources)
     const named = [this.sources.byLabel(filter, now)]
@@ -282,7 +287,7 @@ export class ListReader<Q extends QuotaRow> {
 }
 
 /**
- * Is the read certainly fast: live quotas of one person, which an index has in order of id, from near the start of the
+ * Is the read certainly fast: live quotas of one subject, which an index has in order of id, from near the start of the
  * list?
  */
 function gathers<Q extends QuotaRow>({ filter, page }: Ask<Q>): boolean {
@@ -295,9 +300,12 @@ function onlyWay(sources: readonly Where[]): Sources {
   return { page: sources, total: sources }
 }
 
-/** The name under which the count of a long list is shared. */
-function nameOf<Q extends QuotaRow>({ status, subjects, deleted = false, label, cap }: QuotaFilter<Q>): string {
-  return JSON.stringify([status, subjects, deleted, label, cap])
+/**
+ * The name under which the count of a long list is shared. It contains the whole filter, so that lists that differ in
+ * any member never share a count. Equal filters with another order of members only cost a count of their own.
+ */
+function countNameOf<Q extends QuotaRow>(filter: QuotaFilter<Q>): string {
+  return JSON.stringify(filter)
 }
 
 function offsetOf({ page, pageSize }: PageRequest): number {

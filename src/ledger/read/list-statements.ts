@@ -60,12 +60,12 @@ export class ListSources<Q extends QuotaRow> {
    */
   of({ subjects, status, deleted = false, label, cap }: QuotaFilter<Q>, now: Instant): Where[] {
     const { quota } = this
-    const person = this.channel.subjects
+    const subject = this.channel.subjects
       .map(({ property }) => property)
       .find((property) => subjects[property] !== undefined)
-    const first = person === undefined ? [] : [person]
-    // Deleted quotas of all persons are read newest first by the flag, and so are caps; those of one person are few.
-    const flagged = (deleted || cap !== undefined) && person === undefined
+    const first = subject === undefined ? [] : [subject]
+    // Deleted quotas of all subjects are read newest first by the flag, and so are caps; those of one subject are few.
+    const flagged = (deleted || cap !== undefined) && subject === undefined
     const conditions = [
       flagged
         ? `${quota.column('deleted')} = ${deleted ? 1 : 0}`
@@ -114,7 +114,7 @@ export class ListSources<Q extends QuotaRow> {
         return [where(['state', 'id'], `${state} = 'disabled'`)]
       case 'expired': {
         const due = where(
-          ['state', person === undefined ? 'expireAt' : 'id'],
+          ['state', subject === undefined ? 'expireAt' : 'id'],
           `${state} = 'active' AND ${expireAt} <= ?`,
           time,
         )

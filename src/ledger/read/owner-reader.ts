@@ -1,44 +1,45 @@
 import type { DataSource } from 'typeorm'
-import type { UnitOfWork } from '../../database/unit-of-work.js'
+import type { TransactionRunner } from '../../database/transaction-runner.js'
 import type { Channel } from '../rows/channel.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import { LedgerStore } from '../store/ledger-store.js'
 import type { QuotaReader, SummaryView } from './quota-reader.js'
 
-/** A page of owners as it is answered. */
+/** A page of owners, in the form of answers. */
 export interface OwnersPage {
   items: SummaryView[]
-  /** Where the next page starts, or null at the end. */
+  /** The start of the next page, or null at the end. */
   next_after: number | null
 }
 
-/** Reads who has quotas, past the engine. */
+/** Reads the owners of quotas, without the engine. */
 export class OwnerReader<Q extends QuotaRow> {
   private readonly store: LedgerStore<Q>
 
   constructor(
     channel: Channel<Q>,
     dataSource: DataSource,
-    private readonly work: UnitOfWork,
+    private readonly transactions: TransactionRunner,
     private readonly quotas: QuotaReader<Q>,
   ) {
     this.store = new LedgerStore(dataSource, channel)
   }
 
   /**
-   * Everybody who ever had a quota, ids ascending, each with the sums of what is active.
-   * @param asking the principal whose turn it takes
+   * All owners that ever had a quota, ids ascending, each with the sums of the active quotas.
+   * @param principalId the principal whose turn it takes
    * @param after only owners with a larger id
    * @param size 1 … 100
    */
-  async page(asking: string, after: number | undefined, size: number): Promise<OwnersPage> {
+  async page(principalId: string, after: number | undefined, size: number): Promise<OwnersPage> {
     const { owner, quota } = this.store
     const id = owner.column('ownerId')
-    const force = this.work.dialect === 'mysql' ? ' FORCE INDEX (PRIMARY)' : ''
-    // One look for each owner of the page: an EXISTS would be turned into a join with all quotas behind it.
-    // The row is made before the first create, which may then be refused: that is no owner yet.
-    const rows = await this.work
-      .readsOf(asking)
+    const force = this.transactions.dialect === 'mysql' ? ' FORCE INDEX (PRIMARY)' : ''
+    // A scalar subquery for each owner of the page: the planner would turn an EXISTS into a join with all quotas of the
+    // owner. An owner's row is created before its first quota, whose create may then be refused: owners without a quota
+    // are omitted.
+    const rows = await this.transactions
+      .readsOf(principalId)
       .read((transaction) =>
         transaction.rows(
           `SELECT o.${id} AS id FROM ${owner.table} o${force} WHERE o.${id} > ? ` +

@@ -2,9 +2,9 @@ import type { DataSource } from 'typeorm'
 import type { Clock } from '../../clock/clock.js'
 import { placeholders } from '../../database/row-codec.js'
 import { SharedReads } from '../../database/shared-reads.js'
-import type { Reads, UnitOfWork } from '../../database/unit-of-work.js'
+import type { Reads, TransactionRunner } from '../../database/transaction-runner.js'
 import { ServiceError } from '../../error/service-error.js'
-import { available, inTheWay, type Limits, limitsAt, payable } from '../../quota/cap.js'
+import { available, refusingCaps, type Limits, limitsAt, payable } from '../../quota/cap.js'
 import { roll, summarise } from '../../quota/quota.js'
 import { Refills } from '../../quota/refill.js'
 import { applyPatch, foreignViolations, type Violation, type SettingsPatch } from '../../quota/settings.js'
@@ -16,7 +16,7 @@ import { quotaNotFound } from '../store/errors.js'
 import { LedgerStore, LIVE_OF_OWNER } from '../store/ledger-store.js'
 import { ListReader, type Page } from './list-reader.js'
 import type { PageRequest, QuotaFilter } from './list-statements.js'
-import { countedIn, countOf, isThere, readQuotas, together } from './quota-statements.js'
+import { countedIn, countOf, isPageRow, pageWithCount, readQuotas } from './quota-statements.js'
 import { EXACT_UP_TO, RecentCounts } from './recent-counts.js'
 
 /** An owner's sums in an answer; the owner's field comes first. */
@@ -75,14 +75,14 @@ export class QuotaReader<Q extends QuotaRow> {
   constructor(
     private readonly channel: Channel<Q>,
     dataSource: DataSource,
-    private readonly work: UnitOfWork,
+    private readonly transactions: TransactionRunner,
     private readonly clock: Clock,
   ) {
     this.store = new LedgerStore(dataSource, channel)
     this.counts = new RecentCounts(clock)
-    this.lists = new ListReader(channel, this.store, work, clock, this.counts)
+    this.lists = new ListReader(channel, this.store, transactions, clock, this.counts)
     const { quota } = this.store
-    const shared = (what: string): Reads => work.readsOf(`(${channel.name} ${what})`)
+    const shared = (what: string): Reads => transactions.readsOf(`(${channel.name} ${what})`)
     const ones = shared('quotas')
     const checks = (this.checks = shared('checks'))
     this.one = new SharedReads(async (ids) => {
@@ -96,7 +96,7 @@ export class QuotaReader<Q extends QuotaRow> {
     this.ofOwner = new SharedReads(async (ownerIds) => {
       const quotas = await readQuotas(checks, this.store, this.clock.now(), {
         sql:
-          `SELECT ${quota.columns} FROM ${quota.readBy(work.dialect, LIVE_OF_OWNER)} ` +
+          `SELECT ${quota.columns} FROM ${quota.readBy(transactions.dialect, LIVE_OF_OWNER)} ` +
           `WHERE ${quota.column('ownerId')} IN (${placeholders(ownerIds)}) AND ${quota.column('deletedAt')} IS NULL ` +
           `AND ${quota.column('state')} = 'active'`,
         values: ownerIds,
@@ -175,53 +175,53 @@ export class QuotaReader<Q extends QuotaRow> {
       remaining: left,
       payable: payable(limits.payers),
       refills_at: refill === null ? null : formatInstant(refill),
-      caps: allowed ? [] : inTheWay(limits.caps, amount).map(capView),
+      caps: allowed ? [] : refusingCaps(limits.caps, amount).map(capView),
     }
   }
 
   /**
    * A page of live quotas, or of deleted ones, newest first.
-   * @param asking the principal whose turn it takes
+   * @param principalId the principal whose turn it takes
    */
-  async list(asking: string, filter: QuotaFilter<Q>, page: PageRequest): Promise<Page<QuotaView>> {
-    return (await this.lists.get(asking, filter, page)).page
+  async list(principalId: string, filter: QuotaFilter<Q>, page: PageRequest): Promise<Page<QuotaView>> {
+    return (await this.lists.get(principalId, filter, page)).page
   }
 
   /** The same as the JSON of the answer. */
-  async listAsJson(asking: string, filter: QuotaFilter<Q>, page: PageRequest): Promise<string> {
-    return (await this.lists.get(asking, filter, page)).json
+  async listAsJson(principalId: string, filter: QuotaFilter<Q>, page: PageRequest): Promise<string> {
+    return (await this.lists.get(principalId, filter, page)).json
   }
 
   /**
    * The next step of an iteration over a list, newest first.
-   * @param asking the principal whose turn it takes
+   * @param party the principal whose turn it takes
    * @param beforeId the last id of the previous step
    */
-  async step(asking: string, filter: QuotaFilter<Q>, beforeId: number | undefined, size: number): Promise<Q[]> {
-    return this.lists.step(asking, filter, beforeId, size)
+  async step(party: string, filter: QuotaFilter<Q>, beforeId: number | undefined, size: number): Promise<Q[]> {
+    return this.lists.step(party, filter, beforeId, size)
   }
 
   /** The same in the form of answers. */
   async stepShown(
-    asking: string,
+    principalId: string,
     filter: QuotaFilter<Q>,
     beforeId: number | undefined,
     size: number,
   ): Promise<QuotaView[]> {
-    const quotas = await this.lists.step(asking, filter, beforeId, size)
+    const quotas = await this.lists.step(principalId, filter, beforeId, size)
     const now = this.clock.now()
     return quotas.map((quota) => this.lists.view(quota, now))
   }
 
   /**
    * A page of the changes of a quota's settings, newest first; also for deleted quotas.
-   * @param asking the principal whose turn it takes
+   * @param principalId the principal whose turn it takes
    * @throws ServiceError quota_not_found if it never existed
    */
-  async changes(asking: string, quotaId: number, { page, pageSize }: PageRequest): Promise<Page<ChangeView>> {
+  async changes(principalId: string, quotaId: number, { page, pageSize }: PageRequest): Promise<Page<ChangeView>> {
     const { change, quota } = this.store
     const ofQuota = { sql: `WHERE ${change.column('quotaId')} = ?`, values: [quotaId] }
-    const { sql, values } = together(
+    const { sql, values } = pageWithCount(
       {
         sql: `SELECT ${change.columns} FROM ${change.table} ${ofQuota.sql} ORDER BY ${change.column('id')} DESC LIMIT ? OFFSET ?`,
         values: [quotaId, pageSize, (page - 1) * pageSize],
@@ -229,7 +229,7 @@ export class QuotaReader<Q extends QuotaRow> {
       },
       countOf(change.table, [ofQuota], EXACT_UP_TO + 1),
     )
-    const [rows, ownerId] = await this.work.readsOf(asking).read(async (transaction) => {
+    const [rows, ownerId] = await this.transactions.readsOf(principalId).read(async (transaction) => {
       const [known] = await transaction.rows(
         `SELECT ${quota.column('ownerId')} AS owner_id FROM ${quota.table} WHERE ${quota.column('id')} = ?`,
         [quotaId],
@@ -239,9 +239,9 @@ export class QuotaReader<Q extends QuotaRow> {
     })
     const total = await this.counts.total(`changes ${quotaId}`, countedIn(rows), async () => {
       const all = countOf(change.table, [ofQuota])
-      return countedIn(await this.work.read((transaction) => transaction.rows(all.sql, all.values)))
+      return countedIn(await this.transactions.read((transaction) => transaction.rows(all.sql, all.values)))
     })
-    const items = rows.filter(isThere).map((row) => changeView(this.channel, change.decode(row), ownerId))
+    const items = rows.filter(isPageRow).map((row) => changeView(this.channel, change.decode(row), ownerId))
     return { items, page, page_size: pageSize, ...total }
   }
 

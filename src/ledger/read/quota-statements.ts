@@ -1,10 +1,10 @@
 import { instantFromStore } from '../../database/column.js'
 import { type RawRow, type Scalar } from '../../database/row-codec.js'
-import type { UnitOfWork } from '../../database/unit-of-work.js'
+import type { Reads } from '../../database/transaction-runner.js'
 import { settleIn } from '../../quota/cap.js'
 import type { Instant } from '../../time/instant.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
-import { HOLDS_OF_OWNER, inThisOrder, type LedgerStore } from '../store/ledger-store.js'
+import { HOLDS_OF_OWNER, straightJoin, type LedgerStore } from '../store/ledger-store.js'
 
 /** A statement with the values of its placeholders. */
 export interface Statement {
@@ -14,56 +14,56 @@ export interface Statement {
 
 /** A condition whose rows are counted. */
 export interface Counted extends Statement {
-  /** The table, by the index that finds them, where the planner would not take it. */
+  /** The table with the index to use, if the planner would choose another one. */
   readonly countedFrom?: string
 }
 
-/** A statement that selects rows to be shown. */
+/** A statement that selects rows of a page. */
 interface Rows extends Statement {
-  /** What they are ordered by, columns of `page`; where it is not said they come in any order. */
+  /** The order, by columns of `page`; if absent, the order of the rows is undefined. */
   readonly order?: string
 }
 
 /**
- * Quotas as they are stored, with the units of their due holds taken off `reserved`.
+ * Quotas as stored, with the units of their due holds subtracted from `reserved`.
  * @param page selects whole rows of quotas
  */
 export async function readQuotas<Q extends QuotaRow>(
-  work: Pick<UnitOfWork, 'dialect' | 'read'>,
+  reads: Reads,
   store: LedgerStore<Q>,
   now: Instant,
   page: Rows,
 ): Promise<Q[]> {
-  const read = await readRows(work, store, now, page)
+  const read = await readRows(reads, store, now, page)
   return read.flatMap(({ quota }) => quota ?? [])
 }
 
 /** One of several lists that a statement reads. */
 export interface ListPart {
-  /** Selects what it is told for each row of the page: columns of the quotas' table, or constants. */
+  /** Selects the given expressions for each row of the page: columns of the quotas' table, or constants. */
   readonly page: (columns: string) => Statement
-  /** Counts the whole list, with a column `counted`, where that is to be known. */
+  /** Counts the whole list, as a column `counted`; undefined if the count is not needed. */
   readonly all: Statement | undefined
 }
 
-/** What was found of a list. */
+/** The result of one list. */
 export interface ListFound<Q> {
   /** The page, newest first. */
   readonly quotas: Q[]
-  /** How long the whole list is; undefined where that was not asked. */
+  /** The length of the whole list; undefined if it was not requested. */
   counted: number | undefined
 }
 
 /**
- * Pages of several lists in one statement, each as it would be read alone, with the count of the whole list beside it.
- * One statement sees one moment: no quota moves between a page and its count.
+ * Reads pages of several lists in one statement, each with the count of its whole list if requested. One statement sees
+ * one snapshot: no quota moves between a page and its count.
  *
- * Each list names the ids of its page by its own index, and no more of them than it shows; the rows are then read by
- * their key. That costs the server a tenth of as many statements, and an owner with many quotas does not make it read
- * more than the page.
+ * Each list selects the ids of its page by its own index, no more than the page shows; the rows are then read by their
+ * primary key. This costs the server a tenth of separate statements, and reads only the page even if an owner has many
+ * quotas.
  */
 export async function readLists<Q extends QuotaRow>(
-  work: Pick<UnitOfWork, 'dialect' | 'read'>,
+  reads: Reads,
   store: LedgerStore<Q>,
   now: Instant,
   parts: readonly ListPart[],
@@ -74,10 +74,10 @@ export async function readLists<Q extends QuotaRow>(
     page(`${place} AS place, ${id}, NULL AS counted`),
     ...(all === undefined ? [] : [{ sql: `SELECT ${place}, NULL, (${all.sql})`, values: all.values }]),
   ])
-  // MySQL wants a branch that has a limit in parentheses, where SQLite takes none.
-  const branch = work.dialect === 'mysql' ? (sql: string) => `(${sql})` : (sql: string) => `SELECT * FROM (${sql})`
+  // MySQL requires parentheses around a branch with a LIMIT; SQLite does not allow them.
+  const branch = reads.dialect === 'mysql' ? (sql: string) => `(${sql})` : (sql: string) => `SELECT * FROM (${sql})`
   const found: ListFound<Q>[] = parts.map(() => ({ quotas: [], counted: undefined }))
-  const rows = await readRows(work, store, now, {
+  const rows = await readRows(reads, store, now, {
     sql:
       `SELECT list.place, list.counted, ${quota.columnsOf('q')} FROM (${branches.map(({ sql }) => branch(sql)).join(' UNION ALL ')}) list ` +
       `LEFT JOIN ${quota.table} q ON q.${id} = list.${id}`,
@@ -93,32 +93,32 @@ export async function readLists<Q extends QuotaRow>(
   return found
 }
 
-/** A row as it came, and the quota in it, where there is one. */
+/** A row as read, and the quota that it contains, if any. */
 interface Read<Q> {
   readonly row: RawRow
   readonly quota: Q | undefined
 }
 
 /**
- * Rows of quotas. Only where the time for due holds has come the rows are read once more, together with what the holds
- * keep: in one statement, so that a sweep between two cannot count a hold twice.
+ * Reads rows of quotas. Only if holds are due, it reads the rows again together with the units of the due holds: in one
+ * statement, so that a sweep in between cannot count a hold twice.
  */
 async function readRows<Q extends QuotaRow>(
-  work: Pick<UnitOfWork, 'dialect' | 'read'>,
+  reads: Reads,
   store: LedgerStore<Q>,
   now: Instant,
   page: Rows,
 ): Promise<Read<Q>[]> {
-  const decoded = (row: RawRow): Read<Q> => ({ row, quota: isThere(row) ? store.quota.decode(row) : undefined })
-  const rows = await work.read((transaction) => transaction.rows(page.sql, page.values))
+  const decoded = (row: RawRow): Read<Q> => ({ row, quota: isPageRow(row) ? store.quota.decode(row) : undefined })
+  const rows = await reads.read((transaction) => transaction.rows(page.sql, page.values))
   const plain = rows.map(decoded)
   if (!plain.some(({ quota }) => quota !== undefined && quota.holdDueAt !== null && quota.holdDueAt <= now))
     return plain
-  const { sql, values } = together(page, undefined, joinedDueUnits(work, store, now))
-  return withoutDueUnits((await work.read((transaction) => transaction.rows(sql, values))).map(decoded))
+  const { sql, values } = pageWithCount(page, undefined, joinedDueUnits(reads, store, now))
+  return withoutDueUnits((await reads.read((transaction) => transaction.rows(sql, values))).map(decoded))
 }
 
-/** Takes off what due holds keep. A cap comes once for each time at which it counted one of them. */
+/** Subtracts the units of due holds. A cap has one row for each time at which it counted one of them. */
 function withoutDueUnits<Q extends QuotaRow>(joined: readonly Read<Q>[]): Read<Q>[] {
   const known = new Map<string, Q>()
   return joined.filter(({ row, quota: found }) => {
@@ -138,17 +138,17 @@ function withoutDueUnits<Q extends QuotaRow>(joined: readonly Read<Q>[]): Read<Q
 }
 
 /**
- * Joins to a `page` of quotas what their due holds keep. The holds of those owners alone are read, once each, whatever
- * the number of quotas: the order of the join is fixed, since a planner that knows averages would rather walk through a
- * quota's history for every quota.
+ * Joins the units of due holds to a `page` of quotas. Reads only the holds of the page's owners, each once, for any
+ * number of quotas: the order of the join is fixed, since a planner that estimates from averages would scan the history
+ * of every quota.
  */
 function joinedDueUnits<Q extends QuotaRow>(
-  { dialect }: Pick<UnitOfWork, 'dialect'>,
+  { dialect }: Pick<Reads, 'dialect'>,
   { quota, hold, allocation }: LedgerStore<Q>,
   now: Instant,
 ): Statement {
   const due = quota.bind('holdDueAt', now)
-  const then = inThisOrder(dialect)
+  const then = straightJoin(dialect)
   const countedAt = `a.${allocation.column('countedAt')}`
   const [quotaId, cycleSeq] = [`a.${allocation.column('quotaId')}`, `a.${allocation.column('cycleSeq')}`]
   return {
@@ -165,11 +165,11 @@ function joinedDueUnits<Q extends QuotaRow>(
 }
 
 /**
- * A page's rows, each with the count of the whole list; one row of the count alone where the page is empty. One
- * statement sees one moment.
- * @param joined what else is joined to `page`, with a column `due_units`
+ * Reads a page's rows, each with the count of the whole list; a single row with the count alone if the page is empty.
+ * One statement sees one snapshot.
+ * @param joined a join to `page`, with a column `due_units`
  */
-export function together(page: Rows, all: Statement | undefined, joined?: Statement): Statement {
+export function pageWithCount(page: Rows, all: Statement | undefined, joined?: Statement): Statement {
   const [rows, counted] = all === undefined ? ['page', []] : [`(${all.sql}) list LEFT JOIN page ON 1 = 1`, all.values]
   const columns = ['page.*']
   if (all !== undefined) columns.push('list.counted')
@@ -183,10 +183,10 @@ export function together(page: Rows, all: Statement | undefined, joined?: Statem
 }
 
 /**
- * Counts the rows of a table that any of these conditions finds, which exclude each other. In one statement: a row that
- * moves from one to the other is counted once. No index is named where the condition does not: nothing is ordered, and
- * the planner finds the one that covers it.
- * @param limit none is counted further
+ * Counts the rows of a table that match any of these conditions, which must exclude each other. In one statement, so
+ * that a row that moves from one condition to another is counted once. It names an index only if the condition does:
+ * nothing is sorted, and the planner finds the covering index.
+ * @param limit the count stops here
  */
 export function countOf(table: string, conditions: readonly Counted[], limit?: number): Statement {
   const counts = conditions.map(({ sql, countedFrom = table }, place) =>
@@ -196,9 +196,8 @@ export function countOf(table: string, conditions: readonly Counted[], limit?: n
 }
 
 /**
- * The same, for lists that were beyond the limit a moment ago: to look whether there is a row at the limit takes three
- * quarters of the time that counting up to it takes, since nothing is kept of the others. Where there is none any more
- * they are counted after all, in the same statement.
+ * The same for lists that were beyond the limit recently: testing for a row at the limit takes three quarters of the
+ * time of counting up to it. If there is no such row any more, the same statement counts the rows.
  */
 export function countOfLong(table: string, conditions: readonly Counted[], limit: number): Statement {
   const counts = conditions.map(
@@ -216,12 +215,12 @@ function countedUpTo(limit: number, table: string, condition: string, place: num
   return `(SELECT COUNT(*) FROM (SELECT 1 AS one FROM ${table} ${condition} LIMIT ${limit}) source_${place})`
 }
 
-/** What a count came to that was read, alone or with a page. */
+/** The count in the result of a statement that counts, alone or with a page. */
 export function countedIn(rows: readonly RawRow[]): number {
   return Number(rows[0]?.['counted'] ?? 0)
 }
 
-/** Is this a row of the page, and not the count of an empty one? */
-export function isThere(row: RawRow): boolean {
+/** Is this a row of the page? Otherwise it only has the count of an empty page. */
+export function isPageRow(row: RawRow): boolean {
   return row['id'] !== null
 }

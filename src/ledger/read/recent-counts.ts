@@ -2,21 +2,21 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Clock } from '../../clock/clock.js'
 import type { Instant } from '../../time/instant.js'
 
-/** How old a shared count may be when it is answered (contract, §2 Lists). */
+/** The maximum age of a shared count in an answer (contract, §2 Lists). */
 const OLDEST_MS = 60_000
-/** Counts still asked for are made anew when they are this old, so that no request waits for one. */
+/** Counts that are in use are renewed at this age, so that no request waits for one. */
 const REFRESH_MS = 30_000
-/** Counts nobody asked for within this time are forgotten. */
+/** Counts that were not requested for this time are removed. */
 const IDLE_MS = 300_000
 const MAX_COUNTS = 1_000
 
-/** Up to here a list is counted exactly, on the request's path (contract, §2). */
+/** Lists up to this length are counted exactly, in the request (contract, §2). */
 export const EXACT_UP_TO = 10_000
 
-/** How many a list holds, as it is answered. */
+/** The length of a list, in the form of answers. */
 export interface Total {
   readonly total: number
-  /** Counted exactly, or is it a count at most 60 s old of a list longer than 10,000? */
+  /** `exact`, or `recent`: a count at most 60 s old of a list longer than 10,000. */
   readonly total_relation: 'exact' | 'recent'
 }
 
@@ -27,12 +27,12 @@ interface Counted {
   readonly count: () => Promise<number>
 }
 
-/** How long a request waits for a count that nobody has made yet. Up to some 100,000 rows that is long enough. */
+/** The maximum time that a request waits for a first count. It suffices for some 100,000 rows. */
 const PATIENCE_MS = 100
 
 /**
- * Shares the counts of long lists. The first request for a list starts its count and waits for it but shortly; from
- * then on a timer keeps it young, off every request's path, for as long as somebody asks.
+ * Shares the counts of long lists. The first request for a list starts its count and waits for it only briefly; from
+ * then on, a timer renews the count outside of requests, as long as it is requested.
  */
 export class RecentCounts {
   private readonly counts = new Map<string, Counted>()
@@ -40,23 +40,23 @@ export class RecentCounts {
   constructor(private readonly clock: Clock) {}
 
   /**
-   * A list's total: as it was counted, or where that went beyond what is counted exactly, the shared count of it.
+   * A list's total: the given count or, if that exceeds the limit of exact counts, the shared count.
    * @param counted up to `EXACT_UP_TO + 1`
    * @param all counts the whole list
    */
   async total(name: string, counted: number, all: () => Promise<number>): Promise<Total> {
     if (counted <= EXACT_UP_TO) return { total: counted, total_relation: 'exact' }
     const recent = await this.get(name, all)
-    // As many have just been counted, and there is at least one more than the list tells exactly.
+    // The list has just been counted up to the limit, so the total is at least that.
     return { total: Math.max(recent ?? 0, counted), total_relation: 'recent' }
   }
 
-  /** Has anybody asked for the count under this name of late, since the list is long? */
+  /** Has the count with this name been requested recently? Then the list is long. */
   knows(name: string): boolean {
     return this.counts.has(name)
   }
 
-  /** The count under this name, at most 60 s old; undefined where the first one is still under way. */
+  /** The count with this name, at most 60 s old; undefined if the first count has not finished. */
   async get(name: string, count: () => Promise<number>): Promise<number | undefined> {
     const now = this.clock.now()
     let known = this.counts.get(name)
@@ -65,7 +65,7 @@ export class RecentCounts {
     return Promise.race([known.value, sleep(PATIENCE_MS, undefined, { ref: false })])
   }
 
-  /** Makes the counts anew that are still asked for, and forgets the others; called by a timer. */
+  /** Renews the counts that are in use, and removes the others; called by a timer. */
   async refresh(): Promise<void> {
     const now = this.clock.now()
     for (const [name, known] of [...this.counts]) {

@@ -1,7 +1,7 @@
 import type { DataSource } from 'typeorm'
 import type { Clock } from '../../clock/clock.js'
 import { instantFromStore } from '../../database/column.js'
-import type { UnitOfWork } from '../../database/unit-of-work.js'
+import type { TransactionRunner } from '../../database/transaction-runner.js'
 import { formatInstant } from '../../time/instant.js'
 import type { Channel } from '../rows/channel.js'
 import { isEmpty, type Period } from '../rows/period.js'
@@ -10,7 +10,7 @@ import { oldestKept, type RefusalCode } from '../rows/refusal.entity.js'
 import { beginningOf, HOUR_MS } from '../rows/utc-step.js'
 import { LedgerStore } from '../store/ledger-store.js'
 
-/** How often an owner was refused so, as it is answered; the owner comes first. */
+/** An owner's refusals with one code, in the form of answers; the owner comes first. */
 export interface TopRefusalView {
   code: RefusalCode
   count: number
@@ -18,10 +18,10 @@ export interface TopRefusalView {
   last_at: string
 }
 
-/** How often an owner was refused so within an hour, as it is answered. */
+/** An owner's refusals with one code within one hour, in the form of answers. */
 export interface RefusalView extends TopRefusalView {
   hour: string
-  /** The least, the greatest and the latest of the amounts asked for, where that is wanted. */
+  /** The smallest, the largest and the latest requested amount; present only if amounts are requested. */
   smallest?: number | null
   largest?: number | null
   last?: number | null
@@ -34,25 +34,25 @@ export class RefusalReader<Q extends QuotaRow> {
   constructor(
     private readonly channel: Channel<Q>,
     dataSource: DataSource,
-    private readonly work: UnitOfWork,
+    private readonly transactions: TransactionRunner,
     private readonly clock: Clock,
   ) {
     this.store = new LedgerStore(dataSource, channel)
   }
 
   /**
-   * Who was refused most, by count, then owner, then code.
-   * @param asking the principal whose turn it takes
-   * @param hours this hour and so many less one before it, 1 … 168
+   * The owners with most refusals, ordered by count (descending), owner and code.
+   * @param principalId the principal whose turn it takes
+   * @param hours number of hours, including the current one; 1 … 168
    * @param size 1 … 100
    */
-  async top(asking: string, hours: number, size: number): Promise<{ items: TopRefusalView[] }> {
+  async top(principalId: string, hours: number, size: number): Promise<{ items: TopRefusalView[] }> {
     const { refusal } = this.store
     const column = (property: 'hour' | 'ownerId' | 'code' | 'count' | 'requested' | 'lastAt'): string =>
       refusal.column(property)
     const end = beginningOf('hour', this.clock.now()) + HOUR_MS
-    const rows = await this.work
-      .readsOf(asking)
+    const rows = await this.transactions
+      .readsOf(principalId)
       .read((transaction) =>
         transaction.rows(
           `SELECT ${column('ownerId')} AS owner, ${column('code')} AS reason, SUM(${column('count')}) AS attempts, ` +
@@ -75,12 +75,12 @@ export class RefusalReader<Q extends QuotaRow> {
   }
 
   /**
-   * An owner's refusals by hour, newest first; of the last 31 days where the period has no beginning.
-   * @param asking the principal whose turn it takes
-   * @param amounts tell which amounts were refused, too
+   * An owner's refusals by hour, newest first. Without `from`, the period begins 31 days ago.
+   * @param principalId the principal whose turn it takes
+   * @param amounts adds the requested amounts
    */
   async ofOwner(
-    asking: string,
+    principalId: string,
     ownerId: number,
     { from, to }: Period,
     amounts: boolean,
@@ -89,11 +89,11 @@ export class RefusalReader<Q extends QuotaRow> {
     if (isEmpty(period)) return { items: [] }
     const { refusal } = this.store
     const hour = refusal.column('hour')
-    const rows = await this.work
-      .readsOf(asking)
+    const rows = await this.transactions
+      .readsOf(principalId)
       .read((transaction) =>
         transaction.rows(
-          `SELECT ${refusal.columns} FROM ${refusal.readBy(this.work.dialect, ['ownerId', 'hour'])} ` +
+          `SELECT ${refusal.columns} FROM ${refusal.readBy(this.transactions.dialect, ['ownerId', 'hour'])} ` +
             `WHERE ${refusal.column('ownerId')} = ? AND ${hour} >= ?${to === undefined ? '' : ` AND ${hour} < ?`} ` +
             `ORDER BY ${hour} DESC, ${refusal.column('code')}`,
           [ownerId, refusal.bind('hour', period.from), ...(to === undefined ? [] : [refusal.bind('hour', to)])],

@@ -2,7 +2,7 @@ import type { DataSource } from 'typeorm'
 import type { Clock } from '../../clock/clock.js'
 import { instantFromStore } from '../../database/column.js'
 import { SharedReads } from '../../database/shared-reads.js'
-import type { Reads, Transaction, UnitOfWork } from '../../database/unit-of-work.js'
+import type { Reads, Transaction, TransactionRunner } from '../../database/transaction-runner.js'
 import { Unavailable } from '../../error/service-error.js'
 import { formatInstant, type Instant } from '../../time/instant.js'
 import type { Channel } from '../rows/channel.js'
@@ -14,7 +14,7 @@ import { LedgerStore } from '../store/ledger-store.js'
 import { TotalsUpdater } from '../totals/totals-updater.js'
 import type { LedgerOf } from './usage-reader.js'
 
-/** What was used within one hour or day, as it is answered. */
+/** The usage within one hour or day, in the form of answers. */
 export interface UsageStepView {
   began_at: string
   charged: number
@@ -23,17 +23,19 @@ export interface UsageStepView {
   refusals: number | null
 }
 
-/** What was used, step by step, oldest first. */
+/** A series of usage, oldest step first. */
 export interface SeriesView {
   step: SeriesStep
   items: UsageStepView[]
 }
 
-/** Totals that lie further back than this are first brought nearer: else a reader would have to add up too much. */
+/**
+ * If the totals lag by more than this, they are updated first: otherwise the reader would have to add up too many acts.
+ */
 const MAX_REST_MS = 900_000
-/** How long a reader helps with that. */
+/** How long a reader updates the totals. */
 const PATIENCE_MS = 1_000
-/** Totals move every few seconds, and are read in a moment. */
+/** Totals advance every few seconds, and a read takes much less, so a few attempts suffice. */
 const MAX_TRIES = 10
 
 interface Sums {
@@ -43,10 +45,10 @@ interface Sums {
   refusals: number
 }
 
-/** Whose usage is added up: an owner's, or that of one of its quotas, in steps that begin in `[from, end)`. */
+/** Selects the usage of an owner or of one of its quotas, in the steps that begin in `[from, end)`. */
 interface Question {
   /** The principal whose turn it takes. */
-  readonly asking: string
+  readonly principalId: string
   readonly ownerId: number
   readonly quotaId: number | undefined
   readonly step: SeriesStep
@@ -55,8 +57,8 @@ interface Question {
 }
 
 /**
- * Reads how usage went over time: what is in the totals, and what acts did since. Exact to the ledger at one moment: it
- * is read again where the totals have moved on in the middle.
+ * Reads usage over time: the totals, and the acts after them. The result equals the ledger at one moment: if the totals
+ * advance during a read, it is repeated.
  */
 export class SeriesReader<Q extends QuotaRow> {
   private readonly store: LedgerStore<Q>
@@ -70,33 +72,33 @@ export class SeriesReader<Q extends QuotaRow> {
   constructor(
     channel: Channel<Q>,
     dataSource: DataSource,
-    private readonly work: UnitOfWork,
+    private readonly transactions: TransactionRunner,
     private readonly clock: Clock,
   ) {
     this.store = new LedgerStore(dataSource, channel)
-    this.totals = new TotalsUpdater(this.store, work, clock)
+    this.totals = new TotalsUpdater(this.store, transactions, clock)
   }
 
   /**
-   * Every step that begins in `[from, to)` and is not in the future, also those in which nothing was used.
-   * @param asking the principal whose turn it takes
-   * @param of refusals are those of an owner; of one quota there are none to be told
-   * @throws ServiceError unavailable while the totals are made for the first time
+   * Every step that begins in `[from, to)` and is not in the future, including those without usage.
+   * @param principalId the principal whose turn it takes
+   * @param of refusals are counted for an owner, not for a quota
+   * @throws ServiceError unavailable while the totals are built for the first time
    */
-  async series(asking: string, of: LedgerOf, step: SeriesStep, from: Instant, to: Instant): Promise<SeriesView> {
+  async series(principalId: string, of: LedgerOf, step: SeriesStep, from: Instant, to: Instant): Promise<SeriesView> {
     const first = beginningOf(step, from) < from ? beginningOf(step, from) + STEP_MS[step] : from
     const end = Math.min(to, this.clock.now() + 1)
     const sums = new Map<Instant, Sums>()
     for (let beganAt = first; beganAt < end; beganAt += STEP_MS[step]) {
       sums.set(beganAt, { charged: 0, refunded: 0, refused: 0, refusals: 0 })
     }
-    const reads = this.work.readsOf(asking)
+    const reads = this.transactions.readsOf(principalId)
     const ownerId = 'ownerId' in of ? of.ownerId : await this.ownerOf(reads, of.quotaId)
     const quotaId = 'quotaId' in of ? of.quotaId : undefined
     if (ownerId !== undefined && sums.size > 0) {
       await this.caughtUp.get()
       const after = first + sums.size * STEP_MS[step]
-      const found = await this.found.get({ asking, ownerId, quotaId, step, from: first, end: after })
+      const found = await this.found.get({ principalId, ownerId, quotaId, step, from: first, end: after })
       for (const [beganAt, more] of found) {
         const sum = sums.get(beganAt)
         if (sum !== undefined) for (const name of NAMES) sum[name] = Math.min(sum[name] + more[name], MAX)
@@ -122,15 +124,16 @@ export class SeriesReader<Q extends QuotaRow> {
     const oldest = this.clock.now() - MAX_REST_MS
     while (((await this.totals.behindSince()) ?? oldest) < oldest) {
       const more = await this.totals.fold()
-      // What cannot be added now, as while the time is in doubt, is read from the ledger, unless it is much.
+      // Acts that cannot be added now, for example while the time is in doubt, are read from the ledger, unless there
+      // are too many.
       if (!more && (this.clock.steady || !(await this.totals.isStepBehind()))) break
       if (!more || performance.now() > deadline) throw new Unavailable('totals_behind')
     }
   }
 
   private async sums(question: Question): Promise<[Instant, Sums][]> {
-    const { asking, ownerId, quotaId, step } = question
-    const reads = this.work.readsOf(asking)
+    const { principalId, ownerId, quotaId, step } = question
+    const reads = this.transactions.readsOf(principalId)
     for (let tries = 1; ; tries += 1) {
       const found = await reads.read(async (transaction) => {
         const { foldedTo } = await this.totals.rows.state(transaction)
@@ -151,7 +154,10 @@ export class SeriesReader<Q extends QuotaRow> {
     }
   }
 
-  /** The totals, and the refusals that still have rows of their own: one statement, since the one become the other. */
+  /**
+   * Reads the totals and the refusals that still have rows of their own, in one statement, since rows move from the
+   * latter to the former.
+   */
   private async stored(
     transaction: Transaction,
     { ownerId, quotaId, step, from, end }: Question,
@@ -159,7 +165,7 @@ export class SeriesReader<Q extends QuotaRow> {
     const { usageTotal, refusal, quota } = this.store
     const column = (property: 'ownerId' | 'step' | 'beganAt' | 'quotaId' | keyof Sums): string =>
       usageTotal.column(property)
-    // What an owner took counts once, whatever caps counted of it.
+    // The totals of caps are excluded, so that each unit counts once.
     const paid =
       `${column('quotaId')} NOT IN (SELECT ${quota.column('id')} FROM ${quota.table} ` +
       `WHERE ${quota.column('ownerId')} = ? AND ${quota.column('cap')} IS NOT NULL)`
@@ -193,7 +199,7 @@ export class SeriesReader<Q extends QuotaRow> {
 
 const NAMES = ['charged', 'refunded', 'refused', 'refusals'] as const satisfies readonly (keyof Sums)[]
 
-/** Amounts that come and go have no limit, so their sum stays where a JSON number ends to be exact. */
+/** The sum of refunded and charged amounts has no limit, so it stops at the largest exact JSON number. */
 const MAX = Number.MAX_SAFE_INTEGER
 
 function sumsOf(row: Record<string, unknown>): [Instant, Sums] {

@@ -2,7 +2,7 @@ import type { DataSource } from 'typeorm'
 import type { Clock } from '../../clock/clock.js'
 import type { Condition, RowCodec } from '../../database/row-codec.js'
 import { SharedReads } from '../../database/shared-reads.js'
-import type { Transaction, UnitOfWork } from '../../database/unit-of-work.js'
+import type { Transaction, TransactionRunner } from '../../database/transaction-runner.js'
 import { firstIdAt } from '../rows/act-id.js'
 import type { Act } from '../rows/act.entity.js'
 import type { Channel } from '../rows/channel.js'
@@ -13,7 +13,7 @@ import type { QuotaRow } from '../rows/quota.entity.js'
 import { actView, type ActView, operationView, type OperationView } from '../store/answers.js'
 import { type Caller, deduplicationKeyFor } from '../store/command.js'
 import { operationNotFound } from '../store/errors.js'
-import { inThisOrder, LedgerStore } from '../store/ledger-store.js'
+import { straightJoin, LedgerStore } from '../store/ledger-store.js'
 import type { OperationEntry } from '../store/working-set.js'
 
 /** The subject of a ledger page: exactly one of the two. */
@@ -79,11 +79,11 @@ export class UsageReader<Q extends QuotaRow> {
   constructor(
     private readonly channel: Channel<Q>,
     dataSource: DataSource,
-    private readonly work: UnitOfWork,
+    private readonly transactions: TransactionRunner,
     private readonly clock: Clock,
   ) {
     this.store = new LedgerStore(dataSource, channel)
-    const ones = work.readsOf(`(${channel.name} operations)`)
+    const ones = transactions.readsOf(`(${channel.name} operations)`)
     this.one = new SharedReads(async (ids) => {
       const entries = await ones.read((transaction) => this.store.operationsById(transaction, ids))
       const byId = new Map(entries.map((entry) => [entry.row.id, entry]))
@@ -96,9 +96,9 @@ export class UsageReader<Q extends QuotaRow> {
   }
 
   /** One operation. @throws ServiceError operation_not_found */
-  async get({ id: asking, ownOnly }: Reader, id: string): Promise<OperationView> {
+  async get({ id: principalId, ownOnly }: Reader, id: string): Promise<OperationView> {
     const entry = await this.one.get(id)
-    if (entry === undefined || (ownOnly && (await this.maker.get(id)) !== asking)) throw operationNotFound(id)
+    if (entry === undefined || (ownOnly && (await this.maker.get(id)) !== principalId)) throw operationNotFound(id)
     return this.view(entry)
   }
 
@@ -109,20 +109,20 @@ export class UsageReader<Q extends QuotaRow> {
    * @param size 1 … 100
    */
   async ledger(
-    asking: Reader,
+    reader: Reader,
     whose: LedgerOf,
     before: string | undefined,
     size: number,
     filter: LedgerFilter = {},
   ): Promise<LedgerPage> {
     if (isEmpty(filter)) return { items: [], next_before: null }
-    return this.work.readsOf(asking.id).read(async (transaction) => {
+    return this.transactions.readsOf(reader.id).read(async (transaction) => {
       const of = 'ownerId' in whose ? whose : await this.quotaOrCap(transaction, whose.quotaId)
       // Open holds are few, however long the ledger is.
-      const far = asking.ownOnly && filter.state !== 'reserved'
+      const far = reader.ownOnly && filter.state !== 'reserved'
       const end = far ? await this.endOfWalk(transaction, of, before) : undefined
       const all = [this.inRows(of, filter), ...this.plain(of, filter)]
-      const arms = (asking.ownOnly ? all.map((arm) => this.madeBy(asking, arm)) : all).map((arm) =>
+      const arms = (reader.ownOnly ? all.map((arm) => this.madeBy(reader, arm)) : all).map((arm) =>
         within(arm, before, end),
       )
       // One more than requested shows whether there is a next page.
@@ -164,13 +164,13 @@ export class UsageReader<Q extends QuotaRow> {
    * belongs to a quota's act, or to nothing.
    * @param callers the possible owners of the key
    */
-  async byKey(asking: Reader, callers: readonly string[], key: string): Promise<LedgerPage> {
-    return this.work.readsOf(asking.id).read(async (transaction) => {
+  async byKey(reader: Reader, callers: readonly string[], key: string): Promise<LedgerPage> {
+    return this.transactions.readsOf(reader.id).read(async (transaction) => {
       const keys = callers.map((caller) => deduplicationKeyFor(caller, key))
       const acts = await this.store.actsByDeduplicationKey(transaction, keys)
       const found = acts.map(({ operationId }) => operationId).filter((id) => id !== null)
-      const makers = asking.ownOnly ? await this.store.makersOf(transaction, found) : undefined
-      const ids = found.filter((id) => makers === undefined || makers.get(id) === asking.id)
+      const makers = reader.ownOnly ? await this.store.makersOf(transaction, found) : undefined
+      const ids = found.filter((id) => makers === undefined || makers.get(id) === reader.id)
       const newest = [...new Set(ids)].sort((a, b) => (a < b ? 1 : -1)).slice(0, MOST_OF_A_KEY)
       const entries = await this.store.operationsById(transaction, newest)
       entries.sort((a, b) => (a.row.id < b.row.id ? 1 : -1))
@@ -180,7 +180,7 @@ export class UsageReader<Q extends QuotaRow> {
 
   /** A page of the ledger with the maker and key of each operation. */
   async withMakers({ id }: Reader, page: LedgerPage): Promise<LedgerPage> {
-    const made = await this.work.readsOf(id).read((transaction) =>
+    const made = await this.transactions.readsOf(id).read((transaction) =>
       this.store.beginningsOf(
         transaction,
         page.items.map((item) => item.id),
@@ -194,9 +194,9 @@ export class UsageReader<Q extends QuotaRow> {
   }
 
   /** The acts on an operation, oldest first. @throws ServiceError operation_not_found */
-  async acts({ id: asking, ownOnly }: Reader, id: string): Promise<ActView[]> {
-    const acts = await this.work.readsOf(asking).read((transaction) => this.store.actsOf(transaction, id))
-    const hidden = ownOnly && !acts.some((act) => act.id === id && (act.callerId ?? act.caller) === asking)
+  async acts({ id: principalId, ownOnly }: Reader, id: string): Promise<ActView[]> {
+    const acts = await this.transactions.readsOf(principalId).read((transaction) => this.store.actsOf(transaction, id))
+    const hidden = ownOnly && !acts.some((act) => act.id === id && (act.callerId ?? act.caller) === principalId)
     if (acts.length === 0 || hidden) throw operationNotFound(id)
     // In their logical order, even if the clocks of two instances disagree.
     const rank = ({ kind }: Act): number => (kind === 'refund' ? 2 : kind === 'commit' || kind === 'release' ? 1 : 0)
@@ -207,7 +207,7 @@ export class UsageReader<Q extends QuotaRow> {
   /** The number of open reservations of all owners. */
   async openHolds(): Promise<number> {
     const { hold } = this.store
-    const rows = await this.work.read(async (transaction) =>
+    const rows = await this.transactions.read(async (transaction) =>
       transaction.rows(`SELECT COUNT(*) AS n FROM ${hold.table} WHERE ${hold.column('expiresAt')} > ?`, [
         hold.bind('expiresAt', this.clock.now()),
       ]),
@@ -228,7 +228,7 @@ export class UsageReader<Q extends QuotaRow> {
         ? `JOIN ${hold.table} h ON h.${hold.column('operationId')} = o.${operation.column('id')}`
         : ''
     if (!('quotaId' in of)) {
-      const by = operation.readBy(this.work.dialect, ['ownerId', 'id'], 'o')
+      const by = operation.readBy(this.transactions.dialect, ['ownerId', 'id'], 'o')
       const from = open === '' ? by : `${operation.table} o ${open}`
       const column = open === '' ? `o.${operation.column('ownerId')}` : `h.${hold.column('ownerId')}`
       return {
@@ -237,7 +237,7 @@ export class UsageReader<Q extends QuotaRow> {
         conditions: [{ sql: `${column} = ?`, values: [of.ownerId] }, ...conditions],
       }
     }
-    const paid = allocation.readBy(this.work.dialect, ['quotaId', 'operationId'], 'a')
+    const paid = allocation.readBy(this.transactions.dialect, ['quotaId', 'operationId'], 'a')
     const id = `a.${allocation.column('operationId')}`
     const join = `JOIN ${operation.table} o ON o.${operation.column('id')} = ${id}`
     return {
@@ -258,7 +258,7 @@ export class UsageReader<Q extends QuotaRow> {
       'ownerId' in of ? (['plainOwnerId', of.ownerId] as const) : (['plainQuotaId', of.quotaId] as const)
     return [
       {
-        from: act.readBy(this.work.dialect, [property, 'id'], 'p'),
+        from: act.readBy(this.transactions.dialect, [property, 'id'], 'p'),
         id: `p.${act.column('id')}`,
         act: 'p',
         conditions: [
@@ -292,11 +292,11 @@ export class UsageReader<Q extends QuotaRow> {
   private madeBy({ id: callerId, name }: Reader, { from, id, conditions, act }: Arm): Arm {
     const codec = this.store.act
     const made: ['caller' | 'callerId', string] = callerId === name ? ['caller', name] : ['callerId', callerId]
-    const join = `${inThisOrder(this.work.dialect)} ${codec.readByKey(this.work.dialect, 'm')} ON m.${codec.column('id')} = ${id}`
+    const join = `${straightJoin(this.transactions.dialect)} ${codec.readByKey(this.transactions.dialect, 'm')} ON m.${codec.column('id')} = ${id}`
     return {
       from: act === undefined ? `${from} ${join}` : from,
       id,
-      conditions: [...conditions, codec.equals(this.work.dialect, act ?? 'm', ...made)],
+      conditions: [...conditions, codec.equals(this.transactions.dialect, act ?? 'm', ...made)],
     }
   }
 

@@ -19,7 +19,11 @@ import type { UsageTotalRow } from './usage-total.entity.js'
  * the API. Channels share everything else.
  */
 export interface Channel<Q extends QuotaRow = QuotaRow> {
-  /** For logs and metrics. */
+  /**
+   * The identity of the channel. It begins the names of its tables (except that of the quota entity, which names its
+   * own), is the label of metrics and log lines, names the channel's event feed, and is part of the tokens by which
+   * Nest injects the channel's parts (`channelToken`). Never change it: stored data refers to it.
+   */
   readonly name: string
   /** The accounts and users that a quota names: API name and property. The first is the owner, whom it limits. */
   readonly subjects: readonly [Subject<Q>, ...Subject<Q>[]]

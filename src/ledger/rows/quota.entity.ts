@@ -105,8 +105,8 @@ export abstract class QuotaRow implements QuotaState {
   labelSearch?: string | null
 
   /**
-   * Is `deleted_at` set? Computed by the store, so that it is true of what instances of any version wrote: the deleted
-   * ones, too, are read newest first by an index.
+   * Is `deleted_at` set? The store computes it, so that it is right for rows of any version; by it, deleted quotas are
+   * also read newest first by an index.
    */
   @Column({
     type: 'tinyint',

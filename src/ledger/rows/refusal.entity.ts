@@ -4,24 +4,24 @@ import type { ErrorCode } from '../../error/service-error.js'
 import type { Instant } from '../../time/instant.js'
 import { STEP_MS } from './utc-step.js'
 
-/** The refusals that are counted. */
+/** The counted refusals. */
 export const REFUSED = ['quota_exceeded', 'no_active_quota'] as const satisfies readonly ErrorCode[]
-/** What is counted beside them: what was taken although a cap that only observes would have refused it. */
+/** Also counted: successful attempts that an `observe` cap would have refused. */
 export const OBSERVED = 'quota_observed'
 export const REFUSAL_CODES = [...REFUSED, OBSERVED] as const
 export type RefusalCode = (typeof REFUSAL_CODES)[number]
 
-/** Counts of an hour are kept for so long. */
+/** The retention of the counts. */
 const KEPT_MS = 31 * STEP_MS.day
 
-/** Nothing from before this instant is kept. */
+/** Returns the time before which no counts are kept. */
 export function oldestKept(now: Instant): Instant {
   return now - KEPT_MS
 }
 
 /**
- * How often an owner was refused within an hour, over all instances. In order of the hour, so that the newest hours lie
- * together and the oldest are dropped from one end.
+ * The number of an owner's refusals within one hour, over all instances. The key begins with the hour, so that the
+ * newest hours are adjacent and the oldest are removed from one end.
  */
 @Index(['ownerId', 'hour'])
 export abstract class RefusalRow {
@@ -38,13 +38,13 @@ export abstract class RefusalRow {
   @Column(INTEGER)
   count!: number
 
-  /** The sum of the amounts asked for; it stays at 2^53-1 where it would pass that. */
+  /** The sum of the requested amounts, at most 2^53-1. */
   @Column(INTEGER)
   requested!: number
 
   /**
-   * The least, the greatest and the latest of these amounts; null where all of them were counted before amounts were
-   * kept.
+   * The smallest, the largest and the latest of these amounts; null if all of them were counted by a version that did
+   * not record amounts.
    */
   @Column({ ...INTEGER, nullable: true })
   smallest!: number | null

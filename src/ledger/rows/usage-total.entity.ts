@@ -2,14 +2,14 @@ import { Column, Index, PrimaryColumn } from 'typeorm'
 import { ascii, INSTANT, INTEGER } from '../../database/column.js'
 import type { Instant } from '../../time/instant.js'
 
-/** How long the stretches of time are that usage is added up by; both begin where UTC says. */
+/** The steps of a series of usage; they begin in UTC. */
 export const SERIES_STEPS = ['day', 'hour'] as const
 export type SeriesStep = (typeof SERIES_STEPS)[number]
 
 /**
- * What acts of one stretch of time add up to, for each quota and each of its cycles. A row has refusals alone where
- * `quotaId` is 0: they are of an owner, and of no quota. In order of the owner and of time, so that a series is one
- * stretch of the table.
+ * The totals of the acts of one step, for each quota and each of its cycles. A row with `quotaId` 0 contains only
+ * refusals, which belong to an owner and to no quota. The key is in order of owner and time, so that a series is one
+ * range of the table.
  */
 @Index(['step', 'beganAt'])
 export abstract class UsageTotalRow {
@@ -33,15 +33,15 @@ export abstract class UsageTotalRow {
   @Column(INTEGER)
   charged!: number
 
-  /** Units that refunds gave back. */
+  /** Units that refunds returned. */
   @Column(INTEGER)
   refunded!: number
 
-  /** Refused attempts, once their own rows are dropped. */
+  /** Refused attempts whose own rows have been removed. */
   @Column(INTEGER)
   refusals!: number
 
-  /** Units that they asked for. */
+  /** Units that these attempts requested. */
   @Column(INTEGER)
   refused!: number
 }

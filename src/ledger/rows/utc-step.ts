@@ -3,10 +3,10 @@ import type { SeriesStep } from './usage-total.entity.js'
 
 export const HOUR_MS = 3_600_000
 
-/** How long the stretches of time are that usage and refusals are added up by. */
+/** The lengths of the steps by which usage and refusals are added up. */
 export const STEP_MS: Readonly<Record<SeriesStep, number>> = { hour: HOUR_MS, day: 24 * HOUR_MS }
 
-/** The beginning of the UTC hour or day that holds an instant. */
+/** The beginning of the UTC hour or day that contains an instant. */
 export function beginningOf(step: SeriesStep, instant: Instant): Instant {
   return Math.floor(instant / STEP_MS[step]) * STEP_MS[step]
 }

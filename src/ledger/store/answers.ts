@@ -13,7 +13,7 @@ import { NO_CAPS, NONE_REFUSING } from '../rows/counted-caps.js'
 import type { OperationKind, OperationRow, OperationState } from '../rows/operation.entity.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 
-/** A quota as it is answered (contract, §3); the people it names come between `id` and `quota_type`. */
+/** A quota in the form of answers (contract, §3); its subjects come between `id` and `quota_type`. */
 export interface QuotaView extends Record<SettingName, unknown> {
   id: number
   quota_type: number
@@ -34,11 +34,11 @@ export interface QuotaView extends Record<SettingName, unknown> {
   version: number
   created_at: string
   updated_at: string
-  /** In a list of deleted quotas alone. */
+  /** Present only in a list of deleted quotas. */
   deleted_at?: string
 }
 
-/** An operation as it is answered (contract, §4); the owner comes after `state`. */
+/** An operation in the form of answers (contract, §4); the owner comes after `state`. */
 export interface OperationView {
   id: string
   kind: OperationKind
@@ -47,24 +47,24 @@ export interface OperationView {
   charged: number
   refunded: number
   allocations: { quota_id: number; amount: number }[]
-  /** The caps that counted it, ids ascending; absent where there were none. */
+  /** The caps that counted it, ids ascending; absent if there are none. */
   caps?: number[] | undefined
-  /** Those of them that observe and would have refused; in the first answer alone, absent where there were none. */
+  /** The `observe` caps among them that would have refused it; only in the first answer, absent if there are none. */
   would_refuse?: readonly number[] | undefined
   owner_remaining: number
   expires_at: string | null
   created_at: string
-  /** In a list that is asked for it alone. */
+  /** Present only in a list that requests it. */
   made_by?: MadeBy
 }
 
-/** Who made an operation, as it is answered. */
+/** The maker of an operation, in the form of answers. */
 export interface MadeBy {
   actor: string
   idempotency_key: string | null
 }
 
-/** An act on an operation as it is answered. */
+/** An act on an operation, in the form of answers. */
 export interface ActView {
   kind: ActKind
   actor: string
@@ -74,7 +74,7 @@ export interface ActView {
   at: string
 }
 
-/** A change as it is answered; the owner comes after `quota_id`. */
+/** A change, in the form of answers; the owner comes after `quota_id`. */
 export interface ChangeView {
   id: number
   quota_id: number
@@ -84,7 +84,7 @@ export interface ChangeView {
   at: string
   before: object
   after: object
-  /** Of a change that was part of a change set alone. */
+  /** Present only in a change that a change set made. */
   change_set_id?: number
 }
 
@@ -92,7 +92,7 @@ function timeOrNull(instant: Instant | null): string | null {
   return instant === null ? null : formatInstant(instant)
 }
 
-/** Shows a rolled quota as it is at `now`. */
+/** Shows a rolled quota as of `now`. */
 export function quotaView<Q extends QuotaRow>(channel: Channel<Q>, quota: Q, now: Instant): QuotaView {
   const subjects: Record<string, unknown> = { id: quota.id }
   for (const { field, property } of channel.subjects) subjects[field] = quota[property]
@@ -119,29 +119,29 @@ export function quotaView<Q extends QuotaRow>(channel: Channel<Q>, quota: Q, now
   return Object.assign(subjects, settings) as unknown as QuotaView
 }
 
-/** Is this a hold whose time has come, whether or not anything has written that down? */
+/** Is this a hold that is due, whether or not its expiry is recorded? */
 export function isDue(operation: OperationRow, now: Instant): boolean {
   return operation.state === 'reserved' && operation.expiresAt !== null && operation.expiresAt <= now
 }
 
-/** A limit as a refusal, a check and a summary show it. */
+/** A payer or a cap in a refusal, a check or a summary. */
 export interface LimitView {
   id: number
   total: number
   used: number
   reserved: number
   remaining: number
-  /** When it takes more next, before its end; null where it does not. */
+  /** The next time before its end at which it has more units; null if there is none. */
   refills_at: string | null
 }
 
-/** A cap as a refusal, a check and a summary show it. */
+/** A cap in a refusal, a check or a summary. */
 export interface CapView extends LimitView {
   cap: CapMode
   quota_type: number
 }
 
-/** Shows a rolled quota that pays, among what a refusal says. */
+/** Shows a rolled payer, for a refusal. */
 export function limitView(quota: QuotaState): LimitView {
   const { id, total, used, reserved } = quota
   return { id, total, used, reserved, remaining: remaining(quota), refills_at: timeOrNull(nextRefill(quota)) }
@@ -153,7 +153,7 @@ export function capView(quota: QuotaState): CapView {
   return { id, cap: quota.cap ?? 'enforce', quota_type: quota.quotaType, ...limit }
 }
 
-/** Shows an operation as it is at `now`. */
+/** Shows an operation as of `now`. */
 export function operationView(
   channel: AnyChannel,
   operation: OperationRow,
@@ -193,7 +193,7 @@ export function actView(act: Act): ActView {
 
 /**
  * Shows a recorded change.
- * @param ownerId whose quota it is, which rows of release 0.1.0 do not say
+ * @param ownerId the quota's owner, which rows of release 0.1.0 lack
  */
 export function changeView(channel: AnyChannel, change: ChangeRow, ownerId: number): ChangeView {
   return {

@@ -22,8 +22,8 @@ function net(charges: readonly Charge[]): Record<string, number> {
   return Object.fromEntries(Object.entries(sums).filter(([, sum]) => sum !== 0))
 }
 
-describe('what acts did', () => {
-  it('adds up to what the operation keeps, however it was refunded', () => {
+describe('charges of acts', () => {
+  it('add up to the units that the operation keeps, however they were refunded', () => {
     fc.assert(
       fc.property(
         ALLOCATIONS,
@@ -57,7 +57,7 @@ describe('what acts did', () => {
     )
   })
 
-  it('does not depend on acts that come later', () => {
+  it('do not depend on later acts', () => {
     const allocations = [
       { quotaId: 1, cycleSeq: 0, amount: 3 },
       { quotaId: 2, cycleSeq: 4, amount: 3 },
@@ -69,7 +69,7 @@ describe('what acts did', () => {
     expect(net([...told([first, second], first), ...told([first, second], second)])).toEqual({ '1 0': -1, '2 4': -3 })
   })
 
-  it('knows a plain consume by its own columns, and acts that move nothing', () => {
+  it('of a plain consume come from its own columns; acts that move nothing have none', () => {
     const plain = { ...act('p', 'consume', 4), operationId: null, plainQuotaId: 9, cycleSeq: 2 }
     const charge = { ownerId: 7, quotaId: 9, cycleSeq: 2, at: 5, charged: 4, refunded: 0, byCap: false }
     expect(chargesOf(plain)).toEqual([charge])

@@ -4,7 +4,10 @@ import type { Instant } from '../../time/instant.js'
 import type { Act, ActRow } from '../rows/act.entity.js'
 import { capsOf } from '../rows/counted-caps.js'
 
-/** What an act charged one quota with, or gave back to it, in the cycle that paid; or what a cap counted of it. */
+/**
+ * The units that an act charged to one quota or refunded to it, in the cycle that paid; or the units that a cap
+ * counted.
+ */
 export interface Charge {
   readonly ownerId: number
   readonly quotaId: number
@@ -12,39 +15,39 @@ export interface Charge {
   readonly at: Instant
   readonly charged: number
   readonly refunded: number
-  /** Is it what a cap counted? Then others paid it. */
+  /** Did a cap count the units? Then other quotas paid them. */
   readonly byCap: boolean
 }
 
-/** Of an act, what says which units it moved. */
+/** The columns of an act that determine which units it moved. */
 export type UsageAct = Pick<
   ActRow,
   'id' | 'kind' | 'ownerId' | 'operationId' | 'amount' | 'at' | 'plainQuotaId' | 'cycleSeq' | 'caps'
 >
 
-/** Of an operation, what says whose units its acts moved. */
+/** The properties of an operation that determine whose units its acts moved. */
 export interface PaidOperation {
   /** In draw-down order. */
   readonly allocations: readonly Allocation[]
-  /** In which counts of caps it was counted. */
+  /** The counts of the caps that counted it. */
   readonly caps: readonly CapCount[]
-  /** Units charged in all, gross. */
+  /** Units charged in total, gross. */
   readonly charged: number
-  /** Every refund of it. */
+  /** All of its refunds. */
   readonly refunds: readonly Pick<Act, 'id' | 'amount'>[]
 }
 
-/** The kinds of acts that charge units or give them back. */
+/** The kinds of acts that charge or refund units. */
 export const USAGE_KINDS = ['consume', 'commit', 'refund'] as const
 
 /**
- * What an act did to the counters `used`, of what paid and of the caps that counted it with all of its units: a fact of
- * the past, the same whenever it is asked.
+ * Returns the effects of an act on the counters `used`, of the payers and of the caps that counted its whole amount.
+ * They never change.
  *
- * Refunds give back from the end of what was charged. Which part one of several gave back is decided by the order of
- * their ids, whatever the order in which they were committed: all together give back the same, and an act's part does
- * not depend on acts with larger ids.
- * @param operation may be absent where the act is a plain consume
+ * Refunds return units from the end of the charged ones. The order of their ids determines which units each of several
+ * refunds returned, regardless of the order of their commits: their sum is the same, and the effect of one does not
+ * depend on acts with larger ids.
+ * @param operation not needed for a plain consume
  */
 export function chargesOf(act: UsageAct, operation?: PaidOperation): Charge[] {
   const { kind, ownerId, at, amount } = act

@@ -76,7 +76,7 @@ describe('the hash of a request', () => {
     expect(create(cycle)).not.toBe(create(cycle, { ownerId: 7, userId: 4 }))
   })
 
-  it('is the same whatever the order of the members, and whatever the amount', () => {
+  it('does not depend on the order of the members, nor on the amount', () => {
     const turned = Object.fromEntries(Object.entries(cycle).reverse()) as unknown as NewSettings
     expect(create(turned)).toBe(create(cycle))
     expect(hashRequest({ kind: 'consume', amount: 1 }, 7)).toBe(hashRequest({ amount: 2, kind: 'consume' }, 7))

@@ -2,7 +2,7 @@ import type { DataSource } from 'typeorm'
 import { TimeSlice } from '../../clock/time-slice.js'
 import { instantFromStore } from '../../database/column.js'
 import { type Dialect, placeholders, type RawRow, RowCodec, type Scalar } from '../../database/row-codec.js'
-import type { Statement, Transaction } from '../../database/unit-of-work.js'
+import type { Statement, Transaction } from '../../database/transaction-runner.js'
 import type { CapCount } from '../../quota/cap.js'
 import type { Allocation } from '../../quota/draw-down.js'
 import { storedForSearch } from '../../quota/label.js'
@@ -187,7 +187,7 @@ export class LedgerStore<Q extends QuotaRow> {
   }
 
   /** The owners that have a lock row, locked or not. */
-  async standingOwners(transaction: Transaction, ownerIds: readonly number[]): Promise<number[]> {
+  async existingOwnerIds(transaction: Transaction, ownerIds: readonly number[]): Promise<number[]> {
     const { sql, values } = this.ownerRows(transaction.dialect, ownerIds, '')
     return (await transaction.rows(sql, values)).map((row) => Number(row['id']))
   }
@@ -364,7 +364,7 @@ export class LedgerStore<Q extends QuotaRow> {
     const countedAt = `a.${allocation.column('countedAt')}`
     const rows = await transaction.rows(
       `SELECT ${quotaId} AS quota_id, ${cycleSeq} AS cycle_seq, ${countedAt} AS counted_at, SUM(a.${allocation.column('amount')}) AS amount FROM ${hold.readBy(transaction.dialect, HOLDS_OF_OWNER, 'h')} ` +
-        `${inThisOrder(transaction.dialect)} ${allocation.readByKey(transaction.dialect, 'a')} ON a.${allocation.column('operationId')} = h.${hold.column('operationId')} ` +
+        `${straightJoin(transaction.dialect)} ${allocation.readByKey(transaction.dialect, 'a')} ON a.${allocation.column('operationId')} = h.${hold.column('operationId')} ` +
         `WHERE h.${hold.column('ownerId')} IN (${placeholders(ownerIds)}) AND h.${hold.column('expiresAt')} <= ? GROUP BY ${quotaId}, ${cycleSeq}, ${countedAt}`,
       [...ownerIds, hold.bind('expiresAt', now)],
     )
@@ -519,7 +519,7 @@ export class LedgerStore<Q extends QuotaRow> {
         `a.${allocation.column('amount')} AS amount, a.${allocation.column('countedAt')} AS counted_at FROM (SELECT ${id} AS id, ${ownerId} AS owner_id, ${expiry} AS expires_at ` +
         `FROM ${hold.readBy(transaction.dialect, HOLDS_OF_OWNER)} ` +
         `WHERE ${ownerId} IN (${placeholders(ownerIds)}) AND ${expiry} ${compared} ? ${some}) h ` +
-        `${inThisOrder(transaction.dialect)} ${allocation.readByKey(transaction.dialect, 'a')} ON a.${allocation.column('operationId')} = h.id`,
+        `${straightJoin(transaction.dialect)} ${allocation.readByKey(transaction.dialect, 'a')} ON a.${allocation.column('operationId')} = h.id`,
       [...ownerIds, hold.bind('expiresAt', now)],
     )
     const slice = new TimeSlice()
@@ -634,8 +634,8 @@ export class LedgerStore<Q extends QuotaRow> {
   }
 }
 
-/** Joins tables in the given order, whatever the planner estimates for tables that have just grown. */
-export function inThisOrder(dialect: Dialect): string {
+/** The keyword that joins tables in the given order, whatever the planner estimates for tables that have just grown. */
+export function straightJoin(dialect: Dialect): string {
   return dialect === 'mysql' ? 'STRAIGHT_JOIN' : 'CROSS JOIN'
 }
 
@@ -653,12 +653,12 @@ function selectBy<T extends object>(
 
 /** The rows of each statement; statements with empty lists are not sent. */
 async function sent(transaction: Transaction, statements: readonly Statement[]): Promise<RawRow[][]> {
-  const asking = statements.filter(({ values = [] }) => values.length > 0)
-  const results = await transaction.all(asking)
-  return statements.map((statement) => results[asking.indexOf(statement)] ?? [])
+  const withValues = statements.filter(({ values = [] }) => values.length > 0)
+  const results = await transaction.all(withValues)
+  return statements.map((statement) => results[withValues.indexOf(statement)] ?? [])
 }
 
-function added<T>(lists: Map<string, T[]>, name: string, one: T): void {
+function addToList<T>(lists: Map<string, T[]>, name: string, one: T): void {
   const list = lists.get(name)
   if (list === undefined) lists.set(name, [one])
   else list.push(one)
@@ -670,8 +670,8 @@ function withAllocations(rows: readonly OperationRow[], allocations: AllocationR
   const counted = new Map<string, CapCount[]>()
   for (const row of allocations.sort((a, b) => a.position - b.position)) {
     const { operationId, quotaId, cycleSeq, amount, countedAt } = row
-    if (countedAt === null) added(paid, operationId, { quotaId, cycleSeq, amount })
-    else added(counted, operationId, { quotaId, cycleSeq })
+    if (countedAt === null) addToList(paid, operationId, { quotaId, cycleSeq, amount })
+    else addToList(counted, operationId, { quotaId, cycleSeq })
   }
   return rows.map((row) => ({ row, allocations: paid.get(row.id) ?? [], caps: counted.get(row.id) ?? NO_CAPS }))
 }

@@ -7,7 +7,7 @@ import type { EventRow } from '../rows/event.entity.js'
 import { storedJson } from '../rows/stored-json.js'
 import { changeView } from './answers.js'
 
-/** An event as it is answered; the owner comes after `at`. */
+/** An event in the form of answers; the owner comes after `at`. */
 export interface EventView {
   id: string
   type: EventType
@@ -18,7 +18,7 @@ export interface EventView {
 
 /** An event that a batch is about to write. */
 export interface NewEvent extends Omit<EventRow, 'seq' | 'position' | 'id' | 'changeId'> {
-  /** The change that it tells of, whose id comes from the database. */
+  /** The change that it reports, whose id comes from the database. */
   readonly change?: Omit<ChangeRow, 'id'>
 }
 
@@ -67,7 +67,7 @@ export function eventOfThresholds(
   return { type: 'quota.threshold_reached', at, ownerId, quotaId, actId, data: storedJson(data) }
 }
 
-/** Shows an event. The same row is the same text, whoever shows it and how often. */
+/** Shows an event. The same row always results in the same text. */
 export function eventView(channel: AnyChannel, event: EventRow): EventView {
   const data = JSON.parse(event.data) as object
   return {

@@ -93,7 +93,7 @@ function consume({ owner, quotaId, cycleSeq, amount, left, at, caps = [], wouldR
 const SOME: Paid = { owner: 7, quotaId: 12, cycleSeq: 3, amount: 5, left: 95, at: AT }
 
 describe('a plain consume', () => {
-  it('comes back from its one row whole: the act with its answer, the operation, the allocation', () => {
+  it('is rebuilt from its one row: the act with its answer, the operation, the allocation', () => {
     fc.assert(
       fc.property(paid, counted, (some, caps) => {
         const { act, entry } = consume({ ...some, ...caps })
@@ -108,7 +108,7 @@ describe('a plain consume', () => {
   })
 
   /** What was answered must be answered for ever, whatever a later release says of an operation. */
-  it('is answered in these bytes', () => {
+  it('has exactly this answer', () => {
     const { act, entry } = consume(SOME)
     expect(wholeAct(MAIL, plainRow(act, entry)).answer).toBe(
       `{"id":"${ID}","kind":"consume","state":"consumed","account_id":7,"amount":5,"charged":5,"refunded":0,` +
@@ -116,7 +116,7 @@ describe('a plain consume', () => {
     )
   })
 
-  it('says which caps counted it in these bytes, and which of them would have refused', () => {
+  it('lists in exactly this answer the caps that counted it, and those that would have refused it', () => {
     const caps = [9, 10, 11].map((quotaId) => ({ quotaId, cycleSeq: quotaId - 9 }))
     const { act, entry } = consume({ ...SOME, caps, wouldRefuse: [10] })
     expect(plainRow(act, entry).caps).toBe(' 9:0 10:1! 11:2')
@@ -125,7 +125,7 @@ describe('a plain consume', () => {
     )
   })
 
-  it('is a consume that one quota paid, and of which nothing came back', () => {
+  it('is a consume that one quota paid, without a refund', () => {
     const { entry } = consume(SOME)
     const part = { quotaId: 13, cycleSeq: 0, amount: 1 }
     expect(isPlain(entry)).toBe(true)
@@ -134,7 +134,7 @@ describe('a plain consume', () => {
     expect(isPlain({ ...entry, row: { ...entry.row, kind: 'reserve', state: 'reserved' } })).toBe(false)
   })
 
-  it('is no other act', () => {
+  it('is not any other act', () => {
     const { act } = consume(SOME)
     const stored = { ...act, plainOwnerId: null, plainQuotaId: null, cycleSeq: null, ownerRemaining: null, caps: null }
     expect(plainOperation(stored)).toBeUndefined()

@@ -7,12 +7,12 @@ import { hashRequest } from './command.js'
 import type { OperationEntry } from './working-set.js'
 
 /**
- * A plain consume: one quota paid it all, and nothing came of it since. Most of a ledger is of this kind, so it is kept
- * in one row, that of its act. What else would be stored follows from that: the operation, its one allocation, the
+ * Is this a plain consume: a consume that one quota paid, without a refund? Most operations are plain consumes, so they
+ * are stored as one row, that of their act. Everything else is derived from it: the operation, its one allocation, the
  * answer byte for byte, and the hash of the request.
  *
- * Once something comes of it (a refund), operation and allocation get rows of their own; the act stays as it is. Where
- * such rows are there they count. See docs/decisions/0050-one-row-a-consume.md.
+ * A refund writes separate rows for the operation and its allocation; the act does not change. Such rows take
+ * precedence over the derived ones. See docs/decisions/0050-one-row-a-consume.md.
  */
 export function isPlain({ row, allocations }: OperationEntry): boolean {
   return row.kind === 'consume' && row.refunded === 0 && allocations.length === 1
@@ -24,7 +24,7 @@ export function plainRow(
   { row, allocations: [paid], caps = NO_CAPS, wouldRefuse = NONE_REFUSING }: OperationEntry,
 ): ActRow {
   if (paid === undefined) throw new Error('a plain consume that nothing paid')
-  // Member by member: the hash is made only where it is read.
+  // Member by member: spreading the act would compute the hash, which is computed only when it is read.
   const { id, kind, ownerId, caller, callerName, callerId, idempotencyKey, deduplicationKey, amount, requestId, at } =
     act
   return {
@@ -52,7 +52,7 @@ export function plainRow(
   }
 }
 
-/** What of a plain consume's act says what its operation is. */
+/** The columns of a plain consume's act from which its operation is derived. */
 export const PLAIN_PARTS = [
   'id',
   'plainOwnerId',
@@ -64,7 +64,7 @@ export const PLAIN_PARTS = [
   'caps',
 ] as const
 
-/** A plain consume's operation, as long as it has no rows of its own; undefined for any other act. */
+/** The operation of a plain consume without rows of its own; undefined for any other act. */
 export function plainOperation(act: Pick<ActRow, (typeof PLAIN_PARTS)[number]>): OperationEntry | undefined {
   const { id, plainOwnerId, plainQuotaId, cycleSeq, amount, ownerRemaining, at, caps } = act
   if (plainOwnerId === null || plainQuotaId === null) return undefined
@@ -88,7 +88,7 @@ export function plainOperation(act: Pick<ActRow, (typeof PLAIN_PARTS)[number]>):
   }
 }
 
-/** An act with all that can be told of it, however it is stored. */
+/** Returns an act with all its columns, including those that are derived for a plain consume. */
 export function wholeAct(channel: AnyChannel, stored: ActRow): Act {
   const operation = plainOperation(stored)
   if (operation === undefined) return stored

@@ -44,12 +44,12 @@ const kept = (): { workingSet: WorkingSet<QuotaRow>; one: QuotaRow; due: ReturnT
   const one = quota({ reserved: 10, holdDueAt: NOW - 1 })
   workingSet.addQuota(one)
   const due = ['a', 'b', 'c', 'd', 'e'].map((id) => hold(id, 1, 2))
-  workingSet.overdue([1], [{ quotaId: 1, cycleSeq: 0, amount: 10, countedAt: null }])
+  workingSet.addDueUnits([1], [{ quotaId: 1, cycleSeq: 0, amount: 10, countedAt: null }])
   return { workingSet, one, due }
 }
 
-describe('what due holds keep', () => {
-  it('counts no more, and stays written down until the holds are', () => {
+describe('units of due holds', () => {
+  it('no longer count, and stay stored until the expiry is recorded', () => {
     const { workingSet, one, due } = kept()
     expect(one.reserved).toBe(0)
     expect(workingSet.changedCounters()).toEqual([])
@@ -64,30 +64,30 @@ describe('what due holds keep', () => {
     expect(workingSet.closedHolds).toEqual(['a', 'b', 'c', 'd', 'e'])
   })
 
-  it('is swept as far as it is spent, so that what is written never passes the total', () => {
+  it('are recorded as expired as far as they are spent, so that the stored counters never exceed the total', () => {
     const { workingSet, one, due } = kept()
-    expect(workingSet.leans).toBe(false)
+    expect(workingSet.spendsDueUnits).toBe(false)
     workingSet.applyAllocations([{ quotaId: 1, cycleSeq: 0, amount: 5 }], { used: 1 })
-    expect(workingSet.leans).toBe(true)
+    expect(workingSet.spendsDueUnits).toBe(true)
     workingSet.expireHolds(due, false)
-    expect(workingSet.leans).toBe(false)
+    expect(workingSet.spendsDueUnits).toBe(false)
     expect([...workingSet.expiredOperations]).toEqual(['a', 'b', 'c'])
     expect(workingSet.stored(one)).toMatchObject({ used: 5, reserved: 4, total: 10 })
     expect(workingSet.changedCounters()).toEqual([{ id: 1, values: { used: 5, reserved: 4 } }])
   })
 
-  it('is nothing to lean on where only an edit lowered the total', () => {
+  it('are not counted as spent if only an edit lowered the total', () => {
     const { workingSet, one, due } = kept()
     one.total = 1
-    workingSet.edited(one)
-    expect(workingSet.leans).toBe(false)
+    workingSet.markEdited(one)
+    expect(workingSet.spendsDueUnits).toBe(false)
     workingSet.expireHolds(due, false)
     expect(workingSet.stored(one).reserved).toBe(10)
   })
 
-  it('counts no more in a quota that is taken in later, and never in a newer cycle', () => {
+  it('do not count in a quota that is added later, and never in a newer cycle', () => {
     const workingSet = new WorkingSet<QuotaRow>(NOW)
-    workingSet.overdue(
+    workingSet.addDueUnits(
       [1],
       [
         { quotaId: 1, cycleSeq: 0, amount: 4, countedAt: null },
@@ -104,8 +104,8 @@ describe('what due holds keep', () => {
   })
 })
 
-describe('the time when a look at the holds is due', () => {
-  it('stays while anything due is written down', () => {
+describe('the time at which holds must be checked', () => {
+  it('stays while a due hold is stored', () => {
     const { workingSet, one, due } = kept()
     workingSet.expireHolds(due.slice(0, 4), true)
     workingSet.moveDueTimes(new Map([[1, NOW + 500]]))
@@ -115,11 +115,11 @@ describe('the time when a look at the holds is due', () => {
     expect(one.holdDueAt).toBeNull()
   })
 
-  it('moves on past a hold that was settled early, so that nobody looks again before the next one', () => {
+  it('advances past a hold that was settled early, so that the next check is at the next hold', () => {
     const workingSet = new WorkingSet<QuotaRow>(NOW)
     const one = quota({ reserved: 5, holdDueAt: NOW - 1 })
     workingSet.addQuota(one)
-    workingSet.overdue([1], [])
+    workingSet.addDueUnits([1], [])
     workingSet.moveDueTimes(new Map([[1, NOW + 500]]))
     expect(workingSet.changedCounters()).toEqual([{ id: 1, values: { holdDueAt: NOW + 500 } }])
     expect(workingSet.expiredOperations.size).toBe(0)

@@ -202,9 +202,8 @@ export class WorkingSet<Q extends QuotaRow> {
   }
 
   /**
-   * Moves a quota's counters by parts of an operation, where the cycle that paid is still the running one: across a
-   * reset nothing is burdened or enriched. Then the roll is written, or the stored count would go on with what the
-   * ledger says no more.
+   * Moves a quota's counters by parts of an operation, if the cycle that paid is still the current one. After a
+   * reset, the new count does not change. The roll is then written, too; otherwise the row would keep the old count.
    */
   applyAllocations(parts: readonly Allocation[], by: { used?: 1 | -1; reserved?: 1 | -1 }): void {
     for (const { quotaId, cycleSeq, amount } of parts) {
@@ -235,7 +234,10 @@ export class WorkingSet<Q extends QuotaRow> {
     })
   }
 
-  /** Moves what caps counted of an operation, where their counts still hold it; elsewhere as in `applyAllocations`. */
+  /**
+   * Moves the units that caps counted of an operation, if their counts still contain it; otherwise as in
+   * `applyAllocations`.
+   */
   settleInCaps({ row, caps = NO_CAPS }: OperationEntry, move: Move): void {
     for (const count of caps) {
       const cap = this.quotas.get(count.quotaId)
@@ -292,7 +294,7 @@ export class WorkingSet<Q extends QuotaRow> {
    * is stored; this also applies to quotas added later.
    * @param ownerIds the holds' owners: all of their due holds are given
    */
-  overdue(ownerIds: readonly number[], units: readonly DueUnits[]): void {
+  addDueUnits(ownerIds: readonly number[], units: readonly DueUnits[]): void {
     for (const ownerId of ownerIds) this.dueOwners.add(ownerId)
     for (const { quotaId, cycleSeq, amount, countedAt } of units) {
       const quota = this.quotas.get(quotaId)
@@ -327,8 +329,8 @@ export class WorkingSet<Q extends QuotaRow> {
    * the same transaction: otherwise an instance whose clock is behind could still commit the hold, and the quota would
    * be overdrawn.
    */
-  get leans(): boolean {
-    return [...this.drawnIds].some((id) => this.leansOn(id))
+  get spendsDueUnits(): boolean {
+    return [...this.drawnIds].some((id) => this.spendsDueUnitsOf(id))
   }
 
   /**
@@ -339,7 +341,7 @@ export class WorkingSet<Q extends QuotaRow> {
     for (const { ownerId, hold } of due) {
       const { operationId, allocations } = hold
       if (this.expiredOperations.has(operationId)) continue
-      if (!all && !quotasOf(hold).some((quotaId) => this.leansOn(quotaId))) continue
+      if (!all && !quotasOf(hold).some((quotaId) => this.spendsDueUnitsOf(quotaId))) continue
       for (const { quotaId, cycleSeq, amount } of allocations) {
         const cycle = cycleOf(quotaId, cycleSeq)
         this.dueUnits.set(cycle, (this.dueUnits.get(cycle) ?? 0) - amount)
@@ -365,7 +367,7 @@ export class WorkingSet<Q extends QuotaRow> {
     }
   }
 
-  private leansOn(quotaId: number): boolean {
+  private spendsDueUnitsOf(quotaId: number): boolean {
     const quota = this.quotas.get(quotaId)
     if (quota === undefined || quota.cap === 'observe' || !this.drawnIds.has(quotaId)) return false
     const dueUnits = this.dueUnitsOf(quota)
@@ -406,12 +408,12 @@ export class WorkingSet<Q extends QuotaRow> {
   }
 
   /** Writes an event with its act. */
-  tell(event: NewEvent): void {
+  recordEvent(event: NewEvent): void {
     this.events.push(event)
   }
 
   /** Marks a quota's settings as edited, or its counters as reset: the draw-down order may have changed. */
-  edited(quota: Q): void {
+  markEdited(quota: Q): void {
     this.editedQuotas.set(quota.id, quota)
     this.passAt.delete(quota.id)
     this.watch(quota)

@@ -1,6 +1,6 @@
 import { instantFromStore } from '../../database/column.js'
 import { placeholders, type RawRow } from '../../database/row-codec.js'
-import type { Transaction } from '../../database/unit-of-work.js'
+import type { Transaction } from '../../database/transaction-runner.js'
 import { formatInstant, type Instant } from '../../time/instant.js'
 import { capsOf } from '../rows/counted-caps.js'
 import type { LedgerStateRow } from '../rows/ledger-state.entity.js'
@@ -11,20 +11,20 @@ import { type Charge, USAGE_KINDS } from '../store/charge.js'
 import type { LedgerStore } from '../store/ledger-store.js'
 import { summed, TotalsStore } from './totals-store.js'
 
-/** Plain consumes that one statement adds up. */
+/** The number of plain consumes that one statement adds up. */
 const ACTS = 20_000
-/** Operations that one statement reads with their acts. */
+/** The number of operations that one statement reads with their acts. */
 const OPERATIONS = 500
 
-/** A quota, with whose it is. */
+/** A quota with its owner. */
 export interface OwnedQuota {
   readonly quotaId: number
   readonly ownerId: number
-  /** Is it a cap, which counts all of what its owner takes? */
+  /** Is it a cap, which counts all consumption of its owner? */
   readonly byCap: boolean
 }
 
-/** A day on which hours and the day itself say different things of one quota and cycle. */
+/** A day on which the totals of the hours differ from the total of the day, for one quota and cycle. */
 export interface UnequalDay {
   readonly quotaId: number
   readonly ownerId: number
@@ -34,8 +34,8 @@ export interface UnequalDay {
 }
 
 /**
- * Makes totals again from the acts. All acts from `begins_at` on are there, so that the totals of the days since are
- * derived from them; those of earlier days are the only trace of what was removed, and stay as they are.
+ * Rebuilds totals from the acts. All acts since `begins_at` exist, so the totals of later days can be derived from
+ * them. The totals of earlier days are the only record of removed acts, and do not change.
  */
 export class TotalsRebuild<Q extends QuotaRow> {
   private readonly totals: TotalsStore<Q>
@@ -45,9 +45,9 @@ export class TotalsRebuild<Q extends QuotaRow> {
   }
 
   /**
-   * What acts did to a quota, in sums of an hour at most.
-   * @param from acts from this instant on; the beginning of an hour
-   * @param last acts up to this id; undefined: all
+   * The charges of acts to a quota, summed by hour or smaller units.
+   * @param from only acts at or after this instant; the beginning of an hour
+   * @param last only acts up to this id; undefined: all
    */
   async charges(transaction: Transaction, quota: OwnedQuota, from: Instant, last = AFTER_EVERY_ID): Promise<Charge[]> {
     const found = [
@@ -58,10 +58,10 @@ export class TotalsRebuild<Q extends QuotaRow> {
   }
 
   /**
-   * Replaces the totals of a quota by what the acts up to the watermark say, for the days that they can be made for.
-   * The owner's lock must be held, or no act up to the watermark can come in any more.
-   * @param state how far the totals have come, locked
-   * @param now hours that would be dropped by now are not made
+   * Replaces the totals of a quota by the sums of the acts up to the watermark, for the days that can be rebuilt. The
+   * caller must hold the owner's lock, or know that no act up to the watermark can be added.
+   * @param state the progress of upkeep, locked
+   * @param now hours whose retention has ended by now are not rebuilt
    */
   async make(transaction: Transaction, quota: OwnedQuota, state: LedgerStateRow, now: Instant): Promise<void> {
     const { usageTotal } = this.store
@@ -79,7 +79,8 @@ export class TotalsRebuild<Q extends QuotaRow> {
   }
 
   /**
-   * What totals of days before `begins_at` say was used of a quota in one of its cycles: that cannot be made again.
+   * The usage of a quota in one of its cycles according to the totals of days before `begins_at`, which cannot be
+   * rebuilt.
    */
   async usedBefore(
     transaction: Transaction,
@@ -97,7 +98,7 @@ export class TotalsRebuild<Q extends QuotaRow> {
     return Number(row?.['used'] ?? 0)
   }
 
-  /** The days of the last month on which a quota's hours are not what its day says, of these owners; the first ones. */
+  /** The first days of the last month on which the hours of these owners' quotas differ from the day. */
   async unequalDays(transaction: Transaction, ownerIds: readonly number[], now: Instant): Promise<UnequalDay[]> {
     const { usageTotal } = this.store
     const column = (
@@ -106,7 +107,7 @@ export class TotalsRebuild<Q extends QuotaRow> {
     const sum = (step: 'hour' | 'day', property: 'charged' | 'refunded'): string =>
       `SUM(CASE WHEN ${column('step')} = '${step}' THEN ${column(property)} ELSE 0 END)`
     const day = `SUBSTR(${column('beganAt')}, 1, 10)`
-    // Hours go one by one: of the first day that has any some may be gone.
+    // Hours are removed one by one: some of the first remaining day may be missing.
     const since = beginningOf('day', oldestKept(now)) + STEP_MS.day
     const rows = await transaction.rows(
       `SELECT ${column('ownerId')} AS owner_id, ${column('quotaId')} AS quota_id, ${column('cycleSeq')} AS cycle_seq, ${day} AS day, ` +
@@ -134,7 +135,7 @@ export class TotalsRebuild<Q extends QuotaRow> {
     last: string,
   ): Promise<Charge[]> {
     const { act } = this.store
-    // What a cap counted lies among all of its owner's.
+    // The consumes that a cap counted are among all those of its owner.
     const [by, value] = byCap ? (['plainOwnerId', ownerId] as const) : (['plainQuotaId', quotaId] as const)
     const countOf = (row: RawRow): number | undefined =>
       byCap
@@ -174,7 +175,7 @@ export class TotalsRebuild<Q extends QuotaRow> {
     return charges
   }
 
-  /** Of operations with rows of their own, one quota's part. */
+  /** The charges of operations with rows of their own to one quota. */
   private async others(transaction: Transaction, quotaId: number, last: string): Promise<Charge[]> {
     const { act, allocation } = this.store
     const operationId = allocation.column('operationId')
@@ -204,17 +205,17 @@ export class TotalsRebuild<Q extends QuotaRow> {
   }
 }
 
-/** Ids are hexadecimal. */
+/** Larger than any id: ids are hexadecimal. */
 const AFTER_EVERY_ID = 'g'
-/** Days that are told of a page of owners at most. */
+/** The maximum number of days returned for a page of owners. */
 const UNEQUAL = 1_000
 
-/** From which UTC day on all acts are there: the totals from then on can be made again. */
+/** Returns the UTC day from which all acts exist, so that totals can be rebuilt. */
 export function wholeFrom({ beginsAt }: Pick<LedgerStateRow, 'beginsAt'>): Instant {
   return beginsAt === null ? 0 : Math.ceil(beginsAt / STEP_MS.day) * STEP_MS.day
 }
 
-/** A day as people read it. */
+/** Formats a day for people. */
 export function dayText(day: Instant): string {
   return formatInstant(day).slice(0, 10)
 }

@@ -1,7 +1,7 @@
 import { TimeSlice } from '../../clock/time-slice.js'
 import { instantFromStore } from '../../database/column.js'
 import { type Dialect, placeholders, type RawRow } from '../../database/row-codec.js'
-import type { Transaction } from '../../database/unit-of-work.js'
+import type { Transaction } from '../../database/transaction-runner.js'
 import type { CapCount } from '../../quota/cap.js'
 import type { Allocation } from '../../quota/draw-down.js'
 import type { Instant } from '../../time/instant.js'
@@ -15,10 +15,10 @@ import { beginningOf } from '../rows/utc-step.js'
 import { type PaidOperation, type Charge, chargesOf, USAGE_KINDS, type UsageAct } from '../store/charge.js'
 import type { LedgerStore } from '../store/ledger-store.js'
 
-/** What tells plain consumes apart that are added up together. */
+/** The columns by which plain consumes are grouped. */
 const OF_PLAIN = ['plainOwnerId', 'plainQuotaId', 'cycleSeq'] as const
 
-/** In the order in which a total is written. */
+/** The columns of a total, in the order in which they are written. */
 const TOTAL_COLUMNS = [
   'ownerId',
   'step',
@@ -31,24 +31,24 @@ const TOTAL_COLUMNS = [
   'refused',
 ] as const satisfies readonly (keyof UsageTotalRow)[]
 
-/** Sums of plain consumes of which what caps counted is added to the totals at a time. */
+/** The number of sums of plain consumes whose counts by caps are added to the totals at a time. */
 const CAPS_AT_ONCE = 2_000
 
-/** Nothing is done yet. */
+/** The state before any upkeep. */
 function firstState(): LedgerStateRow {
   return { id: 1, foldedTo: '', beginsAt: null, removedTo: null, holder: null, heldUntil: null }
 }
 
-/** The statements of the totals, and of how far they reach. */
+/** The statements of the totals and of their progress. */
 export class TotalsStore<Q extends QuotaRow> {
   constructor(private readonly store: LedgerStore<Q>) {}
 
-  /** How far upkeep has come. */
+  /** The progress of upkeep. */
   async state(transaction: Transaction): Promise<LedgerStateRow> {
     return (await this.stored(transaction)) ?? firstState()
   }
 
-  /** The same, and nobody else changes it until the transaction ends; its row is made where it is missing. */
+  /** The same, locked until the transaction ends; creates a missing row. */
   async lockState(transaction: Transaction): Promise<LedgerStateRow> {
     const found = await this.stored(transaction, transaction.dialect === 'mysql' ? 'FOR UPDATE' : '')
     if (found !== undefined) return found
@@ -57,7 +57,7 @@ export class TotalsStore<Q extends QuotaRow> {
     return first
   }
 
-  /** No act is written any more whose id is this one or an earlier one; empty at first. */
+  /** Acts up to this id are closed: none of them is written any more. Empty at first. */
   async closedTo(transaction: Transaction): Promise<string> {
     const { gate } = this.store
     const [row] = await transaction.rows(
@@ -66,11 +66,11 @@ export class TotalsStore<Q extends QuotaRow> {
     return (row?.['closed_to'] as string | undefined) ?? ''
   }
 
-  /** Closes acts up to an id, once the transaction is committed; that waits for batches that are being written. */
+  /** Closes acts up to an id when the transaction commits; this waits for batches that are being written. */
   async close(transaction: Transaction, id: string): Promise<void> {
     const { gate } = this.store
     const closedTo = gate.column('closedTo')
-    // Sent with COMMIT: the lock that all batches wait for is never held while anybody but the server works.
+    // Sent with COMMIT, so that the lock that all batches need is held only while the server works.
     await transaction.later(
       `UPDATE ${gate.table} SET ${closedTo} = ? WHERE ${gate.column('id')} = 1 AND ${closedTo} < ?`,
       [id, id],
@@ -86,7 +86,7 @@ export class TotalsStore<Q extends QuotaRow> {
   }
 
   /**
-   * Adds to the totals.
+   * Adds rows to the totals.
    * @param rows one for each key
    */
   async add(transaction: Transaction, rows: readonly UsageTotalRow[]): Promise<void> {
@@ -96,7 +96,7 @@ export class TotalsStore<Q extends QuotaRow> {
   }
 
   /**
-   * What acts of these owners did that are not in the totals yet. Plain consumes, which may be many, come as sums of an
+   * The charges of these owners' acts that are not in the totals yet. Plain consumes, which may be many, are summed by
    * hour.
    */
   async rest(transaction: Transaction, foldedTo: string, ownerIds: readonly number[]): Promise<Charge[]> {
@@ -129,7 +129,7 @@ export class TotalsStore<Q extends QuotaRow> {
     ]
   }
 
-  /** The id of the latest act, or of the latest up to an id; undefined where there is none. */
+  /** The id of the latest act, or of the latest one up to an id; undefined if there is none. */
   async newestAct(transaction: Transaction, until?: string): Promise<string | undefined> {
     const { act } = this.store
     const id = act.column('id')
@@ -140,7 +140,7 @@ export class TotalsStore<Q extends QuotaRow> {
     return row === undefined ? undefined : String(row['id'])
   }
 
-  /** The id of act number `n` after one id and up to another; undefined where there are fewer. */
+  /** The id of the act at position `n` in the range after one id and up to another; undefined if there are fewer. */
   async nthAct(transaction: Transaction, after: string, until: string, n: number): Promise<string | undefined> {
     const { act } = this.store
     const id = act.column('id')
@@ -152,8 +152,10 @@ export class TotalsStore<Q extends QuotaRow> {
   }
 
   /**
-   * Adds the plain consumes after one id up to another to the totals: the store adds them up by itself.
-   * @param from those of this instant or later
+   * Adds the plain consumes in a range of ids to the totals; the store computes the sums.
+   * @param after exclusive
+   * @param last inclusive
+   * @param from only consumes at or after this instant
    */
   async addPlain(transaction: Transaction, after: string, last: string, from: Instant = 0): Promise<void> {
     const { act, usageTotal } = this.store
@@ -178,7 +180,7 @@ export class TotalsStore<Q extends QuotaRow> {
     await this.addCaps(transaction, after, last, from)
   }
 
-  /** The same for the caps that counted them: these stand in a text, which no store takes apart. */
+  /** The same for the caps that counted them: they are in a text column, which SQL cannot split. */
   private async addCaps(transaction: Transaction, after: string, last: string, from: Instant): Promise<void> {
     const { act } = this.store
     const [id, at, ownerId] = [act.column('id'), act.column('at'), act.column('plainOwnerId')]
@@ -197,7 +199,7 @@ export class TotalsStore<Q extends QuotaRow> {
     }
   }
 
-  /** The acts after one id up to another that charged or gave back units and are no plain consumes. */
+  /** The acts in a range of ids that charged or refunded units and are not plain consumes. */
   async othersBetween(transaction: Transaction, after: string, last: string): Promise<UsageAct[]> {
     const { act } = this.store
     const id = act.column('id')
@@ -209,7 +211,7 @@ export class TotalsStore<Q extends QuotaRow> {
     return rows.map((row) => act.decode(row))
   }
 
-  /** What acts did, with what of their operations says so. */
+  /** The charges of acts, according to their operations. */
   async charges(transaction: Transaction, acts: readonly UsageAct[]): Promise<Charge[]> {
     const operations = await this.operationsOf(transaction, acts)
     const slice = new TimeSlice()
@@ -221,7 +223,7 @@ export class TotalsStore<Q extends QuotaRow> {
     return charges
   }
 
-  /** What the totals say was used of these owners' quotas, by quota and cycle. */
+  /** The usage of these owners' quotas according to the totals, by quota and cycle. */
   async used(transaction: Transaction, ownerIds: readonly number[]): Promise<Allocation[]> {
     const { usageTotal } = this.store
     const [quotaId, cycleSeq] = [usageTotal.column('quotaId'), usageTotal.column('cycleSeq')]
@@ -261,7 +263,7 @@ export class TotalsStore<Q extends QuotaRow> {
   }
 }
 
-/** What plain consumes of an hour add up to, as a charge to one quota. */
+/** A sum of plain consumes within an hour, as a charge to one quota. */
 function chargeOf(row: RawRow, { quotaId, cycleSeq }: CapCount, byCap: boolean): Charge {
   return {
     ownerId: Number(row['owner_id']),
@@ -274,12 +276,12 @@ function chargeOf(row: RawRow, { quotaId, cycleSeq }: CapCount, byCap: boolean):
   }
 }
 
-/** The same, to each of the caps that counted them. */
+/** The same, for each of the caps that counted them. */
 function chargedByCaps(row: RawRow): Charge[] {
   return capsOf(row['caps'] as string | null).map((count) => chargeOf(row, count, true))
 }
 
-/** What charges add up to, by hour and by day, in the order of the table. */
+/** Sums charges by hour and by day, in the order of the table. */
 export function summed(charges: readonly Charge[]): UsageTotalRow[] {
   const rows = new Map<string, UsageTotalRow>()
   for (const { ownerId, quotaId, cycleSeq, at, charged, refunded } of charges) {
@@ -306,8 +308,8 @@ export function summed(charges: readonly Charge[]): UsageTotalRow[] {
 }
 
 /**
- * What refusals add up to by day, in the order of the table; their hours are kept for as long as they are. What caps
- * that only observe would have refused was taken, and is not among them.
+ * Sums refusals by day, in the order of the table; their hours remain until their own retention ends. Excludes consumes
+ * that succeeded although an `observe` cap would have refused them.
  */
 export function refusalTotals(rows: readonly RefusalRow[]): UsageTotalRow[] {
   const totals = new Map<string, UsageTotalRow>()
@@ -327,7 +329,7 @@ export function refusalTotals(rows: readonly RefusalRow[]): UsageTotalRow[] {
   return [...totals.values()].sort((a, b) => a.ownerId - b.ownerId || a.beganAt - b.beganAt)
 }
 
-/** How a total is added to one that is there. */
+/** The clause that adds a total to an existing row. */
 function addition(dialect: Dialect, column: (property: keyof UsageTotalRow) => string): string {
   const sums = (['charged', 'refunded', 'refusals', 'refused'] as const).map((property) => {
     const name = column(property)

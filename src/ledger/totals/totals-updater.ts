@@ -1,6 +1,6 @@
 import type { Clock } from '../../clock/clock.js'
 import { presentOf } from '../../database/store-clock.js'
-import type { UnitOfWork } from '../../database/unit-of-work.js'
+import type { TransactionRunner } from '../../database/transaction-runner.js'
 import type { Instant } from '../../time/instant.js'
 import { FOLD_LAG_MS, firstIdAt, instantOfId } from '../rows/act-id.js'
 import type { LedgerStateRow } from '../rows/ledger-state.entity.js'
@@ -24,7 +24,7 @@ export class TotalsUpdater<Q extends QuotaRow> {
 
   constructor(
     private readonly store: LedgerStore<Q>,
-    private readonly work: UnitOfWork,
+    private readonly transactions: TransactionRunner,
     private readonly clock: Clock,
   ) {
     this.rows = new TotalsStore(store)
@@ -32,7 +32,7 @@ export class TotalsUpdater<Q extends QuotaRow> {
 
   /** The progress of upkeep. */
   async state(): Promise<LedgerStateRow> {
-    return this.work.read((transaction) => this.rows.state(transaction))
+    return this.transactions.read((transaction) => this.rows.state(transaction))
   }
 
   /** The time of the first act that is not in the totals, from its id; undefined if all are. */
@@ -43,7 +43,7 @@ export class TotalsUpdater<Q extends QuotaRow> {
 
   /** Are at least as many acts outside the totals as one step adds? */
   async isStepBehind(): Promise<boolean> {
-    return (await this.nthBehind(STEP[this.work.dialect])) !== undefined
+    return (await this.nthBehind(STEP[this.transactions.dialect])) !== undefined
   }
 
   /**
@@ -53,7 +53,7 @@ export class TotalsUpdater<Q extends QuotaRow> {
   async fold(): Promise<boolean> {
     const { state } = this.store
     if (!(await this.hasClosed()) && !(await this.close())) return false
-    return this.work.write(async (transaction) => {
+    return this.transactions.write(async (transaction) => {
       const { foldedTo } = await this.rows.lockState(transaction)
       const closedTo = await this.rows.closedTo(transaction)
       if (closedTo <= foldedTo) return false
@@ -71,7 +71,7 @@ export class TotalsUpdater<Q extends QuotaRow> {
   }
 
   private async nthBehind(n: number): Promise<string | undefined> {
-    return this.work.read(async (transaction) => {
+    return this.transactions.read(async (transaction) => {
       const { foldedTo } = await this.rows.state(transaction)
       return this.rows.nthAct(transaction, foldedTo, LAST_ID, n)
     })
@@ -79,7 +79,7 @@ export class TotalsUpdater<Q extends QuotaRow> {
 
   /** Are there closed acts that are not in the totals? */
   private async hasClosed(): Promise<boolean> {
-    return this.work.read(async (transaction) => {
+    return this.transactions.read(async (transaction) => {
       const { foldedTo } = await this.rows.state(transaction)
       return (await this.rows.closedTo(transaction)) > foldedTo
     })
@@ -93,7 +93,7 @@ export class TotalsUpdater<Q extends QuotaRow> {
   private async close(): Promise<boolean> {
     if (!this.clock.steady) return false
     const target = firstIdAt(this.clock.now() - FOLD_LAG_MS)
-    const end = await this.work.read(async (transaction) => {
+    const end = await this.transactions.read(async (transaction) => {
       const { foldedTo } = await this.rows.state(transaction)
       const last = await this.rows.nthAct(transaction, foldedTo, target, STEP[transaction.dialect])
       if (last !== undefined) return last
@@ -102,7 +102,7 @@ export class TotalsUpdater<Q extends QuotaRow> {
       return this.rows.newestAct(transaction, target)
     })
     if (end === undefined) return false
-    return this.work.write(async (transaction) => {
+    return this.transactions.write(async (transaction) => {
       const present = await this.clock.confirmed(async () => presentOf(transaction))
       if (end > firstIdAt(present - FOLD_LAG_MS)) return false
       await this.rows.close(transaction, end)

@@ -1,7 +1,7 @@
 import type { Clock } from '../../clock/clock.js'
 import { placeholders } from '../../database/row-codec.js'
 import { presentOf } from '../../database/store-clock.js'
-import type { Transaction, UnitOfWork } from '../../database/unit-of-work.js'
+import type { Transaction, TransactionRunner } from '../../database/transaction-runner.js'
 import type { Instant } from '../../time/instant.js'
 import { firstIdAt, instantOfId } from '../rows/act-id.js'
 import { OPERATION_ACTS, type ActRow } from '../rows/act.entity.js'
@@ -28,7 +28,7 @@ export class Retention<Q extends QuotaRow> {
 
   constructor(
     private readonly store: LedgerStore<Q>,
-    private readonly work: UnitOfWork,
+    private readonly transactions: TransactionRunner,
     private readonly clock: Clock,
   ) {
     this.totals = new TotalsStore(store)
@@ -43,7 +43,7 @@ export class Retention<Q extends QuotaRow> {
   async oldestActAt(): Promise<Instant | undefined> {
     const { act } = this.store
     const id = act.column('id')
-    const [row] = await this.work.read((transaction) =>
+    const [row] = await this.transactions.read((transaction) =>
       transaction.rows(`SELECT ${id} AS id FROM ${act.readByKey(transaction.dialect)} ORDER BY ${id} LIMIT 1`),
     )
     return row === undefined ? undefined : instantOfId(String(row['id']))
@@ -58,7 +58,7 @@ export class Retention<Q extends QuotaRow> {
   async removeActs(after: string, days: number): Promise<{ removed: number; last: string | undefined }> {
     const { act } = this.store
     const id = act.column('id')
-    const rows = await this.work.read((transaction) =>
+    const rows = await this.transactions.read((transaction) =>
       transaction.rows(
         `SELECT ${act.columns} FROM ${act.readByKey(transaction.dialect)} WHERE ${id} > ? AND ${id} < ? ORDER BY ${id} LIMIT ${STEP}`,
         [after, firstIdAt(this.cutoff(days))],
@@ -70,7 +70,7 @@ export class Retention<Q extends QuotaRow> {
     const roots = acts.filter(({ kind }) => kind === 'consume' || kind === 'reserve')
     const edits = acts.filter(({ kind }) => !(OPERATION_ACTS as readonly string[]).includes(kind))
     if (roots.length + edits.length === 0) return { removed: 0, last }
-    const removed = await this.work.write(async (transaction) => {
+    const removed = await this.transactions.write(async (transaction) => {
       const ownerIds = [...new Set([...roots, ...edits].map(({ ownerId }) => ownerId))]
       // An owner without a row cannot be locked; the next create or consume creates it.
       const locked = new Set(await this.store.lockOwners(transaction, ownerIds))
@@ -91,7 +91,7 @@ export class Retention<Q extends QuotaRow> {
   async removeChanges(days: number): Promise<number> {
     const { change } = this.store
     const [id, at] = [change.column('id'), change.column('at')]
-    const rows = await this.work.read((transaction) =>
+    const rows = await this.transactions.read((transaction) =>
       transaction.rows(
         `SELECT ${id} AS id FROM ${change.readBy(transaction.dialect, ['at', 'id'])} WHERE ${at} < ? ORDER BY ${at}, ${id} LIMIT ${STEP}`,
         [change.bind('at', this.cutoff(days))],
@@ -99,7 +99,7 @@ export class Retention<Q extends QuotaRow> {
     )
     const ids = rows.map((row) => Number(row['id'])).sort((a, b) => a - b)
     if (ids.length === 0) return 0
-    const { affected } = await this.work.write(async (transaction) =>
+    const { affected } = await this.transactions.write(async (transaction) =>
       transaction.execute(`DELETE FROM ${change.table} WHERE ${id} IN (${placeholders(ids)}) AND ${at} < ?`, [
         ...ids,
         change.bind('at', await this.confirmedCutoff(transaction, days)),
@@ -117,7 +117,7 @@ export class Retention<Q extends QuotaRow> {
     const { event, eventFeed } = this.store
     const [position, at] = [event.column('position'), event.column('at')]
     const removedTo = eventFeed.column('removedTo')
-    return this.work.write(async (transaction) => {
+    return this.transactions.write(async (transaction) => {
       const cutoff = event.bind('at', await this.confirmedCutoff(transaction, EVENT_DAYS))
       const rows = await transaction.rows(
         `SELECT ${position} AS position FROM ${event.readBy(transaction.dialect, ['at'])} ` +
@@ -141,8 +141,8 @@ export class Retention<Q extends QuotaRow> {
   async removeHours(cutoff: Instant): Promise<number> {
     const { usageTotal } = this.store
     const [step, beganAt, ownerId] = (['step', 'beganAt', 'ownerId'] as const).map((name) => usageTotal.column(name))
-    const oldest = usageTotal.readBy(this.work.dialect, ['step', 'beganAt'])
-    const rows = await this.work.read((transaction) =>
+    const oldest = usageTotal.readBy(this.transactions.dialect, ['step', 'beganAt'])
+    const rows = await this.transactions.read((transaction) =>
       transaction.rows(
         `SELECT ${ownerId} AS owner_id, ${beganAt} AS began_at FROM ${oldest} WHERE ${step} = 'hour' AND ${beganAt} < ? ` +
           `ORDER BY ${beganAt} LIMIT ${STEP}`,
@@ -155,7 +155,7 @@ export class Retention<Q extends QuotaRow> {
     const ids = [
       ...new Set(rows.filter((row) => row['began_at'] === began).map((row) => Number(row['owner_id']))),
     ].sort((a, b) => a - b)
-    const { affected } = await this.work.write((transaction) =>
+    const { affected } = await this.transactions.write((transaction) =>
       transaction.execute(
         `DELETE FROM ${usageTotal.table} WHERE ${step} = 'hour' AND ${beganAt} = ? AND ${ownerId} IN (${placeholders(ids)})`,
         [began, ...ids],

@@ -2,7 +2,7 @@ import { Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nest
 import type { Clock } from '../../clock/clock.js'
 import { instantFromStore } from '../../database/column.js'
 import { placeholders } from '../../database/row-codec.js'
-import type { UnitOfWork } from '../../database/unit-of-work.js'
+import type { TransactionRunner } from '../../database/transaction-runner.js'
 import type { QuotaReader } from '../read/quota-reader.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import { oldestKept } from '../rows/refusal.entity.js'
@@ -34,7 +34,7 @@ export class Sweeper<Q extends QuotaRow> implements OnApplicationBootstrap, OnMo
   constructor(
     private readonly ledger: Ledger<Q>,
     private readonly reader: QuotaReader<Q>,
-    private readonly work: UnitOfWork,
+    private readonly transactions: TransactionRunner,
     private readonly clock: Clock,
   ) {
     this.logger = new Logger(`${ledger.channel.name} sweeper`)
@@ -44,7 +44,7 @@ export class Sweeper<Q extends QuotaRow> implements OnApplicationBootstrap, OnMo
   onApplicationBootstrap(): void {
     this.timer = setInterval(() => {
       // Another part has logged the outage and watches it.
-      if (this.work.reach !== 'all') return
+      if (this.transactions.reach !== 'all') return
       this.running ??= this.sweep()
         .catch((error: unknown) => {
           this.logger.warn(`sweep failed, retrying later: ${String(error)}`)
@@ -88,7 +88,7 @@ export class Sweeper<Q extends QuotaRow> implements OnApplicationBootstrap, OnMo
     const { quota } = this.ledger.store
     const due = `${quota.column('state')} = 'active' AND ${quota.column('expireAt')} <= ?`
     const now = quota.bind('expireAt', this.clock.now())
-    return this.work.write(async (transaction) => {
+    return this.transactions.write(async (transaction) => {
       // Deleted quotas are not changed: a restore evaluates them again.
       const rows = await transaction.rows(
         `SELECT ${quota.column('id')} AS id FROM ${quota.table} WHERE ${quota.column('deletedAt')} IS NULL AND ${due} ` +
@@ -110,7 +110,7 @@ export class Sweeper<Q extends QuotaRow> implements OnApplicationBootstrap, OnMo
     const { refusal } = this.ledger.store
     const [hour, ownerId] = [refusal.column('hour'), refusal.column('ownerId')]
     const past = beginningOf('hour', oldestKept(this.clock.now()))
-    const rows = await this.work.read((transaction) =>
+    const rows = await this.transactions.read((transaction) =>
       transaction.rows(
         `SELECT ${hour} AS hour, ${ownerId} AS owner_id FROM ${refusal.table} WHERE ${hour} = (SELECT MIN(${hour}) FROM ${refusal.table}) ` +
           `AND ${hour} < ? GROUP BY ${hour}, ${ownerId} ORDER BY ${ownerId} LIMIT ${STEP}`,
@@ -123,7 +123,7 @@ export class Sweeper<Q extends QuotaRow> implements OnApplicationBootstrap, OnMo
     const ids = rows.map((row) => Number(row['owner_id']))
     const these = `WHERE ${hour} = ? AND ${ownerId} IN (${placeholders(ids)})`
     const values = [refusal.bind('hour', began), ...ids]
-    await this.work.write(async (transaction) => {
+    await this.transactions.write(async (transaction) => {
       // Locked, so that two instances do not move the same rows.
       const counted = await transaction.rows(
         `SELECT ${refusal.columns} FROM ${refusal.table} ${these} ORDER BY ${ownerId} ${transaction.dialect === 'mysql' ? 'FOR UPDATE' : ''}`,
@@ -139,14 +139,14 @@ export class Sweeper<Q extends QuotaRow> implements OnApplicationBootstrap, OnMo
   private async nameOwners(): Promise<void> {
     const { change, quota } = this.ledger.store
     const [id, ownerId] = [change.column('id'), change.column('ownerId')]
-    const rows = await this.work.read((transaction) =>
+    const rows = await this.transactions.read((transaction) =>
       transaction.rows(
-        `SELECT ${id} AS id FROM ${change.readBy(this.work.dialect, ['ownerId', 'id'])} WHERE ${ownerId} IS NULL ORDER BY ${id} LIMIT ${STEP}`,
+        `SELECT ${id} AS id FROM ${change.readBy(this.transactions.dialect, ['ownerId', 'id'])} WHERE ${ownerId} IS NULL ORDER BY ${id} LIMIT ${STEP}`,
       ),
     )
     if (rows.length === 0) return
     const ids = rows.map((row) => Number(row['id']))
-    await this.work.write((transaction) =>
+    await this.transactions.write((transaction) =>
       transaction.execute(
         `UPDATE ${change.table} SET ${ownerId} = (SELECT q.${quota.column('ownerId')} FROM ${quota.table} q ` +
           `WHERE q.${quota.column('id')} = ${change.table}.${change.column('quotaId')}) WHERE ${id} IN (${placeholders(ids)})`,
@@ -159,7 +159,7 @@ export class Sweeper<Q extends QuotaRow> implements OnApplicationBootstrap, OnMo
   private async sweepHolds(): Promise<string[]> {
     const { hold } = this.ledger.store
     const expiresAt = hold.column('expiresAt')
-    const rows = await this.work.read((transaction) =>
+    const rows = await this.transactions.read((transaction) =>
       transaction.rows(
         `SELECT ${hold.column('operationId')} AS id, ${hold.column('ownerId')} AS owner_id FROM ${hold.table} ` +
           `WHERE ${expiresAt} <= ? ORDER BY ${expiresAt}, ${hold.column('operationId')} LIMIT ${MAX_EXPIRED_AT_ONCE}`,

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common'
 import type { Clock } from '../../clock/clock.js'
 import { leaseFor } from '../../database/lease.js'
-import type { UnitOfWork } from '../../database/unit-of-work.js'
+import type { TransactionRunner } from '../../database/transaction-runner.js'
 import type { Instant } from '../../time/instant.js'
 import { instantOfId } from '../rows/act-id.js'
 import type { LedgerStateRow } from '../rows/ledger-state.entity.js'
@@ -63,12 +63,12 @@ export class Upkeep<Q extends QuotaRow> implements OnApplicationBootstrap, OnMod
 
   constructor(
     private readonly ledger: Ledger<Q>,
-    private readonly work: UnitOfWork,
+    private readonly transactions: TransactionRunner,
     private readonly clock: Clock,
     private readonly options: RetentionOptions,
   ) {
-    this.totals = new TotalsUpdater(ledger.store, work, clock)
-    this.retention = new Retention(ledger.store, work, clock)
+    this.totals = new TotalsUpdater(ledger.store, transactions, clock)
+    this.retention = new Retention(ledger.store, transactions, clock)
     this.logger = new Logger(`${ledger.channel.name} upkeep`)
   }
 
@@ -97,12 +97,12 @@ export class Upkeep<Q extends QuotaRow> implements OnApplicationBootstrap, OnMod
 
   async onApplicationBootstrap(): Promise<void> {
     // Before the first request, so that new ids are greater than the watermark.
-    await this.look().catch((error: unknown) => this.tell(error))
+    await this.look().catch((error: unknown) => this.logFailure(error))
     this.timer = setInterval(() => {
       // Another part has logged the outage and watches it.
-      if (this.work.reach !== 'all') return
+      if (this.transactions.reach !== 'all') return
       this.running ??= this.round()
-        .catch((error: unknown) => this.tell(error))
+        .catch((error: unknown) => this.logFailure(error))
         .finally(() => {
           this.running = undefined
         })
@@ -114,9 +114,9 @@ export class Upkeep<Q extends QuotaRow> implements OnApplicationBootstrap, OnMod
     this.stop.abort()
     clearInterval(this.timer)
     await this.running
-    if (this.known?.holder === this.id && this.work.reach === 'all') {
+    if (this.known?.holder === this.id && this.transactions.reach === 'all') {
       // Otherwise the next instance waits until the lease expires.
-      await this.hold(this.id, null).catch((error: unknown) => this.tell(error))
+      await this.hold(this.id, null).catch((error: unknown) => this.logFailure(error))
     }
   }
 
@@ -222,7 +222,7 @@ export class Upkeep<Q extends QuotaRow> implements OnApplicationBootstrap, OnMod
   private async hold(expected: string | null, holder: string | null): Promise<boolean> {
     const { state } = this.ledger.store
     const heldUntil = holder === null ? null : state.bind('heldUntil', this.clock.now() + LEASE_MS)
-    const held = await this.work.write(async (transaction) => {
+    const held = await this.transactions.write(async (transaction) => {
       if ((await this.totals.rows.lockState(transaction)).holder !== expected) return false
       await transaction.later(
         `UPDATE ${state.table} SET ${state.column('holder')} = ?, ${state.column('heldUntil')} = ? WHERE ${state.column('id')} = 1`,
@@ -238,7 +238,7 @@ export class Upkeep<Q extends QuotaRow> implements OnApplicationBootstrap, OnMod
     const { state } = this.ledger.store
     const column = state.column(property)
     const value = state.bind(property, instant)
-    await this.work.write((transaction) =>
+    await this.transactions.write((transaction) =>
       transaction.execute(
         `UPDATE ${state.table} SET ${column} = ? WHERE ${state.column('id')} = 1 AND (${column} IS NULL OR ${column} < ?)`,
         [value, value],
@@ -247,7 +247,7 @@ export class Upkeep<Q extends QuotaRow> implements OnApplicationBootstrap, OnMod
     await this.look()
   }
 
-  private tell(error: unknown): void {
+  private logFailure(error: unknown): void {
     this.logger.warn(`upkeep failed, retrying later: ${String(error)}`)
   }
 }

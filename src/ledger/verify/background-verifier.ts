@@ -1,6 +1,6 @@
 import { Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common'
 import type { Clock } from '../../clock/clock.js'
-import type { UnitOfWork } from '../../database/unit-of-work.js'
+import type { TransactionRunner } from '../../database/transaction-runner.js'
 import type { Instant } from '../../time/instant.js'
 import { findingLine, type Page, type Verification } from './verifier.js'
 
@@ -29,7 +29,7 @@ export class BackgroundVerifier implements OnApplicationBootstrap, OnModuleDestr
   /** @param enabled false: only `pass` verifies */
   constructor(
     private readonly verification: Pick<Verification, 'channel' | 'pages'>,
-    private readonly work: UnitOfWork,
+    private readonly transactions: TransactionRunner,
     private readonly clock: Clock,
     private readonly enabled: boolean,
   ) {
@@ -98,7 +98,7 @@ export class BackgroundVerifier implements OnApplicationBootstrap, OnModuleDestr
 
   private async attempt(): Promise<void> {
     // Another part has logged the outage and watches it.
-    if (this.work.reach === 'none') return
+    if (this.transactions.reach === 'none') return
     try {
       await this.step()
     } catch (error) {

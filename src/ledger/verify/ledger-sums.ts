@@ -1,10 +1,10 @@
 import { TimeSlice } from '../../clock/time-slice.js'
 import { instantFromStore } from '../../database/column.js'
 import type { Dialect, RawRow, Scalar } from '../../database/row-codec.js'
-import type { Transaction } from '../../database/unit-of-work.js'
+import type { Transaction } from '../../database/transaction-runner.js'
 import type { CapCount } from '../../quota/cap.js'
 import { type Allocation, cut } from '../../quota/draw-down.js'
-import { added, countsUntil, EMPTY_WINDOW, type Move, type RollingWindow } from '../../quota/rolling-window.js'
+import { addUnits, countsUntil, EMPTY_WINDOW, type Move, type RollingWindow } from '../../quota/rolling-window.js'
 import { type Instant, MAX_INSTANT } from '../../time/instant.js'
 import { instantOfId } from '../rows/act-id.js'
 import { capsOf } from '../rows/counted-caps.js'
@@ -255,7 +255,7 @@ class SumBuilder {
     if (at === null) return false
     const until = countsUntil(seconds, at)
     if (until <= this.now) return false
-    sum.window = added(sum.window, until, move)
+    sum.window = addUnits(sum.window, until, move)
     return true
   }
 }

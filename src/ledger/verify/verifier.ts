@@ -1,6 +1,6 @@
 import type { DataSource } from 'typeorm'
 import type { Clock } from '../../clock/clock.js'
-import { StoreUnavailable, type Transaction, type UnitOfWork } from '../../database/unit-of-work.js'
+import { StoreUnavailable, type Transaction, type TransactionRunner } from '../../database/transaction-runner.js'
 import type { Channel } from '../rows/channel.js'
 import { groupBy } from '../rows/group-by.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
@@ -81,7 +81,7 @@ export class Verifier<Q extends QuotaRow> implements Verification {
   constructor(
     channel: Channel<Q>,
     dataSource: DataSource,
-    private readonly work: UnitOfWork,
+    private readonly transactions: TransactionRunner,
     private readonly clock: Clock,
   ) {
     this.channel = channel.name
@@ -113,7 +113,7 @@ export class Verifier<Q extends QuotaRow> implements Verification {
     const tables = { acts: act.table, operations: operation.table, changes: change.table, owners: owner.table }
     const sizes: Record<string, number> = {}
     for (const [what, table] of Object.entries(tables)) {
-      const [row] = await this.work.read(async (transaction) =>
+      const [row] = await this.transactions.read(async (transaction) =>
         transaction.dialect === 'mysql'
           ? transaction.rows(
               'SELECT table_rows AS n FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = ?',
@@ -159,7 +159,7 @@ export class Verifier<Q extends QuotaRow> implements Verification {
 
   /** Runs a page in a snapshot. A page may take many statements, so an abort takes effect before each. */
   private async look<T>(signal: AbortSignal | undefined, unit: (transaction: Transaction) => Promise<T>): Promise<T> {
-    return this.work.snapshot(async (transaction) => {
+    return this.transactions.snapshot(async (transaction) => {
       if (signal === undefined) return unit(transaction)
       const rows: Transaction['rows'] = async (sql, values) => {
         signal.throwIfAborted()
@@ -194,13 +194,13 @@ export class Verifier<Q extends QuotaRow> implements Verification {
     const made = new Map<string, Repaired>()
     for (;;) {
       try {
-        const done = await this.work.write(async (transaction) =>
+        const done = await this.transactions.write(async (transaction) =>
           this.mend(transaction, check, subject, ownerId, requestId),
         )
         return new Map([...made, ...done])
       } catch (error) {
         if (error instanceof LockRowMissing && ownerId !== null) {
-          await this.work.write(async (transaction) => this.store.ensureOwners(transaction, [ownerId]))
+          await this.transactions.write(async (transaction) => this.store.ensureOwners(transaction, [ownerId]))
           for (const finding of findings) if (finding.rule === 'owner_row') made.set(nameOf(finding), 'mended')
         } else if (error instanceof StoreUnavailable && error.fault === 'conflict') {
           // Another transaction keeps the owner's row locked.

@@ -1,5 +1,5 @@
 import { type Dialect, type RawRow, type Scalar } from '../../database/row-codec.js'
-import type { Transaction } from '../../database/unit-of-work.js'
+import type { Transaction } from '../../database/transaction-runner.js'
 import { ACT_KINDS, type ActRow, OPERATION_ACTS } from '../rows/act.entity.js'
 import { capsOf, capsText, refusingIn } from '../rows/counted-caps.js'
 import type { QuotaRow } from '../rows/quota.entity.js'

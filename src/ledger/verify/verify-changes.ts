@@ -1,4 +1,4 @@
-import type { Transaction } from '../../database/unit-of-work.js'
+import type { Transaction } from '../../database/transaction-runner.js'
 import { CHANGE_ACTIONS } from '../rows/change.entity.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import type { LedgerStore } from '../store/ledger-store.js'

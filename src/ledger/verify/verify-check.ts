@@ -1,5 +1,5 @@
 import { placeholders, type RowCodec, type Scalar } from '../../database/row-codec.js'
-import type { Transaction } from '../../database/unit-of-work.js'
+import type { Transaction } from '../../database/transaction-runner.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 
 /** The rules that rows can violate; docs/operations.md explains them. */

@@ -1,5 +1,5 @@
 import { type Dialect, placeholders } from '../../database/row-codec.js'
-import type { Transaction } from '../../database/unit-of-work.js'
+import type { Transaction } from '../../database/transaction-runner.js'
 import { formatInstant } from '../../time/instant.js'
 import type { ActRow } from '../rows/act.entity.js'
 import type { AllocationRow } from '../rows/allocation.entity.js'

@@ -2,7 +2,7 @@ import type { Clock } from '../../clock/clock.js'
 import { TimeSlice } from '../../clock/time-slice.js'
 import { instantFromStore } from '../../database/column.js'
 import { placeholders } from '../../database/row-codec.js'
-import type { Transaction } from '../../database/unit-of-work.js'
+import type { Transaction } from '../../database/transaction-runner.js'
 import { CAP_MODES, CYCLE_QUOTA, MAX_AMOUNT, ROLLING_QUOTA, STATUSES, TOTAL_QUOTA } from '../../quota/quota.js'
 import {
   EMPTY_WINDOW,
@@ -182,7 +182,7 @@ export class QuotaCheck<Q extends QuotaRow> implements Check {
 
   /** Finds owners without a lock row. A repair creates it first. */
   private async owners(transaction: Transaction, ownerIds: readonly number[]): Promise<Finding[]> {
-    const standing = new Set(await this.store.standingOwners(transaction, ownerIds))
+    const standing = new Set(await this.store.existingOwnerIds(transaction, ownerIds))
     return ownerIds
       .filter((ownerId) => !standing.has(ownerId))
       .map((ownerId) => ({
@@ -271,9 +271,12 @@ export class QuotaCheck<Q extends QuotaRow> implements Check {
 
   /**
    * Compares the counters. A repair always raises a counter to the sum of the rows, so that nothing is spent twice. It
-   * lowers one only if nothing was removed and the totals are not higher too: acts may be missing.
+   * lowers one only if nothing was removed and the totals are not higher too: acts may be missing. It does not compare
+   * a cap that has counted more than 2^53-1: its counter stopped there (contract, §9), so that the rows no longer
+   * determine it.
    */
   private counters(quota: KnownQuota, should: ShouldBe): Finding[] {
+    if (quota.cap !== null && should.used > Number.MAX_SAFE_INTEGER) return []
     const { ofRows, reserved, whole } = should
     const atLeast = should.used < ofRows
     const used = Math.max(should.used, ofRows)

@@ -1,7 +1,7 @@
 import type { Clock } from '../../clock/clock.js'
 import { instantFromStore } from '../../database/column.js'
 import type { Scalar } from '../../database/row-codec.js'
-import type { Transaction } from '../../database/unit-of-work.js'
+import type { Transaction } from '../../database/transaction-runner.js'
 import { formatInstant, type Instant } from '../../time/instant.js'
 import { firstIdAt, FOLD_LAG_MS, instantOfId } from '../rows/act-id.js'
 import type { LedgerStateRow } from '../rows/ledger-state.entity.js'

@@ -1,5 +1,5 @@
 import type { Clock } from '../../clock/clock.js'
-import type { UnitOfWork } from '../../database/unit-of-work.js'
+import type { TransactionRunner } from '../../database/transaction-runner.js'
 import { storedName } from '../../role/principal-name.js'
 import type { Instant } from '../../time/instant.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
@@ -7,27 +7,27 @@ import { oldestKept } from '../rows/refusal.entity.js'
 import { beginningOf } from '../rows/utc-step.js'
 import type { LedgerStore } from '../store/ledger-store.js'
 
-/** Callers that an instance remembers to have noted today. */
+/** The number of callers of the current day that an instance remembers. */
 const MAX_NOTED = 50_000
 
 /**
- * Who has spent in a channel lately, so that a key can be looked for under all of them. There is no index of acts by
- * caller, which every consume would pay for: a caller is noted once on each UTC day, before its first act of that day.
+ * Records the recent callers of a channel, so that a key can be looked up under all of them. An index of acts by caller
+ * would cost every consume: instead, a caller is recorded once per UTC day, before its first act of that day.
  */
 export class Callers<Q extends QuotaRow> {
   private day: Instant = 0
-  /** By caller; undefined once it is written down. */
+  /** By caller; undefined when recorded. */
   private readonly noted = new Map<string, Promise<void> | undefined>()
 
   constructor(
     private readonly store: LedgerStore<Q>,
-    private readonly work: UnitOfWork,
+    private readonly transactions: TransactionRunner,
     private readonly clock: Clock,
   ) {}
 
   /**
-   * Has a caller noted who is about to spend.
-   * @returns undefined where it is noted, else a promise of that
+   * Records a caller that is about to spend.
+   * @returns undefined if it is recorded already, otherwise a promise that resolves when it is
    */
   note({ id, name }: { readonly id: string; readonly name: string }): Promise<void> | undefined {
     const day = beginningOf('day', this.clock.now())
@@ -52,12 +52,12 @@ export class Callers<Q extends QuotaRow> {
     return writing
   }
 
-  /** Everybody who has spent in the last 31 days, and maybe some who did earlier on the day on which these began. */
+  /** The callers that have spent in the last 31 days, and possibly others from the first of these days. */
   async recent(): Promise<string[]> {
     const { caller } = this.store
     const [id, spentAt] = [caller.column('id'), caller.column('spentAt')]
     const since = beginningOf('day', oldestKept(this.clock.now()))
-    const rows = await this.work.read((transaction) =>
+    const rows = await this.transactions.read((transaction) =>
       transaction.rows(`SELECT ${id} AS id FROM ${caller.table} WHERE ${spentAt} >= ?`, [
         caller.bind('spentAt', since),
       ]),
@@ -65,15 +65,18 @@ export class Callers<Q extends QuotaRow> {
     return rows.map((row) => String(row['id']))
   }
 
-  /** Whom a name stands for: a static token's, and those of the identity provider who have spent under it lately. */
+  /**
+   * The callers with a name: that of a static token, and those of the identity provider that have recently spent under
+   * it.
+   */
   async named(name: string): Promise<string[]> {
     const { caller } = this.store
-    const rows = await this.work.read((transaction) =>
+    const rows = await this.transactions.read((transaction) =>
       transaction.rows(`SELECT ${caller.columns} FROM ${caller.table} WHERE ${caller.column('name')} = ?`, [
         storedName(name),
       ]),
     )
-    // A server leaves blanks at the end out when it compares.
+    // A server ignores trailing blanks in comparisons.
     const same = rows.map((row) => caller.decode(row)).filter((row) => row.name === storedName(name))
     return [...new Set([name, ...same.map(({ id }) => id)])]
   }
@@ -81,7 +84,7 @@ export class Callers<Q extends QuotaRow> {
   private async write(id: string, name: string): Promise<void> {
     const { caller } = this.store
     const changed = [caller.column('name'), caller.column('spentAt')]
-    await this.work.write(async (transaction) => {
+    await this.transactions.write(async (transaction) => {
       const conflict =
         transaction.dialect === 'mysql'
           ? `ON DUPLICATE KEY UPDATE ${changed.map((column) => `${column} = VALUES(${column})`).join(', ')}`

@@ -3,9 +3,9 @@ import { TimeSlice } from '../../clock/time-slice.js'
 import {
   StoreUnavailable,
   type Transaction,
-  type UnitOfWork,
-  type UnitOfWorkObserver,
-} from '../../database/unit-of-work.js'
+  type TransactionObserver,
+  type TransactionRunner,
+} from '../../database/transaction-runner.js'
 import { ServiceError, Unavailable, type UnavailableReason } from '../../error/service-error.js'
 import { FairSemaphore, type Wait } from '../../fairness/fair-semaphore.js'
 import { instantOfId } from '../rows/act-id.js'
@@ -23,7 +23,7 @@ import { Lane, type Waiting } from './lane.js'
 import { LockedOwners } from './locked-owners.js'
 
 /** Observes the engine, for metrics. Every time is in seconds. */
-export interface EngineObserver extends UnitOfWorkObserver {
+export interface EngineObserver extends TransactionObserver {
   /** A batch was answered: its size, the wait of its first request, its duration. */
   batch(size: number, waitedSeconds: number, tookSeconds: number): void
   /** A request was answered: its result, or its error code, and the reason of an `unavailable`. */
@@ -49,10 +49,11 @@ export interface BatchTracer {
 
 /** The configuration of the engine. */
 export interface EngineOptions {
-  /** The maximum number of concurrent batches at the database; one on SQLite. */
+  /** The number of lanes for the requests of callers, each with at most one batch at the database; one on SQLite. */
   readonly lanes: number
   /**
-   * The maximum number of waiting requests, divided equally among the lanes; further ones are answered `unavailable`.
+   * The maximum number of requests that wait in these lanes, divided equally among them; further ones are answered
+   * `unavailable`. The lane of locked owners and the background lane hold as many as one of these lanes, in addition.
    */
   readonly queueLimit: number
   /** The maximum number of one caller's requests in the engine, over all lanes; further ones wait for room. */
@@ -77,7 +78,7 @@ const MAX_LOCKED_OUT_OF_ONE = 500
 const MAX_LOCK_TIMEOUTS = 2
 /** The maximum number of background requests in one transaction, and so of owners that it locks. */
 const BACKGROUND_BATCH_SIZE = 100
-/** The time after a request during which the engine counts as in use, in milliseconds. */
+/** The time after a caller's request during which the engine counts as in use, in milliseconds. */
 const IN_USE_MS = 1_000
 /**
  * The maximum number of times that the engine creates missing lock rows for a batch; more means that they are being
@@ -99,9 +100,11 @@ class RowsLocked extends Error {}
 
 /**
  * Group commit: while one transaction is at the database, requests are collected; the next transaction takes them
- * together. All pending requests of one owner are in the same lane, so one caller's requests keep their order.
+ * together. All pending requests of one owner are in the same lane, so one caller's requests keep their order; those of
+ * the background are in a lane of their own.
  *
- * Locks are taken in one order everywhere: owners by id, then the act's unique index, then rows by id.
+ * A batch takes its locks in the order that src/ledger/README.md ("Lock order") defines for every transaction: owners
+ * by id, the gate, the unique index of acts, then rows by id.
  *
  * Waits are bounded. Callers take turns in a lane, and a lane has its share of the queue. If another session keeps an
  * owner's row locked, its lane waits for it once; then its requests use a separate lane, until the lock is free again.
@@ -109,19 +112,19 @@ class RowsLocked extends Error {}
 export class Engine<Q extends QuotaRow> {
   private readonly lanes: readonly Lane[]
   /** For owners that another session keeps locked: takes the free locks, and waits for none. */
-  private readonly lockedOut: Lane
+  private readonly lockedLane: Lane
   /** The number of requests that wait in it, by owner. */
-  private readonly lockedOwners = new Map<number, number>()
+  private readonly waitingByLockedOwner = new Map<number, number>()
   /** The lane of each owner with requests that wait or are at the database. */
   private readonly inLane = new Map<number, { readonly lane: Lane; count: number }>()
   private readonly knownOwners = new Set<number>()
   /** Of callers, for what the engine has in hand of each. */
   private readonly rooms: FairSemaphore
   /** Which owners somebody else keeps locked, and since when. */
-  readonly locks: LockedOwners
+  readonly lockedOwners: LockedOwners
   /** For background requests: small batches, so that other requests need not wait long. */
   private readonly background: Lane
-  /** The arrival of the last request with a waiting caller, on the clock of `performance.now()`. */
+  /** The arrival of the last request of a caller, on the clock of `performance.now()`. */
   private askedAt = -Infinity
   private waitingCount = 0
   private closed = false
@@ -135,21 +138,21 @@ export class Engine<Q extends QuotaRow> {
   constructor(
     private readonly channel: Channel<Q>,
     private readonly store: LedgerStore<Q>,
-    private readonly work: UnitOfWork,
+    private readonly transactions: TransactionRunner,
     private readonly clock: Clock,
     private readonly ids: IdSource,
     options: EngineOptions,
   ) {
     const { callerQueueLimit: limit } = options
     this.rooms = new FairSemaphore({ weightOfOne: limit, waitingWeightOfOne: limit * MAX_WAITING_FOR_ROOM })
-    this.locks = new LockedOwners({ field: channel.subjects[0].field, channel: channel.name }, clock)
+    this.lockedOwners = new LockedOwners({ field: channel.subjects[0].field, channel: channel.name }, clock)
     const share = Math.ceil(options.queueLimit / options.lanes)
     this.lanes = Array.from({ length: options.lanes }, () => {
       const lane: Lane = new Lane(async (batch) => this.run(batch, lane), share)
       return lane
     })
-    const lockedOut: Lane = new Lane(async (batch) => this.run(batch, lockedOut), share, LOCKED_OUT_PAUSE_MS)
-    this.lockedOut = lockedOut
+    const lockedLane: Lane = new Lane(async (batch) => this.run(batch, lockedLane), share, LOCKED_OUT_PAUSE_MS)
+    this.lockedLane = lockedLane
     const background: Lane = new Lane(async (batch) => this.run(batch, background), share, 0, BACKGROUND_BATCH_SIZE)
     this.background = background
   }
@@ -186,7 +189,8 @@ export class Engine<Q extends QuotaRow> {
    * @throws ServiceError the refusal; `unavailable` if the database is unavailable, the queue full or the engine closed
    */
   async submit(request: Request): Promise<Outcome> {
-    this.askedAt = performance.now()
+    // The sweeper sends the only requests in these lanes for which no caller waits.
+    if (request.command.kind !== 'sweep') this.askedAt = performance.now()
     return this.enqueue(request, () => this.laneOf(request.ownerId))
   }
 
@@ -198,7 +202,10 @@ export class Engine<Q extends QuotaRow> {
     return this.enqueue(request, () => this.background)
   }
 
-  /** Has a request with a waiting caller arrived recently? */
+  /**
+   * Has a request of a caller arrived at this instance within the last second? The instance does not know what others
+   * receive.
+   */
   get inUse(): boolean {
     return performance.now() - this.askedAt < IN_USE_MS
   }
@@ -206,10 +213,10 @@ export class Engine<Q extends QuotaRow> {
   private async enqueue(request: Request, laneOf: () => Lane): Promise<Outcome> {
     const { callerId: caller, ownerId } = request
     if (this.closed) throw new Unavailable('draining')
-    const lockedOut = this.lockedOwners.get(ownerId)
-    const lane = lockedOut === undefined ? laneOf() : this.lockedOut
+    const waitingForOwner = this.waitingByLockedOwner.get(ownerId)
+    const lane = waitingForOwner === undefined ? laneOf() : this.lockedLane
     if (lane.isFullFor(caller)) throw new Unavailable('queue_full')
-    if (lockedOut !== undefined && lockedOut >= MAX_LOCKED_OUT_OF_ONE) throw this.ownerLocked(ownerId)
+    if (waitingForOwner !== undefined && waitingForOwner >= MAX_LOCKED_OUT_OF_ONE) throw this.ownerLocked(ownerId)
     return new Promise((resolve, reject) => {
       const waiting: Waiting = {
         request,
@@ -221,7 +228,7 @@ export class Engine<Q extends QuotaRow> {
         reject,
       }
       this.waitingCount += 1
-      if (lane === this.lockedOut) this.putAside(waiting)
+      if (lane === this.lockedLane) this.putAside(waiting)
       // A background request does not move its owner's other requests to the background lane.
       else if (lane === this.background) lane.push(waiting)
       else this.join(lane, waiting)
@@ -230,7 +237,7 @@ export class Engine<Q extends QuotaRow> {
 
   /** The present number of transactions at the database. */
   get busyLanes(): number {
-    return [...this.lanes, this.background, this.lockedOut].filter(({ busy }) => busy).length
+    return [...this.lanes, this.background, this.lockedLane].filter(({ busy }) => busy).length
   }
 
   /**
@@ -257,12 +264,12 @@ export class Engine<Q extends QuotaRow> {
     this.closed = true
     await Promise.all(this.lanes.map(async (lane) => lane.idle()))
     await this.background.idle()
-    await this.lockedOut.idle()
+    await this.lockedLane.idle()
   }
 
   private async run(batch: readonly Waiting[], lane: Lane): Promise<void> {
     const start = performance.now()
-    const answer = async (): Promise<StoreUnavailable | undefined> => this.answerBatch(batch, lane === this.lockedOut)
+    const answer = async (): Promise<StoreUnavailable | undefined> => this.answerBatch(batch, lane === this.lockedLane)
     const unreachable = await (this.tracer === undefined ? answer() : this.tracer.run(batch, answer))
     // Otherwise the requests behind a batch that found no database would wait equally long.
     if (unreachable !== undefined) for (const waiting of lane.clear()) this.refuse(waiting, unreachable)
@@ -273,25 +280,25 @@ export class Engine<Q extends QuotaRow> {
   /**
    * Answers every request of a batch, or moves it to the lane of locked owners if another session keeps its owner
    * locked. A faulty batch is halved until the faulty request is alone.
-   * @param lockedOut take only locks that are free
+   * @param skipLocked take only locks that are free
    * @returns the refusal of every request, if the database was unavailable
    */
-  private async answerBatch(batch: readonly Waiting[], lockedOut: boolean): Promise<StoreUnavailable | undefined> {
+  private async answerBatch(batch: readonly Waiting[], skipLocked: boolean): Promise<StoreUnavailable | undefined> {
     let decisions: Decision[]
     try {
       decisions = await this.decide(
         batch.map(({ request }) => request),
-        lockedOut,
+        skipLocked,
       )
     } catch (error) {
-      if (error instanceof RowsLocked) return this.separate(batch, lockedOut)
+      if (error instanceof RowsLocked) return this.separate(batch, skipLocked)
       if (error instanceof ServiceError || batch.length === 1) {
         for (const waiting of batch) this.refuse(waiting, error)
         return error instanceof StoreUnavailable && error.fault === 'away' ? error : undefined
       }
       const half = Math.ceil(batch.length / 2)
-      const first = await this.answerBatch(batch.slice(0, half), lockedOut)
-      const second = await this.answerBatch(batch.slice(half), lockedOut)
+      const first = await this.answerBatch(batch.slice(0, half), skipLocked)
+      const second = await this.answerBatch(batch.slice(half), skipLocked)
       return first ?? second
     }
     batch.forEach((waiting, place) => {
@@ -300,10 +307,10 @@ export class Engine<Q extends QuotaRow> {
         this.putAside(waiting)
         return
       }
-      this.locks.had(waiting.request.ownerId)
+      this.lockedOwners.had(waiting.request.ownerId)
       if (decision !== undefined && 'outcome' in decision) {
         this.observer?.answered(waiting.request.command.kind, decision.outcome.replayed ? 'replayed' : 'done')
-        this.answered(waiting)
+        this.countAnswered(waiting)
         waiting.resolve(decision.outcome)
       } else this.refuse(waiting, decision?.refusal)
     })
@@ -314,14 +321,14 @@ export class Engine<Q extends QuotaRow> {
    * A row of the batch stays locked, and its owner is unknown: each owner's requests are tried separately, in another
    * lane.
    */
-  private async separate(batch: readonly Waiting[], lockedOut: boolean): Promise<StoreUnavailable | undefined> {
+  private async separate(batch: readonly Waiting[], skipLocked: boolean): Promise<StoreUnavailable | undefined> {
     const byOwner = groupBy(batch, ({ request }) => request.ownerId)
-    if (!lockedOut || byOwner.size === 1) {
+    if (!skipLocked || byOwner.size === 1) {
       for (const waiting of batch) this.putAside(waiting)
       return undefined
     }
     let unreachable: StoreUnavailable | undefined
-    for (const part of byOwner.values()) unreachable = (await this.answerBatch(part, lockedOut)) ?? unreachable
+    for (const part of byOwner.values()) unreachable = (await this.answerBatch(part, skipLocked)) ?? unreachable
     return unreachable
   }
 
@@ -334,16 +341,16 @@ export class Engine<Q extends QuotaRow> {
     if (waiting.lockedOutUntil === undefined) {
       this.leaveLane(waiting)
       waiting.lockedOutUntil = now + LOCKED_OUT_PATIENCE_MS
-      this.locks.found(ownerId)
-      this.lockedOwners.set(ownerId, (this.lockedOwners.get(ownerId) ?? 0) + 1)
+      this.lockedOwners.found(ownerId)
+      this.waitingByLockedOwner.set(ownerId, (this.waitingByLockedOwner.get(ownerId) ?? 0) + 1)
     }
-    const others = (this.lockedOwners.get(ownerId) ?? 0) - 1
-    if (now < waiting.lockedOutUntil && others < MAX_LOCKED_OUT_OF_ONE) this.lockedOut.push(waiting)
+    const others = (this.waitingByLockedOwner.get(ownerId) ?? 0) - 1
+    if (now < waiting.lockedOutUntil && others < MAX_LOCKED_OUT_OF_ONE) this.lockedLane.push(waiting)
     else this.refuse(waiting, this.ownerLocked(ownerId))
   }
 
   private ownerLocked(ownerId: number): Unavailable {
-    this.locks.refused(ownerId)
+    this.lockedOwners.refused(ownerId)
     return new Unavailable('owner_locked')
   }
 
@@ -351,16 +358,16 @@ export class Engine<Q extends QuotaRow> {
     const { kind } = waiting.request.command
     if (error instanceof ServiceError) this.observer?.answered(kind, error.code, error.reason)
     else this.observer?.answered(kind, 'internal_error')
-    this.answered(waiting)
+    this.countAnswered(waiting)
     waiting.reject(error)
   }
 
   /** Counts a request as no longer waiting. */
-  private answered(waiting: Waiting): void {
+  private countAnswered(waiting: Waiting): void {
     const { ownerId } = waiting.request
     this.waitingCount -= 1
     this.leaveLane(waiting)
-    if (waiting.lockedOutUntil !== undefined) countDown(this.lockedOwners, ownerId)
+    if (waiting.lockedOutUntil !== undefined) countDown(this.waitingByLockedOwner, ownerId)
   }
 
   private join(lane: Lane, waiting: Waiting): void {
@@ -382,18 +389,18 @@ export class Engine<Q extends QuotaRow> {
   }
 
   /** Decides and commits a batch, after its owners have lock rows. */
-  private async decide(requests: readonly Request[], lockedOut: boolean): Promise<Decision[]> {
+  private async decide(requests: readonly Request[], skipLocked: boolean): Promise<Decision[]> {
     const creating = requests.filter(({ command }) => command.kind === 'create').map(({ ownerId }) => ownerId)
     await this.ensureOwners(creating.filter((ownerId) => !this.knownOwners.has(ownerId)))
     for (let mends = 0; ; mends += 1) {
       let lockTimeouts = 0
       const written = { events: false }
       try {
-        const decisions = await this.work.write(async (transaction) => {
+        const decisions = await this.transactions.write(async (transaction) => {
           written.events = false
           if (transaction.afterLockTimeout) lockTimeouts += 1
           if (lockTimeouts === MAX_LOCK_TIMEOUTS) throw new RowsLocked()
-          return this.transact(transaction, requests, lockedOut || transaction.afterLockTimeout, written)
+          return this.transact(transaction, requests, skipLocked || transaction.afterLockTimeout, written)
         }, this.observer)
         if (written.events) this.onEvents?.()
         return decisions
@@ -410,7 +417,7 @@ export class Engine<Q extends QuotaRow> {
   private async ensureOwners(ownerIds: readonly number[]): Promise<void> {
     if (ownerIds.length === 0) return
     const unique = [...new Set(ownerIds)]
-    await this.work.write((transaction) => this.store.ensureOwners(transaction, unique))
+    await this.transactions.write((transaction) => this.store.ensureOwners(transaction, unique))
     if (this.knownOwners.size > MAX_KNOWN_OWNERS) this.knownOwners.clear()
     for (const ownerId of unique) this.knownOwners.add(ownerId)
   }
@@ -520,7 +527,7 @@ export class Engine<Q extends QuotaRow> {
     if (lockedIds.length === ownerIds.length) return new Set()
     const locked = new Set(lockedIds)
     const missing = ownerIds.filter((ownerId) => !locked.has(ownerId))
-    const elsewhere = new Set(skipLocked ? await this.store.standingOwners(transaction, missing) : [])
+    const elsewhere = new Set(skipLocked ? await this.store.existingOwnerIds(transaction, missing) : [])
     const rowless = missing.filter((ownerId) => !elsewhere.has(ownerId))
     if (rowless.length === 0) return elsewhere
     const needed = new Set(await this.store.ownersWithQuotas(transaction, rowless))

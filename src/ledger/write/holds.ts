@@ -1,4 +1,4 @@
-import type { Transaction } from '../../database/unit-of-work.js'
+import type { Transaction } from '../../database/transaction-runner.js'
 import { NO_CAPS } from '../rows/counted-caps.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import { isDue } from '../store/answers.js'
@@ -28,7 +28,7 @@ export async function loadHolds<Q extends QuotaRow>(
   ownerIds: readonly number[],
 ): Promise<void> {
   const due = ownersWithDueHolds(workingSet, requests, ownerIds)
-  workingSet.overdue(due, await store.dueUnits(transaction, due, workingSet.now))
+  workingSet.addDueUnits(due, await store.dueUnits(transaction, due, workingSet.now))
   // If a request settles a hold too late, it is told that the hold has expired, so the expiry is recorded: it then also
   // holds on an instance with a slower clock.
   const locked = new Set(ownerIds)
@@ -71,7 +71,7 @@ export async function expireDueHolds<Q extends QuotaRow>(
     const due = await store.dueHolds(transaction, owners, workingSet.now, limit)
     await loadMissing(new Set(due.flatMap(({ hold }) => quotasOf(hold))))
     workingSet.expireHolds(due, steady && limit === MAX_EXPIRED_AT_ONCE)
-    if (due.length < limit || !workingSet.leans) break
+    if (due.length < limit || !workingSet.spendsDueUnits) break
   }
   workingSet.moveDueTimes(await store.nextDue(transaction, owners, workingSet.now))
 }

@@ -96,7 +96,7 @@ class Tables {
           units.set(`${quotaId} ${cycleSeq}`, { quotaId, cycleSeq, amount: known + amount, countedAt: null })
         }
       }
-      workingSet.overdue([OWNER], [...units.values()])
+      workingSet.addDueUnits([OWNER], [...units.values()])
     }
     const named = new Set(requests.map(({ command }) => ('operationId' in command ? command.operationId : '')))
     workingSet.expireHolds(
@@ -112,7 +112,7 @@ class Tables {
     // As in `sweepHolds`, but that one hold is as many as a batch sweeps of its own accord.
     if (looksAtDue) {
       workingSet.expireHolds(due.slice(0, 1), true)
-      while (workingSet.leans) workingSet.expireHolds(due, false)
+      while (workingSet.spendsDueUnits) workingSet.expireHolds(due, false)
       const open = held.filter((one) => !isDue(one)).map(({ hold }) => hold.expiresAt)
       workingSet.moveDueTimes(new Map(open.length === 0 ? [] : [[OWNER, Math.min(...open)]]))
     }
@@ -251,7 +251,7 @@ describe('a consume', () => {
     })
   })
 
-  it('is refused as a whole, and says what is there and when it could fit', () => {
+  it('is refused as a whole, with what remains and when it could fit', () => {
     const tables = tablesWith({ total: 5 }, { quotaType: 2, total: 3 })
     tables.ask(NOW, consume(4))
     tables.ask(NOW, reserve(2, 5400))
@@ -278,7 +278,7 @@ describe('a consume', () => {
     expect(counters(tables)).toEqual(before)
   })
 
-  it('names no more than the 20 first quotas of a refusal', () => {
+  it('names at most the first 20 quotas of a refusal', () => {
     const tables = tablesWith(...Array.from({ length: 25 }, (_, n) => ({ total: 1, expireAt: NOW + DAY - n })))
     const { quotas, remaining } = tables.ask(NOW, consume(26)).error!.extra as {
       quotas: { id: number }[]
@@ -288,7 +288,7 @@ describe('a consume', () => {
     expect(quotas.map(({ id }) => id)).toEqual(Array.from({ length: 20 }, (_, n) => 25 - n))
   })
 
-  it('finds no active quota where all are disabled, expired or deleted, and then says so', () => {
+  it('finds no active quota if all are disabled, expired or deleted, and the refusal says so', () => {
     const tables = tablesWith({}, { expireAt: NOW + 1 }, {})
     tables.ask(NOW, update(1, { status: 'disabled' }))
     tables.ask(NOW, remove(3))
@@ -298,7 +298,7 @@ describe('a consume', () => {
     expect(tablesWith({ total: 0 }).ask(NOW, consume(1)).code).toBe('quota_exceeded')
   })
 
-  it('uses the new cycle at its very first instant, and the old one until then', () => {
+  it('uses the new cycle from its first instant, and the old one until then', () => {
     const tables = tablesWith({ quotaType: 2 })
     expect(tables.ask(NOW, consume(10)).code).toBeUndefined()
     expect(tables.ask(NOW + HOUR - 1, consume(1)).code).toBe('quota_exceeded')
@@ -308,7 +308,7 @@ describe('a consume', () => {
 })
 
 describe('a hold', () => {
-  it('keeps what it took until it is committed in part, and gives the rest back, last allocated first', () => {
+  it('keeps its units until a partial commit, and returns the rest, last allocated first', () => {
     const tables = tablesWith({ total: 5, expireAt: NOW + DAY }, { total: 5, expireAt: NOW + 2 * DAY })
     expect(tables.ask(NOW, reserve(8), { id: 'hold' }).answer).toMatchObject({
       state: 'reserved',
@@ -333,7 +333,7 @@ describe('a hold', () => {
     ])
   })
 
-  it('counts no more from the instant it is due, although that is not written down', () => {
+  it('no longer counts from the instant it is due, although its expiry is not recorded', () => {
     const tables = tablesWith({})
     tables.ask(NOW, reserve(10, 1), { id: 'hold' })
     expect(tables.ask(NOW + SECOND - 1, consume(1)).code).toBe('quota_exceeded')
@@ -341,7 +341,7 @@ describe('a hold', () => {
     expect(tables.operations.get('hold')!.row.state).toBe('expired')
   })
 
-  it('can be committed to its last millisecond and not at its end', () => {
+  it('can be committed until its last millisecond, but not at its end', () => {
     const tables = tablesWith({})
     tables.ask(NOW, reserve(1, 1), { id: 'a' })
     tables.ask(NOW, reserve(1, 1), { id: 'b' })
@@ -353,7 +353,7 @@ describe('a hold', () => {
     }
   })
 
-  it('has ended with its time even where its quota has rolled on and nobody has looked at it', () => {
+  it('expires on time even if its quota has rolled and nobody has read it', () => {
     const tables = tablesWith({ quotaType: 2 })
     tables.ask(NOW, reserve(1, 5400), { id: 'hold' })
     tables.ask(NOW + HOUR, consume(1))
@@ -364,7 +364,7 @@ describe('a hold', () => {
     expect(tables.operations.get('hold')!.row.state).toBe('expired')
   })
 
-  it('is settled once: the same act again is its answer, any other one is refused', () => {
+  it('is settled once: the same act again gets its answer, any other one is refused', () => {
     const settlings = [
       ['commit', commit('hold')],
       ['commit of all', commit('hold', 4)],
@@ -389,14 +389,14 @@ describe('a hold', () => {
     }
   })
 
-  it('cannot be committed beyond what it keeps, and is still open after the attempt', () => {
+  it('cannot be committed beyond its units, and stays open after the attempt', () => {
     const tables = tablesWith({})
     tables.ask(NOW, reserve(4), { id: 'hold' })
     expect(tables.ask(NOW, commit('hold', 5))).toMatchObject({ code: 'commit_exceeds_hold' })
     expect(tables.ask(NOW, commit('hold', 4)).answer).toMatchObject({ charged: 4 })
   })
 
-  it('is no consume', () => {
+  it('is not a consume', () => {
     const tables = tablesWith({})
     tables.ask(NOW, consume(1), { id: 'spent' })
     for (const settling of [commit('spent'), release('spent')])
@@ -420,7 +420,7 @@ describe('a refund', () => {
       expect(tables.ask(NOW, more).code).toBe('refund_exceeds_charge')
   })
 
-  it('is for what was charged: not for a hold that is open, released or expired', () => {
+  it('applies to charged units: not to a hold that is open, released or expired', () => {
     const tables = tablesWith({})
     for (const id of ['open', 'released']) tables.ask(NOW, reserve(2), { id })
     tables.ask(NOW, reserve(2, 1), { id: 'expired' })
@@ -447,7 +447,7 @@ describe('across a reset', () => {
     expect(tables.ask(after, consume(5), {}, true).answer).toMatchObject({ owner_remaining: 0 })
   })
 
-  it('is where an expired quota stands still: it still takes what belongs to its last cycle', () => {
+  it('also changes the last cycle of an expired quota, which no longer rolls', () => {
     const tables = tablesWith({ quotaType: 2, expireAt: NOW + 90 * 60 * SECOND })
     tables.ask(NOW + HOUR, consume(4), { id: 'spent' })
     tables.ask(NOW + HOUR, reserve(3, 86_400), { id: 'hold' })
@@ -510,7 +510,7 @@ describe('a key', () => {
     expect(tables.acts.filter(({ idempotencyKey }) => idempotencyKey === 'k')).toHaveLength(1)
   })
 
-  it('stands for one request: with any other one it is refused', () => {
+  it('identifies one request: it is refused with any other one', () => {
     const others: [string, Command][] = [
       ...onePerKind,
       ['another amount', consume(3)],
@@ -538,7 +538,7 @@ describe('a key', () => {
     }
   })
 
-  it('stands for a refund of all that was left, named or not', () => {
+  it('identifies a refund of the whole rest, with or without an amount', () => {
     for (const [first, again] of [
       [undefined, 4],
       [4, undefined],
@@ -551,7 +551,7 @@ describe('a key', () => {
     }
   })
 
-  it('belongs to the caller who sent it', () => {
+  it('belongs to the caller that sent it', () => {
     const tables = tablesWith({})
     tables.ask(NOW, consume(2), { key: 'k', caller: 'a' })
     expect(tables.ask(NOW, consume(3), { key: 'k', caller: 'b' })).toMatchObject({ replayed: false })
@@ -559,7 +559,7 @@ describe('a key', () => {
     expect(tables.quotas.get(1)!.used).toBe(8)
   })
 
-  it('is free again after a refusal', () => {
+  it('can be used again after a refusal', () => {
     const tables = tablesWith({ quotaType: 2 })
     expect(tables.ask(NOW, consume(11), { key: 'k' }).code).toBe('quota_exceeded')
     expect(tables.ask(NOW, consume(10), { key: 'k' })).toMatchObject({ replayed: false })
@@ -567,7 +567,7 @@ describe('a key', () => {
     expect(tables.ask(NOW + HOUR, consume(1), { key: 'l' })).toMatchObject({ replayed: false })
   })
 
-  it('asked twice in one batch takes once', () => {
+  it('takes effect once if it is sent twice in one batch', () => {
     const tables = tablesWith({})
     const replies = tables.batch(
       NOW,
@@ -578,7 +578,7 @@ describe('a key', () => {
     expect(tables.quotas.get(1)!.used).toBe(2)
   })
 
-  it('comes after validation and before existence', () => {
+  it('is checked after validation and before existence', () => {
     const tables = tablesWith({})
     tables.ask(NOW, consume(1), { key: 'k' })
     expect(tables.ask(NOW, refund('nowhere'), { key: 'k' }).code).toBe('idempotency_key_reused')
@@ -656,7 +656,7 @@ describe('settings', () => {
     })
   })
 
-  it('that do not change count no edit and leave no trace', () => {
+  it('that do not change are no edit and leave no record', () => {
     const tables = tablesWith({ quotaType: 2 })
     const [before, changes, acts] = [{ ...tables.quotas.get(1)! }, tables.changes.length, tables.acts.length]
     const echo: SettingsPatch = { total: 10, status: 'active', expireAt: null, cycleResetAt: NOW + HOUR }
@@ -665,7 +665,7 @@ describe('settings', () => {
     expect([tables.quotas.get(1), tables.changes.length, tables.acts.length]).toEqual([before, changes, acts])
   })
 
-  it('count every edit, delete and restore among them, and usage not', () => {
+  it('count every edit, including delete and restore, but not usage', () => {
     const tables = tablesWith({})
     const versions = [update(1, { total: 20 }), consume(1), update(1, { total: 30 }), remove(1), restore(1)].map(
       (command, place) => {
@@ -715,7 +715,7 @@ describe('settings', () => {
     expect(tables.ask(NOW, remove(1, 1)).code).toBeUndefined()
   })
 
-  it('of a refused update stay as they were, and a version names the current one', () => {
+  it('of a refused update do not change, and a wrong version is answered with the current one', () => {
     const tables = tablesWith({ quotaType: 2 })
     const before = { ...tables.quotas.get(1)! }
     const { error } = tables.ask(NOW + 1, update(1, { total: 1, cycleResetAt: NOW }))
@@ -750,7 +750,7 @@ describe('settings', () => {
 })
 
 describe('the limit of live quotas', () => {
-  it('holds for a create, a restore and a reviving update, and for nothing else', () => {
+  it('applies to a create, a restore and a reviving update, and to nothing else', () => {
     const tables = tablesWith(...Array.from({ length: MAX_LIVE_QUOTAS + 2 }, (_, n) => ({ expireAt: NOW + 1 + n })))
     // They expire one by one; the two that are over, and one deleted, make room for one more.
     const now = NOW + 2
@@ -1130,7 +1130,7 @@ describe('any sequence of requests', () => {
     }
   }
 
-  it('comes to what counting unit by unit comes to, and keeps every promise on the way', () => {
+  it('has the same result as counting unit by unit, and keeps every promise at each step', () => {
     const met = new Map<string, number>()
     const outcomes = [
       ...['consume done', 'consume replayed', 'consume idempotency_key_reused', 'consume quota_exceeded'],

@@ -1,7 +1,7 @@
 import { ServiceError, validationFailed } from '../../error/service-error.js'
-import { inTheWay, type Limits, MAX_LIVE_CAPS, payable, wouldRefuse } from '../../quota/cap.js'
+import { refusingCaps, type Limits, MAX_LIVE_CAPS, payable, wouldRefuse } from '../../quota/cap.js'
 import { cut, draw } from '../../quota/draw-down.js'
-import { beginCount, isLive, MAX_LIVE_QUOTAS } from '../../quota/quota.js'
+import { beginCount, isLive, MAX_LIVE_QUOTAS, MAX_QUOTAS_SHOWN } from '../../quota/quota.js'
 import {
   applyPatch,
   timeViolations,
@@ -36,9 +36,6 @@ import type { WorkingSet, OperationEntry } from '../store/working-set.js'
 
 type Of<K extends Command['kind']> = Extract<Command, { kind: K }>
 
-/** The maximum number of quotas that a quota refusal names. */
-const MAX_QUOTAS_SHOWN = 20
-
 /**
  * The decision on a request: its answer, or a new quota that needs its id from the database before it can be answered.
  */
@@ -59,12 +56,12 @@ export class Judge<Q extends QuotaRow> {
   decide(request: Request): Verdict<Q> {
     const earlier = this.earlier(request)
     if (earlier !== undefined) return { outcome: earlier }
-    const verdict = this.judged(request)
-    this.tellThresholds(request)
+    const verdict = this.judge(request)
+    this.recordThresholds(request)
     return verdict
   }
 
-  private judged(request: Request): Verdict<Q> {
+  private judge(request: Request): Verdict<Q> {
     const { command } = request
     switch (command.kind) {
       case 'create':
@@ -117,7 +114,7 @@ export class Judge<Q extends QuotaRow> {
     const { workingSet } = this
     const violations = timeViolations(settings, workingSet.now)
     if (violations.length > 0) throw validationFailed(violations)
-    this.checkRoom(request.ownerId, settings.cap !== null)
+    this.checkQuotaLimit(request.ownerId, settings.cap !== null)
     const row: Omit<QuotaRow, 'id' | 'ownerId'> = {
       ...newQuota(settings, workingSet.now),
       version: 1,
@@ -129,7 +126,7 @@ export class Judge<Q extends QuotaRow> {
       admit: (id) => {
         const quota = { id, ...draft } as Q
         workingSet.addQuota(quota)
-        this.changed(request, quota, 'create', { before: {}, after: settingsView(quota) })
+        this.recordChange(request, quota, 'create', { before: {}, after: settingsView(quota) })
         return this.answerQuota(request, quota)
       },
     }
@@ -150,7 +147,7 @@ export class Judge<Q extends QuotaRow> {
     if (applied.violations !== undefined) throw validationFailed(applied.violations)
     if (applied.change === undefined) return this.show(quota)
     if (!isLive(quota, workingSet.now) && isLive(patched, workingSet.now))
-      this.checkRoom(quota.ownerId, quota.cap !== null)
+      this.checkQuotaLimit(quota.ownerId, quota.cap !== null)
     const sameTotal = patched.total === quota.total
     Object.assign(quota, patched)
     if (!sameTotal) armUnreached(quota)
@@ -173,7 +170,8 @@ export class Judge<Q extends QuotaRow> {
     this.checkVersion(quota, version)
     if (quota.deletedAt === null) return this.show(quota)
     const deletedAt = formatInstant(quota.deletedAt)
-    if (isLive({ ...quota, deletedAt: null }, this.workingSet.now)) this.checkRoom(quota.ownerId, quota.cap !== null)
+    if (isLive({ ...quota, deletedAt: null }, this.workingSet.now))
+      this.checkQuotaLimit(quota.ownerId, quota.cap !== null)
     quota.deletedAt = null
     return this.edit(request, quota, 'restore', { before: { deleted_at: deletedAt }, after: { deleted_at: null } })
   }
@@ -187,8 +185,8 @@ export class Judge<Q extends QuotaRow> {
       return request.deduplicationKey === null ? this.show(quota) : this.answerQuota(request, quota)
     beginCount(quota)
     quota.updatedAt = this.workingSet.now
-    this.changed(request, quota, 'reset', { before: { used, reserved }, after: { used: 0, reserved: 0 } })
-    this.workingSet.edited(quota)
+    this.recordChange(request, quota, 'reset', { before: { used, reserved }, after: { used: 0, reserved: 0 } })
+    this.workingSet.markEdited(quota)
     return this.answerQuota(request, quota)
   }
 
@@ -200,7 +198,7 @@ export class Judge<Q extends QuotaRow> {
     if (payers.length === 0)
       throw new ServiceError('no_active_quota', `${this.nameOwner(request.ownerId)} has no active quota.`)
     const allocations = draw(payers, amount)
-    if (allocations === undefined || (caps.length > 0 && inTheWay(caps, amount).length > 0))
+    if (allocations === undefined || (caps.length > 0 && refusingCaps(caps, amount).length > 0))
       throw this.exceeded(request.ownerId, amount, limits)
 
     const refusing = caps.length === 0 ? NONE_REFUSING : wouldRefuse(caps, amount).map(({ id }) => id)
@@ -286,12 +284,12 @@ export class Judge<Q extends QuotaRow> {
   ): Outcome {
     quota.version += 1
     quota.updatedAt = this.workingSet.now
-    this.changed(request, quota, action, change)
-    this.workingSet.edited(quota)
+    this.recordChange(request, quota, action, change)
+    this.workingSet.markEdited(quota)
     return this.answerQuota(request, quota)
   }
 
-  private changed(
+  private recordChange(
     request: Request,
     quota: Q,
     action: ChangeAction,
@@ -310,19 +308,19 @@ export class Judge<Q extends QuotaRow> {
       changeSetId: request.changeSetId ?? null,
     }
     this.workingSet.changes.push(change)
-    this.workingSet.tell(eventOfChange(this.channel, request.id, change))
+    this.workingSet.recordEvent(eventOfChange(this.channel, request.id, change))
   }
 
   /**
    * Records the event of each quota whose thresholds this act has passed; several thresholds of one quota are one
    * event.
    */
-  private tellThresholds({ id, command }: Request): void {
+  private recordThresholds({ id, command }: Request): void {
     for (const quota of this.workingSet.takeReached()) {
       const crossed = passThresholds(quota)
       if (crossed.length === 0) continue
       const operationId = command.kind === 'commit' ? command.operationId : command.kind === 'consume' ? id : null
-      this.workingSet.tell(eventOfThresholds(id, quota, crossed, operationId, this.workingSet.now))
+      this.workingSet.recordEvent(eventOfThresholds(id, quota, crossed, operationId, this.workingSet.now))
     }
   }
 
@@ -411,7 +409,7 @@ export class Judge<Q extends QuotaRow> {
   }
 
   /** Checks that the owner may have one more live quota. @throws ServiceError too_many_quotas */
-  private checkRoom(ownerId: number, forCap: boolean): void {
+  private checkQuotaLimit(ownerId: number, forCap: boolean): void {
     const { quotas, caps } = this.workingSet.liveCounts(ownerId)
     if (quotas >= MAX_LIVE_QUOTAS) throw tooMany(`${MAX_LIVE_QUOTAS} quotas`)
     if (forCap && caps >= MAX_LIVE_CAPS) throw tooMany(`${MAX_LIVE_CAPS} caps`)
@@ -423,7 +421,7 @@ export class Judge<Q extends QuotaRow> {
 
   private exceeded(ownerId: number, requested: number, { payers, caps }: Limits<Q>): ServiceError {
     const left = this.workingSet.available(ownerId)
-    const refusing = inTheWay(caps, requested)
+    const refusing = refusingCaps(caps, requested)
     const refill = this.workingSet.refillsAt(ownerId, requested)
     return new ServiceError(
       'quota_exceeded',

@@ -2,7 +2,7 @@ import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/
 import type { DataSource } from 'typeorm'
 import type { Clock } from '../../clock/clock.js'
 import { SharedReads } from '../../database/shared-reads.js'
-import type { Reads, Transaction, UnitOfWork } from '../../database/unit-of-work.js'
+import type { Reads, Transaction, TransactionRunner } from '../../database/transaction-runner.js'
 import { ServiceError, Unavailable } from '../../error/service-error.js'
 import type { NewSettings, SettingsPatch } from '../../quota/settings.js'
 import type { Instant } from '../../time/instant.js'
@@ -70,18 +70,18 @@ export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, Befor
   constructor(
     readonly channel: Channel<Q>,
     dataSource: DataSource,
-    private readonly work: UnitOfWork,
+    private readonly transactions: TransactionRunner,
     clock: Clock,
     private readonly options: LedgerOptions,
   ) {
     this.store = new LedgerStore(dataSource, channel, options.plainConsumes)
     this.ids = new IdSource(clock)
-    this.engine = new Engine(channel, this.store, work, clock, this.ids, options)
-    this.refusals = new RefusalCounter(channel.name, this.store, work, clock)
-    this.callers = new Callers(this.store, work, clock)
+    this.engine = new Engine(channel, this.store, transactions, clock, this.ids, options)
+    this.refusals = new RefusalCounter(channel.name, this.store, transactions, clock)
+    this.callers = new Callers(this.store, transactions, clock)
     // The owner and the maker of a quota or an operation never change, so they may be read without locks. The owner
     // determines which lock to take.
-    const reads = work.readsOf(`(${channel.name} owners)`)
+    const reads = transactions.readsOf(`(${channel.name} owners)`)
     this.ownerOfQuota = readsOfMap(reads, async (transaction, ids) => this.store.ownersOfQuotas(transaction, ids))
     this.ownerOfOperation = readsOfMap(reads, async (transaction, ids) =>
       this.store.ownersOfOperations(transaction, ids),
@@ -91,7 +91,7 @@ export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, Befor
 
   /**
    * Creates a quota.
-   * @param people the people whom it names, by property, including the owner
+   * @param subjects the accounts and users that it names, by property, including the owner
    * @param key the caller's Idempotency-Key, if any: a retry then gets the first answer
    */
   async create(
@@ -132,7 +132,7 @@ export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, Befor
 
   /**
    * Spends `amount` units at once, or nothing.
-   * @param inBatch has `together` already taken room for it?
+   * @param inBatch has `withRoom` already taken room for it?
    */
   async consume(caller: Caller, ownerId: number, amount: number, key: string, inBatch = false): Promise<Outcome> {
     return this.spend(caller, ownerId, { kind: 'consume', amount }, key, inBatch)
@@ -142,11 +142,11 @@ export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, Befor
    * Waits for room for several requests of a caller, then runs them, so that none of them is refused for lack of room.
    * @throws Unavailable if no room becomes free in time; nothing has then begun
    */
-  async together<T>({ id }: Caller, count: number, work: () => Promise<T>): Promise<T> {
+  async withRoom<T>({ id }: Caller, count: number, work: () => Promise<T>): Promise<T> {
     // Do not wait for room while the database is known to be unavailable.
-    this.work.requireWrites()
-    const room = this.engine.enter(id, count)
-    if (room !== undefined) await room
+    this.transactions.requireWrites()
+    const granted = this.engine.enter(id, count)
+    if (granted !== undefined) await granted
     try {
       return await work()
     } finally {
@@ -189,7 +189,7 @@ export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, Befor
     command: Command,
     once: string,
   ): Promise<Outcome> {
-    this.work.requireWrites()
+    this.transactions.requireWrites()
     return this.engine.submitInBackground({
       id: this.ids.next(),
       ownerId,
@@ -234,7 +234,7 @@ export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, Befor
   ): Promise<Outcome> {
     try {
       const submit = async (): Promise<Outcome> => this.submitted(caller, ownerId, command, key)
-      const outcome = await (inBatch ? submit() : this.together(caller, 1, submit))
+      const outcome = await (inBatch ? submit() : this.withRoom(caller, 1, submit))
       if (outcome.observed === true) this.refusals.count(ownerId, OBSERVED, command.amount)
       return outcome
     } catch (error) {
@@ -246,19 +246,19 @@ export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, Befor
 
   /** @throws Unavailable until no instance runs that does not know caps */
   private async checkCaps(): Promise<void> {
-    this.work.requireWrites()
+    this.transactions.requireWrites()
     this.capsMayBeMade ||= await this.options.mayMakeCaps()
     if (!this.capsMayBeMade) throw new Unavailable('upgrading', { retryAfterSeconds: UPGRADE_RETRY_SECONDS })
   }
 
   private async submit(caller: Caller, ownerId: number, command: Command, key: string | null = null): Promise<Outcome> {
-    return this.together(caller, 1, async () => this.submitted(caller, ownerId, command, key))
+    return this.withRoom(caller, 1, async () => this.submitted(caller, ownerId, command, key))
   }
 
   private async submitted(caller: Caller, ownerId: number, command: Command, key: string | null): Promise<Outcome> {
     // Otherwise the request waits behind a batch that was in progress when the database failed, and that still waits
     // for it.
-    this.work.requireWrites()
+    this.transactions.requireWrites()
     const settling = command.kind === 'commit' || command.kind === 'release'
     // Before the act, so that a look-up under all callers finds the key as soon as the request is answered.
     const noting = SPENDING.has(command.kind) ? this.callers.note(caller) : undefined
@@ -320,7 +320,7 @@ export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, Befor
     } catch (error) {
       if (key === null) throw error
       const deduplicationKeys = [deduplicationKeyFor(caller.id, key)]
-      const acts = await this.work
+      const acts = await this.transactions
         .readsOf(caller.id)
         .read(async (transaction) => this.store.actsByDeduplicationKey(transaction, deduplicationKeys))
       throw acts.some(({ operationId, quotaId }) => (operationId ?? quotaId) !== subject) ? keyReused() : error

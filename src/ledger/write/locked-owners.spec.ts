@@ -3,7 +3,7 @@ import { Logger } from '@nestjs/common'
 import { TestClock } from '../../../test/support/clock.js'
 import { LockedOwners } from './locked-owners.js'
 
-describe('owners whom somebody else keeps locked', () => {
+describe('owners that another session keeps locked', () => {
   let lines: string[]
   let clock: TestClock
   let owners: LockedOwners
@@ -20,7 +20,7 @@ describe('owners whom somebody else keeps locked', () => {
     Logger.overrideLogger(false)
   })
 
-  it('are named with the first refusal, once a minute, and when they are free again', () => {
+  it('are logged with the first refusal, then once a minute, and when they are free again', () => {
     owners.found(7)
     clock.pass(6)
     expect(lines).toEqual([])
@@ -55,13 +55,13 @@ describe('owners whom somebody else keeps locked', () => {
     expect(owners.longestSeconds()).toBe(0)
   })
 
-  it('who were locked for a moment are not worth a line', () => {
+  it('are not logged if they were locked only for a moment', () => {
     owners.found(7)
     owners.had(7)
     expect(lines).toEqual([])
   })
 
-  it('are remembered up to a number', () => {
+  it('are remembered up to a maximum number', () => {
     for (let n = 1; n <= 5_000; n += 1) owners.refused(n)
     expect(lines).toHaveLength(1_000)
   })

@@ -3,7 +3,7 @@ import type { Clock } from '../../clock/clock.js'
 import { formatInstant, type Instant } from '../../time/instant.js'
 
 /** The minimum time between two log lines about one owner, in milliseconds. */
-const TOLD_AGAIN_MS = 60_000
+const LOG_AGAIN_MS = 60_000
 /** The time without requests after which an owner is forgotten: whether its lock is free is then unknown. */
 const FORGOTTEN_MS = 5 * 60_000
 /** The maximum number of owners to remember; with more, the cause is a common one. */
@@ -13,7 +13,7 @@ interface Locked {
   /** The time when its lock was first missed. */
   readonly since: Instant
   seen: Instant
-  told: Instant | undefined
+  loggedAt: Instant | undefined
 }
 
 /**
@@ -35,7 +35,7 @@ export class LockedOwners {
     const now = this.clock.now()
     const locked = this.owners.get(ownerId)
     if (locked !== undefined) locked.seen = now
-    else if (this.owners.size < MAX_REMEMBERED) this.owners.set(ownerId, { since: now, seen: now, told: undefined })
+    else if (this.owners.size < MAX_REMEMBERED) this.owners.set(ownerId, { since: now, seen: now, loggedAt: undefined })
   }
 
   /** A request of the owner was refused because of the lock: logs it, once a minute for each owner. */
@@ -44,8 +44,8 @@ export class LockedOwners {
     const locked = this.owners.get(ownerId)
     if (locked === undefined) return
     const now = this.clock.now()
-    if (locked.told !== undefined && now - locked.told < TOLD_AGAIN_MS) return
-    locked.told = now
+    if (locked.loggedAt !== undefined && now - locked.loggedAt < LOG_AGAIN_MS) return
+    locked.loggedAt = now
     const { field, channel } = this.who
     this.logger.warn(
       `${field} ${ownerId} of ${channel} has been kept locked by another session of the database since ` +
@@ -60,7 +60,7 @@ export class LockedOwners {
     const locked = this.owners.get(ownerId)
     if (locked === undefined) return
     this.owners.delete(ownerId)
-    if (locked.told === undefined) return
+    if (locked.loggedAt === undefined) return
     const seconds = ((this.clock.now() - locked.since) / 1000).toFixed(0)
     this.logger.warn(`${this.who.field} ${ownerId} of ${this.who.channel} is no longer locked, after ${seconds} s`)
   }

@@ -1,6 +1,6 @@
 import type { Clock } from '../../clock/clock.js'
 import { TimeSlice } from '../../clock/time-slice.js'
-import type { UnitOfWork } from '../../database/unit-of-work.js'
+import type { TransactionRunner } from '../../database/transaction-runner.js'
 import { ServiceError } from '../../error/service-error.js'
 import type { Instant } from '../../time/instant.js'
 import type { Channel } from '../rows/channel.js'
@@ -49,7 +49,7 @@ export class Preview<Q extends QuotaRow> {
   constructor(
     private readonly channel: Channel<Q>,
     private readonly store: LedgerStore<Q>,
-    private readonly work: UnitOfWork,
+    private readonly transactions: TransactionRunner,
     private readonly clock: Clock,
   ) {}
 
@@ -74,7 +74,7 @@ export class Preview<Q extends QuotaRow> {
     const others = ownerIds.filter((ownerId) => !goesOn || ownerId !== this.lastOwner)
     this.lastOwner = ownerIds.at(-1)
     const quotaIds = proposals.flatMap(({ quotaId }) => quotaId ?? [])
-    const reads = this.work.readsOf(`(${this.channel.name} change sets)`)
+    const reads = this.transactions.readsOf(`(${this.channel.name} change sets)`)
     await reads.read(async (transaction) => {
       // A retry adds rows that exist already, which changes nothing.
       const wanted = { ownerIds: others, quotaIds: [...new Set(quotaIds)], now: workingSet.now }

@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common'
 import type { Clock } from '../../clock/clock.js'
 import { placeholders, type Scalar } from '../../database/row-codec.js'
-import type { Transaction, UnitOfWork } from '../../database/unit-of-work.js'
+import type { Transaction, TransactionRunner } from '../../database/transaction-runner.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import { REFUSED, type RefusalCode, type RefusalRow } from '../rows/refusal.entity.js'
 import { beginningOf } from '../rows/utc-step.js'
@@ -41,7 +41,7 @@ export class RefusalCounter<Q extends QuotaRow> {
   constructor(
     channel: string,
     private readonly store: LedgerStore<Q>,
-    private readonly work: UnitOfWork,
+    private readonly transactions: TransactionRunner,
     private readonly clock: Clock,
   ) {
     this.logger = new Logger(`${channel} refusals`)
@@ -69,7 +69,7 @@ export class RefusalCounter<Q extends QuotaRow> {
   start(): void {
     this.timer = setInterval(() => {
       // While the database is known to be unavailable, another part has logged that.
-      if (this.work.reach === 'all') void this.flush()
+      if (this.transactions.reach === 'all') void this.flush()
     }, FLUSH_EVERY_MS)
     this.timer.unref()
   }
@@ -98,7 +98,7 @@ export class RefusalCounter<Q extends QuotaRow> {
     for (let start = 0; start < rows.length; start += STEP) {
       const step = rows.slice(start, start + STEP)
       try {
-        const strangers = await this.work.write(async (transaction) => this.write(transaction, step))
+        const strangers = await this.transactions.write(async (transaction) => this.write(transaction, step))
         if (strangers > 0) this.observer?.unknownOwner(strangers)
       } catch (error) {
         this.logger.warn(`cannot write counts of refusals, retrying later: ${String(error)}`)
@@ -158,7 +158,7 @@ export class RefusalCounter<Q extends QuotaRow> {
   private add(row: Counted): void {
     const name = `${row.hour} ${row.ownerId} ${row.code}`
     const known = this.counts.get(name)
-    if (known !== undefined) this.counts.set(name, together(known, row))
+    if (known !== undefined) this.counts.set(name, merged(known, row))
     else if (this.counts.size < MAX_COUNTS) this.counts.set(name, row)
     else this.observer?.dropped(row.count)
   }
@@ -168,7 +168,7 @@ export class RefusalCounter<Q extends QuotaRow> {
 type Counted = RefusalRow & { smallest: number; largest: number; lastAmount: number }
 
 /** Merges two counts of one owner, code and hour. */
-function together(one: Counted, other: Counted): Counted {
+function merged(one: Counted, other: Counted): Counted {
   return {
     hour: one.hour,
     ownerId: one.ownerId,

@@ -14,8 +14,8 @@ export function filterContract(suite: ChangeSetSuite): void {
     return [owner, quotas]
   }
 
-  describe('made of a filter', () => {
-    it('are prepared, looked at, applied and undone', async () => {
+  describe('created from a filter', () => {
+    it('are prepared, read, applied and reverted', async () => {
       const [owner, quotas] = await three()
       const first = await createSet({ filter: owned(owner), change: { update: { total: { percent: 10 } } } })
       const preparing = bodyOf(202, first)
@@ -63,7 +63,7 @@ export function filterContract(suite: ChangeSetSuite): void {
       expect(undoing).toMatchObject({ change_set_id: set.id, before: { total: 112 }, after: { total: 102 } })
     })
 
-    it('pin the versions that they were decided on', async () => {
+    it('apply only to the versions on which they were decided', async () => {
       const [owner, quotas] = await three()
       const set = await madeSet(owned(owner), { update: { total: { add: 5 } } })
       await updated(quotas[0].id, { total: 7 })
@@ -80,7 +80,7 @@ export function filterContract(suite: ChangeSetSuite): void {
       expect((await read(late.id)).total).toBe(100)
     })
 
-    it('say what nothing would come of, and what is not allowed', async () => {
+    it('show which rows change nothing, and which are not allowed', async () => {
       const [owner, quotas] = await three()
       const monthly = await made(cycle(owner, { total: 3 }))
       const set = await madeSet(owned(owner), { update: { total: { add: -101 } } })
@@ -117,7 +117,7 @@ export function filterContract(suite: ChangeSetSuite): void {
       expect((await read(quotas[1].id)).version).toBe(3)
     })
 
-    it('reset, which is never undone', async () => {
+    it('reset, which cannot be reverted', async () => {
       const [owner, quotas] = await three()
       await consumed(owner, 40)
       const set = await madeSet(owned(owner), { reset: true })
@@ -130,7 +130,7 @@ export function filterContract(suite: ChangeSetSuite): void {
       expect(back.counts).toMatchObject({ kept: 1, unchanged: 2, applied: 0 })
     })
 
-    it('keep what was edited since, or cannot be put back', async () => {
+    it('keep what was edited since, or cannot be restored', async () => {
       const [owner, quotas] = await three()
       const set = await applied(await madeSet(owned(owner), { update: { total: 7 } }))
       await updated(quotas[0].id, { total: 8 })
@@ -145,7 +145,7 @@ export function filterContract(suite: ChangeSetSuite): void {
       expect((await read(quotas[0].id)).total).toBe(8)
     })
 
-    it('are undone whatever sets did in between that were reverted', async () => {
+    it('are reverted regardless of reverted sets in between', async () => {
       const [owner, quotas] = await three()
       const first = await applied(await madeSet(owned(owner), { update: { total: 7 } }))
       const second = await applied(await madeSet(owned(owner), { update: { total: 8 } }))
@@ -154,7 +154,7 @@ export function filterContract(suite: ChangeSetSuite): void {
       expect((await read(quotas[1].id)).total).toBe(101)
     })
 
-    it('put the anchor of a cycle back', async () => {
+    it('restore the anchor of a cycle', async () => {
       const owner = fresh()
       const { id } = await made(cycle(owner, { cycle_reset_at: '2026-12-31T00:00:00.000Z' }))
       const before = await read(id)
@@ -178,7 +178,7 @@ export function filterContract(suite: ChangeSetSuite): void {
       expect((await read(id)).cycle_reset_at).toBe('2026-12-24T00:00:00.000Z')
     })
 
-    it('apply once, by the version and the number that the caller saw', async () => {
+    it('apply once, with the version and the number that the caller read', async () => {
       const [owner] = await three()
       const set = await madeSet(owned(owner), { update: { total: 7 } })
       expect(refusal(await apply(set, { version: 1 }))).toEqual([409, 'version_mismatch'])
@@ -198,7 +198,7 @@ export function filterContract(suite: ChangeSetSuite): void {
       ])
     })
 
-    it('can be dropped before', async () => {
+    it('can be dropped before they are applied', async () => {
       const [owner] = await three()
       const set = await madeSet(owned(owner), { delete: true })
       expect((await app().delete(at(set.id))).status).toBe(204)
@@ -208,7 +208,7 @@ export function filterContract(suite: ChangeSetSuite): void {
       expect(refusal(await app().delete(at(set.id)))).toEqual([404, 'change_set_not_found'])
     })
 
-    it('are made once for a key', async () => {
+    it('are created once for a key', async () => {
       const [owner] = await three()
       const body = { filter: owned(owner), change: { update: { total: 7, label: null } } }
       const key = `set-${fresh()}`
@@ -275,7 +275,7 @@ export function filterContract(suite: ChangeSetSuite): void {
       expect(done.items[0].id).toBe(sets[1].id)
     })
 
-    it('show their rows page by page, by what became of them', async () => {
+    it('show their rows page by page, by outcome', async () => {
       const [owner] = await three()
       const set = await madeSet(owned(owner), { update: { total: 101 } })
       expect(await outcomes(set.id)).toEqual([
@@ -289,7 +289,7 @@ export function filterContract(suite: ChangeSetSuite): void {
       expect([second.items[0].row, second.next_after]).toEqual([3, null])
     })
 
-    it('find everything, and what a filter of the list finds', async () => {
+    it('find all quotas, and those of a filter of the list', async () => {
       const [owner, quotas] = await three({ label: `many ${fresh()}` })
       await updated(quotas[2].id, { status: 'disabled' })
       const label = quotas[0].label.toUpperCase()

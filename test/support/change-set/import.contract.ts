@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { gzipSync } from 'node:zlib'
-import { type Body, bodyOf, brokenFields, fresh, refusal } from '../quota-api.js'
+import { type Body, bodyOf, brokenFields, copyQuota, fresh, refusal } from '../quota-api.js'
 import type { ChangeSetSuite } from './suite.js'
 
 const LABELS = [
@@ -40,8 +40,8 @@ export function importContract(suite: ChangeSetSuite): void {
     )
   }
 
-  describe('made of a file', () => {
-    it('make and change quotas, in the order of the file', async () => {
+  describe('created from a file', () => {
+    it('create and change quotas, in the order of the file', async () => {
       const [owner, other] = [fresh(), fresh()]
       const { id } = await made(total(owner))
       const set = await imported(
@@ -73,7 +73,7 @@ export function importContract(suite: ChangeSetSuite): void {
       expect((await app().get(suite.path(created.quota_id))).status).toBe(404)
     })
 
-    it('change nothing with what was exported', async () => {
+    it('change nothing with an export', async () => {
       const owner = fresh()
       for (const label of LABELS) await made(total(owner, { label, total: 7 }))
       await made(cycle(owner, { cycle_time_zone: 'Europe/Berlin', thresholds: [80, 50] }))
@@ -119,7 +119,7 @@ export function importContract(suite: ChangeSetSuite): void {
       expect([head.status, head.headers['content-type']]).toEqual([200, 'text/csv; charset=utf-8'])
     })
 
-    it('tell what is wrong with each record', async () => {
+    it('report the mistakes of each record', async () => {
       const [owner, other] = [fresh(), fresh()]
       const { id } = await made(total(owner))
       const { id: second } = await made(total(owner))
@@ -162,7 +162,7 @@ export function importContract(suite: ChangeSetSuite): void {
       ])
     })
 
-    it('say whose a record is that is at fault', async () => {
+    it('name the owner of an invalid record', async () => {
       const owner = fresh()
       const { id } = await made(total(owner))
       const set = await imported(
@@ -180,7 +180,7 @@ export function importContract(suite: ChangeSetSuite): void {
       ])
     })
 
-    it('hand out nothing that a spreadsheet runs', async () => {
+    it('export nothing that a spreadsheet evaluates', async () => {
       const owner = fresh()
       const given = ['=1', "'=1", '-1', '\tx', 'null', "'null", "'plain"]
       const set = await imported(`${api.owner},quota_type,total,label`, ...given.map((cell) => `${owner},1,x,${cell}`))
@@ -196,7 +196,7 @@ export function importContract(suite: ChangeSetSuite): void {
       ])
     })
 
-    it('hold a row to whose its quota is, and of which type', async () => {
+    it("check the owner and the type of a row's quota", async () => {
       const [owner, other] = [fresh(), fresh()]
       const ids = []
       for (let n = 0; n < 4; n += 1) ids.push((await made(total(owner))).id)
@@ -217,20 +217,22 @@ export function importContract(suite: ChangeSetSuite): void {
 
     it('count earlier rows towards the limits', async () => {
       const owner = fresh()
+      const { id } = await made(total(owner))
+      await copyQuota(app(), api, id, 194)
       const row = `${owner},1,5,2027-01-01T00:00:00Z`
-      const lines = [`${api.owner},quota_type,total,expire_at`, ...Array.from({ length: 205 }, () => row)]
+      const lines = [`${api.owner},quota_type,total,expire_at`, ...Array.from({ length: 10 }, () => row)]
       const set = await imported(...lines)
-      expect(set.counts).toMatchObject({ planned: 200, invalid: 5 })
+      expect(set.counts).toMatchObject({ planned: 5, invalid: 5 })
       const [refused] = await rows(set.id, 'outcome=invalid')
-      expect(refused).toMatchObject({ row: 201, problem: { code: 'too_many_quotas' } })
+      expect(refused).toMatchObject({ row: 6, problem: { code: 'too_many_quotas' } })
       const one = await made(total(owner))
       const done = await applied(set)
-      expect(done.counts).toMatchObject({ applied: 199, invalid: 6 })
+      expect(done.counts).toMatchObject({ applied: 4, invalid: 6 })
       await remove(one.id)
-      expect((await reverted(done)).counts).toMatchObject({ reverted: 199 })
+      expect((await reverted(done)).counts).toMatchObject({ reverted: 4 })
     })
 
-    it('say nothing by an empty cell, and null by null', async () => {
+    it('treat an empty cell as absent, and null as null', async () => {
       const { id } = await made(cycle(fresh(), { label: 'named', expire_at: '2027-01-01T00:00:00Z' }))
       const set = await imported('id,label,expire_at,total,thresholds', `${id},,null,,50 80`)
       const [row] = await rows(set.id)
@@ -264,7 +266,7 @@ export function importContract(suite: ChangeSetSuite): void {
       expect(set).toMatchObject({ state: 'ready', counts: { rows: 2 } })
     })
 
-    it('know their columns', async () => {
+    it('check their columns', async () => {
       expect(brokenFields(await upload('id,Total,lable,total,total\n'))).toEqual({
         Total: expect.stringContaining('did you mean total?'),
         lable: expect.stringContaining('did you mean label?'),
@@ -276,7 +278,7 @@ export function importContract(suite: ChangeSetSuite): void {
       expect((await applied(none)).state).toBe('applied')
     })
 
-    it('come as text/csv, compressed or not, of 50 MB at most', async () => {
+    it('are sent as text/csv, compressed or not, of 50 MB at most', async () => {
       const csv = { 'Content-Type': 'application/json' }
       expect(refusal(await upload('id\n', { headers: csv }))).toEqual([415, 'unsupported_media_type'])
       const odd = { 'Content-Encoding': 'odd' }
@@ -288,7 +290,7 @@ export function importContract(suite: ChangeSetSuite): void {
       expect(refusal(await upload(large, { headers: gzip }))).toEqual([413, 'payload_too_large'])
     })
 
-    it('are made once for a key', async () => {
+    it('are created once for a key', async () => {
       const key = `file-${fresh()}`
       const first = await upload('id\n1\n', { key })
       await ready(first)
@@ -297,7 +299,7 @@ export function importContract(suite: ChangeSetSuite): void {
       expect(refusal(await upload('id\n2\n', { key }))).toEqual([422, 'idempotency_key_reused'])
     })
 
-    it('are handed out again as an import takes them', async () => {
+    it('are exported in the form of an import', async () => {
       const [owner, other] = [fresh(), fresh()]
       const { id } = await made(total(owner, { label: '=1' }))
       const { id: stale } = await made(total(owner))

@@ -15,7 +15,7 @@ export function capSettingsContract(suite: QuotaSuite): void {
   })
 
   describe('a cap', () => {
-    it('is made of each type, and shown', async () => {
+    it('is created with each type, and shown', async () => {
       const owner = fresh()
       expect(await made(total(owner))).toMatchObject({ cap: null, window_seconds: null, thresholds: [] })
       expect(await made(total(owner, { cap: 'enforce' }))).toMatchObject({ quota_type: 1, cap: 'enforce', version: 1 })
@@ -51,7 +51,7 @@ export function capSettingsContract(suite: QuotaSuite): void {
       await made(rolling(owner, { expire_at: null, window_seconds: 2_678_400 }))
     })
 
-    it('is told what its type requires, and what is foreign to it', async () => {
+    it('is refused without what its type requires, and with what it excludes', async () => {
       const fieldsOf = async (body: object) => Object.keys(brokenFields(await create(body))).sort()
       expect(await fieldsOf({ [api.owner]: 1, quota_type: 3, total: 1 })).toEqual(['cap', 'window_seconds'])
       expect(await fieldsOf(rolling(1, { cap: null }))).toEqual(['cap'])
@@ -78,7 +78,7 @@ export function capSettingsContract(suite: QuotaSuite): void {
       expect(Object.keys(brokenFields(both)).sort()).toEqual(['cap', 'total', 'window_seconds'])
     })
 
-    it('may be given another window, and no cycle', async () => {
+    it('can get another window, but no cycle', async () => {
       const cap = await made(rolling(fresh()))
       expect(await updated(cap.id, cap)).toEqual(cap)
       expect(await updated(cap.id, { window_seconds: 3600 })).toMatchObject({ window_seconds: 3600, version: 2 })
@@ -97,7 +97,7 @@ export function capSettingsContract(suite: QuotaSuite): void {
       ])
     })
 
-    it('is one of 16 that an owner has live', async () => {
+    it('is one of at most 16 live caps of an owner', async () => {
       const owner = fresh()
       await made(cycle(owner))
       const ids: number[] = []
@@ -112,7 +112,7 @@ export function capSettingsContract(suite: QuotaSuite): void {
       expect(refusal(await update(ids[1]!, { expire_at: null }))).toEqual([409, 'too_many_quotas'])
     })
 
-    it('is listed beside payers, or by its kind', async () => {
+    it('is listed together with payers, or by its kind', async () => {
       const owner = fresh()
       const ids: Record<string, number> = {}
       ids['none'] = (await made(cycle(owner, { label: `caps of ${owner}` }))).id
@@ -136,7 +136,7 @@ export function capSettingsContract(suite: QuotaSuite): void {
       expect(Object.keys(brokenFields(await suite.list('cap=all')))).toEqual(['cap'])
     })
 
-    it('is part of what a key stands for', async () => {
+    it('is part of the request that a key identifies', async () => {
       const owner = fresh()
       const key = `cap-${owner}`
       const body = rolling(owner, { window_seconds: 60 })
@@ -148,7 +148,7 @@ export function capSettingsContract(suite: QuotaSuite): void {
   })
 
   describe('thresholds', () => {
-    it('are kept ascending, of payers and of caps', async () => {
+    it('are stored in ascending order, for payers and caps', async () => {
       const owner = fresh()
       expect((await made(cycle(owner, { thresholds: [80, 50, 100, 1] }))).thresholds).toEqual([1, 50, 80, 100])
       const { id } = await made(total(owner, { cap: 'enforce' }))
@@ -178,7 +178,7 @@ export function capSettingsContract(suite: QuotaSuite): void {
       expect(Object.keys(brokenFields(await update(id, { thresholds })))).toEqual(['thresholds'])
     })
 
-    it('are part of what a key stands for, whatever their order', async () => {
+    it('are part of the request that a key identifies, in any order', async () => {
       const owner = fresh()
       const key = `thresholds-${owner}`
       const body = cycle(owner, { thresholds: [50, 80] })

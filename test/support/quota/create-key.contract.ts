@@ -11,7 +11,7 @@ export function createKeyContract(suite: QuotaSuite): void {
   describe('a create with a key', () => {
     const keyed = (body: object, key: string, as: As = 'admin') => create(body, { key, as })
 
-    it('answers a retry byte for byte and makes nothing twice', async () => {
+    it('replays the answer byte for byte and creates nothing twice', async () => {
       const owner = fresh()
       const first = await keyed(cycle(owner), `k-${owner}`)
       const second = await keyed(cycle(owner), `k-${owner}`)
@@ -49,7 +49,7 @@ export function createKeyContract(suite: QuotaSuite): void {
       expect((await keyed(total(third, foreign), `k-${third}`)).text).toBe(bare.text)
     })
 
-    it('answers a retry whatever has become of the quota, also when its times have passed', async () => {
+    it("replays the answer regardless of the quota's present state, also when its times have passed", async () => {
       const owner = fresh()
       const body = cycle(owner, { expire_at: END })
       const first = await keyed(body, `k-${owner}`)
@@ -89,7 +89,7 @@ export function createKeyContract(suite: QuotaSuite): void {
       expect(await summary(owner)).toMatchObject({ used: 0 })
     })
 
-    it('tells keys apart by bytes', async () => {
+    it('compares keys by bytes', async () => {
       const owner = fresh()
       const ids = []
       for (const key of [`k-${owner}`, `K-${owner}`, `k-${owner}a`, `k-${owner} a`, `"k-${owner}"`]) {
@@ -98,7 +98,7 @@ export function createKeyContract(suite: QuotaSuite): void {
       expect(new Set(ids).size).toBe(5)
     })
 
-    it('gives every one of many parallel retries the one answer', async () => {
+    it('gives many parallel retries the one answer', async () => {
       const owner = fresh()
       const answers = await Promise.all(Array.from({ length: 12 }, () => keyed(cycle(owner), `k-${owner}`)))
       expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).toBe(1)
@@ -106,7 +106,7 @@ export function createKeyContract(suite: QuotaSuite): void {
       expect(await listed(ofOwner(owner))).toMatchObject({ total: 1 })
     })
 
-    it('lets one of two different parallel creates have the key', async () => {
+    it('lets one of two different parallel creates use the key', async () => {
       const owner = fresh()
       const bodies = Array.from({ length: 8 }, (_, at) => cycle(owner, { total: at % 2 }))
       const answers = await Promise.all(bodies.map(async (body) => keyed(body, `k-${owner}`)))
@@ -115,14 +115,14 @@ export function createKeyContract(suite: QuotaSuite): void {
       expect(await listed(ofOwner(owner))).toMatchObject({ total: 1 })
     })
 
-    it('remembers no refusal', async () => {
+    it('does not remember refusals', async () => {
       const owner = fresh()
       brokenFields(await keyed(cycle(owner, { cycle_reset_at: START }), `k-${owner}`))
       const second = await keyed(cycle(owner), `k-${owner}`)
       expect([second.status, second.headers['idempotency-replayed']]).toEqual([201, undefined])
     })
 
-    it('takes a key of 255 characters and spaces within', async () => {
+    it('accepts a key of 255 characters with spaces within', async () => {
       const owner = fresh()
       const key = `${owner} `.padEnd(255, '~')
       const first = await keyed(cycle(owner), key)
@@ -147,14 +147,14 @@ export function createKeyContract(suite: QuotaSuite): void {
       expect(refusal(answer)).toEqual([400, 'idempotency_key_invalid'])
     })
 
-    it('measures another create under a used key by time before it looks at the key', async () => {
+    it('checks the times of another create under a used key before the key', async () => {
       const owner = fresh()
       bodyOf(201, await keyed(cycle(owner), `k-${owner}`))
       const past = await keyed(cycle(owner, { cycle_reset_at: START }), `k-${owner}`)
       expect(brokenFields(past)).toEqual({ cycle_reset_at: 'must lie in the future' })
     })
 
-    it('looks at the body before the key', async () => {
+    it('checks the body before the key', async () => {
       expect(refusal(await keyed(cycle(fresh(), { total: -1 }), ''))).toEqual([400, 'validation_failed'])
     })
   })

@@ -8,7 +8,7 @@ export function createContract(suite: QuotaSuite): void {
   const { api, app, cycle, total, create, made, path, listed, ofOwner } = suite
 
   describe('a create', () => {
-    it('makes a cycle quota, with its defaults, and says where it is', async () => {
+    it('creates a cycle quota, with its defaults, and names its location', async () => {
       const owner = fresh()
       const answer = await create(cycle(owner))
       const quota = bodyOf(201, answer)
@@ -40,7 +40,7 @@ export function createContract(suite: QuotaSuite): void {
       expect((await app().get(answer.headers['location']!)).text).toBe(answer.text)
     })
 
-    it('makes a total quota, the other type being null', async () => {
+    it('creates a total quota, with null for the fields of the other type', async () => {
       const owner = fresh()
       const quota = await made({ ...total(owner), ...api.named })
       expect(quota).toEqual({
@@ -68,7 +68,7 @@ export function createContract(suite: QuotaSuite): void {
       })
     })
 
-    it('takes null for absent', async () => {
+    it('treats null as absent', async () => {
       const nothing = { expire_at: null, cycle_time_zone: null, ...api.unnamed }
       expect(await made(cycle(fresh(), nothing))).toMatchObject({
         expire_at: null,
@@ -79,7 +79,7 @@ export function createContract(suite: QuotaSuite): void {
       expect(await made(total(fresh(), foreign))).toMatchObject({ ...foreign, cycle_anchor_at: null })
     })
 
-    it('takes the smallest and the largest of everything', async () => {
+    it('accepts the smallest and the largest values', async () => {
       expect(await made(total(fresh(), { total: 0 }))).toMatchObject({ total: 0, remaining: 0 })
       const largest = cycle(Number.MAX_SAFE_INTEGER, { total: 1e12, cycle_reset_at: LATEST, expire_at: LATEST })
       expect(await made(largest)).toMatchObject({
@@ -174,7 +174,7 @@ export function createContract(suite: QuotaSuite): void {
       expect(Object.keys(brokenFields(answer))).toEqual([field])
     })
 
-    it('says what it needs', async () => {
+    it('names the required fields', async () => {
       const id = 'an integer from 1 to 9007199254740991'
       expect(brokenFields(await create({}))).toEqual({
         [api.owner]: `is required: must be ${id}`,
@@ -197,7 +197,7 @@ export function createContract(suite: QuotaSuite): void {
       })
     })
 
-    it('refuses what is foreign to a total quota', async () => {
+    it('refuses what a total quota excludes', async () => {
       const foreign = 'belongs to quota_type 2 (cycle); leave it out or null for quota_type 1 (total)'
       const body = total(fresh(), { cycle_unit: 'day', cycle_reset_at: RESET, cycle_time_zone: 'UTC' })
       expect(brokenFields(await create(body))).toEqual({
@@ -207,7 +207,7 @@ export function createContract(suite: QuotaSuite): void {
       })
     })
 
-    it('refuses times that do not lie in the future, to the millisecond', async () => {
+    it('refuses times that are not in the future, to the millisecond', async () => {
       const past = 'must lie in the future'
       for (const now of [START, '2026-11-21T13:00:00+01:00', '2026-11-21T12:00:00.0009Z', '0000-01-01T00:00:00Z']) {
         expect(brokenFields(await create(total(fresh(), { expire_at: now })))).toEqual({ expire_at: past })
@@ -221,7 +221,7 @@ export function createContract(suite: QuotaSuite): void {
       expect(await made(cycle(fresh(), { cycle_reset_at: next }))).toMatchObject({ cycle_reset_at: next })
     })
 
-    it('names everything that is wrong at once', async () => {
+    it('names everything wrong at once', async () => {
       const answer = await create({
         QuotaType: 1,
         quota_type: 1,
@@ -238,7 +238,7 @@ export function createContract(suite: QuotaSuite): void {
       expect(broken).toMatchObject({ QuotaType: 'did you mean quota_type?', expire_at: 'must lie in the future' })
     })
 
-    it('points out a name that differs in case or underscores alone', async () => {
+    it('reports a name that differs only in case or underscores', async () => {
       const answer = await create({
         [api.owner.replace('_i', 'I')]: 7,
         QuotaType: 2,
@@ -261,14 +261,14 @@ export function createContract(suite: QuotaSuite): void {
       })
     })
 
-    it('takes nothing that the service itself keeps', async () => {
+    it('refuses fields that the service sets', async () => {
       const kept = { id: 1, used: 0, reserved: 0, remaining: 0, status: 'active', cycle_anchor_at: RESET, version: 1 }
       const more = { created_at: START, updated_at: START, deleted_at: null }
       const broken = brokenFields(await create(cycle(fresh(), { ...kept, ...more })))
       expect(Object.keys(broken).sort()).toEqual(Object.keys({ ...kept, ...more }).sort())
     })
 
-    it('leaves nothing behind where it is refused', async () => {
+    it('has no effect if it is refused', async () => {
       const owner = fresh()
       await create(cycle(owner, { total: -1 }))
       await create(cycle(owner, { cycle_reset_at: START }), { key: `refused-${owner}` })

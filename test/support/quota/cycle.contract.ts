@@ -17,7 +17,7 @@ export function cycleContract(suite: QuotaSuite): void {
       expect(seen).toEqual(expected)
     }
 
-    it('of a month counts from its anchor, so that no month end is lost', async () => {
+    it('of a month is counted from its anchor, so that ends of months are kept', async () => {
       const { id } = await made(cycle(fresh(), { cycle_reset_at: '2027-01-31T10:00:00Z' }))
       await resets(id, [
         ['2027-01-31T09:59:59.999Z', '2027-01-31T10:00:00.000Z'],
@@ -30,7 +30,7 @@ export function cycleContract(suite: QuotaSuite): void {
       ])
     })
 
-    it('of a year knows leap days', async () => {
+    it('of a year handles leap days', async () => {
       const { id } = await made(cycle(fresh(), { cycle_unit: 'year', cycle_reset_at: '2028-02-29T00:00:00Z' }))
       await resets(id, [
         ['2028-02-29T00:00:00.000Z', '2029-02-28T00:00:00.000Z'],
@@ -87,7 +87,7 @@ export function cycleContract(suite: QuotaSuite): void {
       expect((await listed(ofOwner(owner))).items).toEqual([await read(id)])
     })
 
-    it('that was missed a thousand times over is jumped to, and allowances do not pile up', async () => {
+    it('that was missed a thousand times is skipped in one step, and allowances do not accumulate', async () => {
       const owner = fresh()
       const { id } = await made(cycle(owner, { cycle_unit: 'hour', cycle_reset_at: '2026-11-21T12:30:00Z' }))
       await consumed(owner, 5)
@@ -102,7 +102,7 @@ export function cycleContract(suite: QuotaSuite): void {
       expect(await read(id)).toMatchObject({ used: 0, cycle_reset_at: '2999-01-01T00:30:00.000Z' })
     })
 
-    it('may be the first for years', async () => {
+    it('can be the first for years', async () => {
       const { id } = await made(cycle(fresh(), { cycle_unit: 'hour', cycle_reset_at: '2036-01-01T00:00:00Z' }))
       await resets(id, [
         ['2035-12-31T23:59:59.999Z', '2036-01-01T00:00:00.000Z'],
@@ -110,14 +110,14 @@ export function cycleContract(suite: QuotaSuite): void {
       ])
     })
 
-    it('shows its next reset by the calendar even where the end comes first', async () => {
+    it('shows its next reset by the calendar even if the end is earlier', async () => {
       const expire_at = '2026-12-05T00:00:00.000Z'
       const { id } = await made(cycle(fresh(), { expire_at }))
       app().clock.set('2026-12-04T00:00:00Z')
       expect(await read(id)).toMatchObject({ status: 'active', expire_at, cycle_reset_at: END })
     })
 
-    it('of an expired quota stands still, and rolls on when it is revived', async () => {
+    it('of an expired quota stops, and continues when it is revived', async () => {
       const owner = fresh()
       const expire_at = '2026-12-05T00:00:00.000Z'
       const { id } = await made(cycle(owner, { expire_at }))
@@ -138,7 +138,7 @@ export function cycleContract(suite: QuotaSuite): void {
       })
     })
 
-    it('of a revived quota goes on where it still runs', async () => {
+    it('of a revived quota continues if it has not ended', async () => {
       const owner = fresh()
       const { id } = await made(cycle(owner, { expire_at: '2026-11-22T00:00:00Z' }))
       await consumed(owner, 30)
@@ -150,7 +150,7 @@ export function cycleContract(suite: QuotaSuite): void {
       })
     })
 
-    it('that ends with the quota itself is its last', async () => {
+    it('that ends together with the quota is its last', async () => {
       const owner = fresh()
       const { id } = await made(cycle(owner, { expire_at: RESET }))
       await consumed(owner, 30)
@@ -159,7 +159,7 @@ export function cycleContract(suite: QuotaSuite): void {
       expect(await updated(id, { expire_at: null })).toMatchObject({ status: 'active', used: 0, cycle_reset_at: END })
     })
 
-    it('of an expired quota can be changed while it stands still', async () => {
+    it('of an expired quota can be changed while it is stopped', async () => {
       const { id } = await made(cycle(fresh(), { expire_at: '2026-11-25T00:00:00Z' }))
       app().clock.set('2027-06-15T00:00:00Z')
       expect(await updated(id, { cycle_unit: 'day' })).toMatchObject({
@@ -173,7 +173,7 @@ export function cycleContract(suite: QuotaSuite): void {
       })
     })
 
-    it('that nobody spent in before the end shows nothing used', async () => {
+    it('without usage before the end shows nothing used', async () => {
       const owner = fresh()
       const { id } = await made(cycle(owner, { expire_at: '2026-12-05T00:00:00.000Z' }))
       await consumed(owner, 30)
@@ -181,7 +181,7 @@ export function cycleContract(suite: QuotaSuite): void {
       expect(await read(id)).toMatchObject({ status: 'expired', used: 0, cycle_reset_at: END })
     })
 
-    it('ends with time itself', async () => {
+    it('ends at the latest time', async () => {
       const { id } = await made(cycle(fresh(), { cycle_unit: 'year', cycle_reset_at: '9998-06-01T00:00:00Z' }))
       await resets(id, [
         ['9998-06-01T00:00:00.000Z', '9999-06-01T00:00:00.000Z'],

@@ -30,12 +30,12 @@ export function lifeContract(suite: QuotaSuite): void {
   } = suite
 
   describe('a read', () => {
-    it('shows what is there', async () => {
+    it('shows the quota', async () => {
       const quota = await made(cycle(fresh()))
       expect(await read(quota.id)).toEqual(quota)
     })
 
-    it('answers 404 to what is not there, and to what was deleted', async () => {
+    it('answers 404 to unknown and deleted quotas', async () => {
       const { id } = await made(cycle(fresh()))
       await remove(id)
       for (const absent of [id, Number.MAX_SAFE_INTEGER]) {
@@ -120,7 +120,7 @@ export function lifeContract(suite: QuotaSuite): void {
   })
 
   describe('a delete', () => {
-    it('takes a quota out of everything but its history', async () => {
+    it('removes a quota from everything except its history', async () => {
       const owner = fresh()
       const { id } = await made(cycle(owner))
       const answer = await app().delete(path(id))
@@ -137,7 +137,7 @@ export function lifeContract(suite: QuotaSuite): void {
       expect(await changes(id)).toMatchObject({ total: 2 })
     })
 
-    it('checks the version it is given, after existence', async () => {
+    it('checks the given version, after existence', async () => {
       const { id } = await made(cycle(fresh()))
       await updated(id, { total: 1 })
       expect(refusal(await app().delete(`${path(id)}?version=1`))).toEqual([409, 'version_mismatch'])
@@ -165,7 +165,7 @@ export function lifeContract(suite: QuotaSuite): void {
       await consumed(owner, 70)
     })
 
-    it('keeps its first time when it is tried again', async () => {
+    it('keeps its first time when it is repeated', async () => {
       const { id } = await made(cycle(fresh()))
       await remove(id)
       app().clock.pass(60)
@@ -175,7 +175,7 @@ export function lifeContract(suite: QuotaSuite): void {
       expect([before, after]).toEqual([{ deleted_at: START }, { deleted_at: null }])
     })
 
-    it('happens once, however many try', async () => {
+    it('takes effect once with any number of requests', async () => {
       const { id } = await made(cycle(fresh()))
       const answers = await Promise.all(Array.from({ length: 8 }, () => app().delete(path(id))))
       expect(answers.map(({ status }) => status).sort()).toEqual([204, ...Array.from({ length: 7 }, () => 404)])
@@ -192,7 +192,7 @@ export function lifeContract(suite: QuotaSuite): void {
       expect(await changes(quota.id)).toMatchObject({ total: 1 })
     })
 
-    it('of what never was is 404', async () => {
+    it('of an unknown quota is 404', async () => {
       expect(refusal(await restore(Number.MAX_SAFE_INTEGER))).toEqual([404, 'quota_not_found'])
     })
 
@@ -215,7 +215,7 @@ export function lifeContract(suite: QuotaSuite): void {
       expect(await idsOf(`${ofOwner(owner)}&status=active`)).toEqual([rolling.id])
     })
 
-    it('keeps the switch', async () => {
+    it('keeps the quota disabled', async () => {
       const { id } = await made(cycle(fresh()))
       await updated(id, { status: 'disabled' })
       await remove(id)
@@ -224,7 +224,7 @@ export function lifeContract(suite: QuotaSuite): void {
   })
 
   describe('the changes', () => {
-    it('say who did what to the settings, and when, newest first', async () => {
+    it('show who changed which settings, and when, newest first', async () => {
       const owner = fresh()
       const by = (name: string): Sent => ({ headers: { 'X-Request-Id': `${name}-${owner}` } })
       const { id } = bodyOf(201, await create(cycle(owner), by('make')))
@@ -276,7 +276,7 @@ export function lifeContract(suite: QuotaSuite): void {
       expect(ids).toEqual([...ids].sort((a, b) => b - a))
     })
 
-    it('show a re-anchoring, and no usage', async () => {
+    it('show a changed anchor, and no usage', async () => {
       const owner = fresh()
       const { id } = await made(cycle(owner))
       await consumed(owner, 1)
@@ -304,7 +304,7 @@ export function lifeContract(suite: QuotaSuite): void {
       })
     })
 
-    it('come in pages like a list, without before_id', async () => {
+    it('are paged like a list, without before_id', async () => {
       const { id } = await made(cycle(fresh()))
       for (const value of [1, 2, 3, 4]) await updated(id, { total: value })
       const { items } = await changes(id)
@@ -324,11 +324,11 @@ export function lifeContract(suite: QuotaSuite): void {
       expect(deep['page']).not.toContain('before_id')
     })
 
-    it('of what never was are 404', async () => {
+    it('of an unknown quota are 404', async () => {
       expect(refusal(await app().get(`${path(Number.MAX_SAFE_INTEGER)}/changes`))).toEqual([404, 'quota_not_found'])
     })
 
-    it('of a refused update are none', async () => {
+    it('do not contain a refused update', async () => {
       const { id } = await made(cycle(fresh()))
       await update(id, { total: 1, version: 7 })
       await update(id, { total: 1, cycle_reset_at: START })

@@ -47,7 +47,7 @@ export function updateContract(suite: QuotaSuite): void {
       expect(await changes(quota.id)).toMatchObject({ total: 2 })
     })
 
-    it('names everything that is wrong with an update at once', async () => {
+    it('names everything wrong with an update at once', async () => {
       const quota = await made(cycle(fresh()))
       const answer = await update(quota.id, {
         cycle_unit: null,
@@ -62,7 +62,7 @@ export function updateContract(suite: QuotaSuite): void {
       expect(await read(quota.id)).toEqual(quota)
     })
 
-    it('takes back a whole record and changes nothing', async () => {
+    it('accepts a whole record and changes nothing', async () => {
       for (const body of [cycle(fresh(), api.named), total(fresh())]) {
         const quota = await made(body)
         app().clock.pass(60)
@@ -73,18 +73,18 @@ export function updateContract(suite: QuotaSuite): void {
       }
     })
 
-    it('takes back a whole record with one change in it', async () => {
+    it('accepts a whole record with one change', async () => {
       const quota = await made(cycle(fresh(), { cycle_time_zone: 'Europe/Berlin' }))
       expect(await updated(quota.id, { ...quota, total: 7 })).toEqual({ ...quota, total: 7, remaining: 7, version: 2 })
     })
 
-    it('takes the same time in other words for no change', async () => {
+    it('treats the same time in another form as unchanged', async () => {
       const quota = await made(cycle(fresh(), { expire_at: END }))
       const same = { cycle_reset_at: '2026-12-01T09:00:00.0009+09:00', expire_at: '2027-01-01T00:00:00Z', total: 100 }
       expect(await updated(quota.id, same)).toEqual(quota)
     })
 
-    it('takes back a record that was read before one or many resets, without re-anchoring', async () => {
+    it('accepts a record that was read before one or many resets, without changing the anchor', async () => {
       const quota = await made(cycle(fresh(), { cycle_reset_at: '2027-01-31T00:00:00.000Z' }))
       app().clock.set('2027-02-10T00:00:00Z')
       const february = { ...quota, cycle_reset_at: '2027-02-28T00:00:00.000Z' }
@@ -105,7 +105,7 @@ export function updateContract(suite: QuotaSuite): void {
       })
     })
 
-    it('takes back an old reset together with a change of unit or zone, which steps on from the next one', async () => {
+    it('accepts an old reset together with a change of unit or zone, which applies from the next reset', async () => {
       for (const patch of [{ cycle_unit: 'week' }, { cycle_time_zone: 'Asia/Tokyo' }]) {
         app().clock.set(START)
         const quota = await made(cycle(fresh()))
@@ -119,7 +119,7 @@ export function updateContract(suite: QuotaSuite): void {
       }
     })
 
-    it('ignores what else stands in a record, whatever it is', async () => {
+    it('ignores the other fields of a record, whatever their values', async () => {
       const quota = await made(cycle(fresh()))
       const ignored = {
         id: 'x',
@@ -141,7 +141,7 @@ export function updateContract(suite: QuotaSuite): void {
       })
     })
 
-    it('needs one of the settings', async () => {
+    it('requires one of the settings', async () => {
       const { id, version, used } = await made(cycle(fresh()))
       const message =
         'must name at least one of total, status, expire_at, cycle_unit, cycle_reset_at, cycle_time_zone, label, ' +
@@ -151,7 +151,7 @@ export function updateContract(suite: QuotaSuite): void {
       }
     })
 
-    it('points out a misspelt name and changes nothing', async () => {
+    it('reports a misspelt name and changes nothing', async () => {
       const quota = await made(cycle(fresh()))
       expect(brokenFields(await update(quota.id, { total: 1, expireAt: null, limit: 3, removed_at: null }))).toEqual({
         expireAt: 'did you mean expire_at?',
@@ -180,11 +180,11 @@ export function updateContract(suite: QuotaSuite): void {
       expect(Object.keys(brokenFields(await update(id, { total: 1, [field]: value })))).toEqual([field])
     })
 
-    it('answers 404 to what is not there', async () => {
+    it('answers 404 if there is no such quota', async () => {
       expect(refusal(await update(Number.MAX_SAFE_INTEGER, { total: 1 }))).toEqual([404, 'quota_not_found'])
     })
 
-    it('checks the version it is given', async () => {
+    it('checks the given version', async () => {
       const quota = await made(cycle(fresh()))
       expect(await updated(quota.id, { total: 1, version: 1 })).toMatchObject({ total: 1, version: 2 })
       const stale = await update(quota.id, { total: 2, version: 1 })
@@ -195,7 +195,7 @@ export function updateContract(suite: QuotaSuite): void {
       expect(await updated(quota.id, { total: 3 })).toMatchObject({ total: 3, version: 3 })
     })
 
-    it('lets one of many win that edit the same version', async () => {
+    it('lets one of many edits of the same version succeed', async () => {
       const quota = await made(cycle(fresh()))
       const answers = await Promise.all(
         Array.from({ length: 10 }, (_, at) => update(quota.id, { total: at, version: 1 })),
@@ -205,7 +205,7 @@ export function updateContract(suite: QuotaSuite): void {
       expect(await read(quota.id)).toEqual(winner!.body)
     })
 
-    it('is judged in order: body, then existence, then the rules of the type, then version, then state', async () => {
+    it('is checked in order: body, then existence, then the rules of the type, then version, then state', async () => {
       const { id } = await made(total(fresh()))
       const absent = Number.MAX_SAFE_INTEGER
       expect(brokenFields(await update(absent, { total: -1 }))).toHaveProperty('total')
@@ -215,7 +215,7 @@ export function updateContract(suite: QuotaSuite): void {
       expect(brokenFields(await update(id, { status: 'expired', version: 1 }))).toHaveProperty('status')
     })
 
-    it('knows what a total quota may not be', async () => {
+    it('refuses what a total quota excludes', async () => {
       const quota = await made(total(fresh()))
       const foreign = 'belongs to quota_type 2 (cycle); leave it out or null for quota_type 1 (total)'
       const answer = await update(quota.id, {
@@ -234,7 +234,7 @@ export function updateContract(suite: QuotaSuite): void {
       expect(await updated(quota.id, nothing)).toEqual(quota)
     })
 
-    it('knows what a cycle quota may not be', async () => {
+    it('refuses what a cycle quota excludes', async () => {
       const quota = await made(cycle(fresh(), { expire_at: END }))
       const stays = 'may not be null for quota_type 2 (cycle)'
       const answer = await update(quota.id, { cycle_unit: null, cycle_reset_at: null, cycle_time_zone: null })
@@ -242,7 +242,7 @@ export function updateContract(suite: QuotaSuite): void {
       expect(await updated(quota.id, { expire_at: null })).toEqual({ ...quota, expire_at: null, version: 2 })
     })
 
-    it('tells what the body breaks together with what only the record tells', async () => {
+    it('reports mistakes of the body together with mistakes that depend on the record', async () => {
       const one = await made(total(fresh()))
       const foreign = 'belongs to quota_type 2 (cycle); leave it out or null for quota_type 1 (total)'
       const body = {
@@ -276,7 +276,7 @@ export function updateContract(suite: QuotaSuite): void {
       expect(await read(one.id)).toEqual(one)
     })
 
-    it('may lower the total below what is used; nothing gets negative', async () => {
+    it('can lower the total below used; nothing becomes negative', async () => {
       const owner = fresh()
       const { id } = await made(cycle(owner))
       await consumed(owner, 60)
@@ -287,7 +287,7 @@ export function updateContract(suite: QuotaSuite): void {
       expect(await read(id)).toMatchObject({ used: 80, remaining: 0 })
     })
 
-    it('never loses a concurrent consume, nor the other way round', async () => {
+    it('never loses a concurrent consume, nor the reverse', async () => {
       const owner = fresh()
       const { id } = await made(total(owner, { total: 1000 }))
       const work = Array.from({ length: 20 }, (_, at) => [consumed(owner, 1), updated(id, { total: 1001 + at })])
@@ -296,7 +296,7 @@ export function updateContract(suite: QuotaSuite): void {
       expect(rest).toMatchObject({ used: 20, version: 21, remaining: last - 20 })
     })
 
-    it('switches off and on', async () => {
+    it('disables and enables', async () => {
       const owner = fresh()
       const { id } = await made(cycle(owner))
       await consumed(owner, 10)
@@ -307,7 +307,7 @@ export function updateContract(suite: QuotaSuite): void {
       await consumed(owner, 1)
     })
 
-    it('cannot set expired, but takes it back from a record that is', async () => {
+    it('cannot set expired, but accepts it from an expired record', async () => {
       const owner = fresh()
       const quota = await made(total(owner))
       expect(brokenFields(await update(quota.id, { status: 'expired' }))).toEqual({
@@ -347,21 +347,21 @@ export function updateContract(suite: QuotaSuite): void {
       expect(await idsOf(`${ofOwner(owner)}&status=active`)).toEqual([id])
     })
 
-    it('to an end that is still past leaves it expired', async () => {
+    it('to another end in the past keeps it expired', async () => {
       const { id } = await made(total(fresh()))
       app().clock.set('2027-06-01T00:00:00Z')
       const expire_at = '2027-05-31T23:59:59.999Z'
       expect(await updated(id, { expire_at })).toMatchObject({ status: 'expired', expire_at, version: 2 })
     })
 
-    it('of the switch does not revive', async () => {
+    it('of the status does not revive', async () => {
       const { id } = await made(total(fresh(), {}))
       app().clock.set(END)
       expect(await updated(id, { status: 'disabled' })).toMatchObject({ status: 'disabled', version: 2 })
       expect(await updated(id, { status: 'active' })).toMatchObject({ status: 'expired', version: 3 })
     })
 
-    it('of the reset anchors anew and ends the running cycle then, keeping its used', async () => {
+    it('of the reset sets a new anchor and ends the current cycle at that time, keeping its used', async () => {
       const owner = fresh()
       const { id } = await made(cycle(owner))
       await consumed(owner, 40)
@@ -381,7 +381,7 @@ export function updateContract(suite: QuotaSuite): void {
       })
     })
 
-    it('of the reset may bring it nearer', async () => {
+    it('of the reset can make it earlier', async () => {
       const owner = fresh()
       const { id } = await made(cycle(owner))
       await consumed(owner, 40)
@@ -391,7 +391,7 @@ export function updateContract(suite: QuotaSuite): void {
       expect(await read(id)).toMatchObject({ used: 0, cycle_reset_at: '2026-12-21T12:00:00.001Z' })
     })
 
-    it('of the reset lies in the future, unless it is an echo', async () => {
+    it('of the reset must be in the future, unless it is unchanged', async () => {
       const quota = await made(cycle(fresh()))
       for (const cycle_reset_at of [START, '2026-11-01T00:00:00.000Z', '2026-11-21T11:59:59.999Z']) {
         expect(brokenFields(await update(quota.id, { cycle_reset_at }))).toEqual({
@@ -405,7 +405,7 @@ export function updateContract(suite: QuotaSuite): void {
       expect(await updated(quota.id, { cycle_reset_at: RESET })).toMatchObject({ version: 1, cycle_reset_at: END })
     })
 
-    it('to a later reset of the same anchor is a change all the same', async () => {
+    it('to a later reset of the same anchor is a change', async () => {
       const { id } = await made(cycle(fresh()))
       expect(await updated(id, { cycle_reset_at: END })).toMatchObject({
         version: 2,
@@ -414,7 +414,7 @@ export function updateContract(suite: QuotaSuite): void {
       })
     })
 
-    it('of the unit alone keeps the next reset and steps on from there', async () => {
+    it('of the unit alone keeps the next reset and applies from there', async () => {
       const owner = fresh()
       const { id } = await made(cycle(owner, { cycle_reset_at: '2027-01-31T00:00:00.000Z' }))
       app().clock.set('2027-02-10T00:00:00Z')
@@ -431,7 +431,7 @@ export function updateContract(suite: QuotaSuite): void {
       expect(await read(id)).toMatchObject({ used: 0, cycle_reset_at: '2027-03-07T00:00:00.000Z' })
     })
 
-    it('of the zone alone keeps the next reset and follows the new clock from there', async () => {
+    it('of the zone alone keeps the next reset and applies from there', async () => {
       const reset = '2027-03-01T00:00:00.000Z'
       const { id } = await made(cycle(fresh(), { cycle_reset_at: reset }))
       expect(await updated(id, { cycle_time_zone: 'America/New_York' })).toMatchObject({
@@ -443,7 +443,7 @@ export function updateContract(suite: QuotaSuite): void {
       expect(await read(id)).toMatchObject({ cycle_reset_at: '2027-04-28T23:00:00.000Z' })
     })
 
-    it('of unit and reset together takes both', async () => {
+    it('of unit and reset together applies both', async () => {
       const { id } = await made(cycle(fresh()))
       const reset = '2026-11-22T00:00:00.000Z'
       expect(await updated(id, { cycle_unit: 'day', cycle_reset_at: reset })).toMatchObject({

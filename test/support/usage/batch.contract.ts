@@ -23,7 +23,7 @@ export function batchContract(suite: UsageSuite): void {
       expect(await counters(id)).toEqual([10, 0, 0])
     })
 
-    it('makes operations like any other', async () => {
+    it('creates operations like single requests', async () => {
       await total(10)
       const { operation } = (await batch([item(4)])).body.results[0]
       expect(operation).toEqual((await read(operation.id)).body)
@@ -39,7 +39,7 @@ export function batchContract(suite: UsageSuite): void {
       expect(results.map(({ operation }: BatchResult) => operation?.owner_remaining)).toEqual([6, 15, 2])
     })
 
-    it('answers a broken item by itself, naming its fields', async () => {
+    it('refuses an invalid item individually, naming its fields', async () => {
       const id = await total(10)
       const answer = await batch([
         item(1),
@@ -88,7 +88,7 @@ export function batchContract(suite: UsageSuite): void {
       refused(await suite.app.post(`${channel.usage}/consume/batch`, body, { as: 'usage' }), 400, 'validation_failed')
     })
 
-    it('takes 1000 items, and not 1001', async () => {
+    it('accepts 1000 items, and not 1001', async () => {
       const id = await total(999)
       const items = Array.from({ length: 1000 }, () => item(1))
       refused(await batch([...items, item(1)]), 400, 'validation_failed')
@@ -98,7 +98,7 @@ export function batchContract(suite: UsageSuite): void {
       expect(await counters(id)).toEqual([999, 0, 0])
     })
 
-    it('needs no Idempotency-Key header: each item has its own', async () => {
+    it('requires no Idempotency-Key header: each item has its own', async () => {
       await total(10)
       expect((await batch([item(1)])).status).toBe(200)
     })
@@ -115,7 +115,7 @@ export function batchContract(suite: UsageSuite): void {
       expect(await counters(id)).toEqual([3, 0, 7])
     })
 
-    it('judges the next request with a key anew where the one before was refused', async () => {
+    it('decides the next request with a key anew if the previous one was refused', async () => {
       await total(10)
       const key = newKey()
       const { results } = (await batch([item(11, key), item(4, key), item(11, key)])).body

@@ -22,7 +22,7 @@ export function capContract(suite: UsageSuite): void {
     bodyOf(200, await suite.app.get(`${channel.quotas}/${id}/changes`)).items
 
   describe('counting', () => {
-    it('takes the whole amount into every active cap, once each, and names them', async () => {
+    it('counts the whole amount in every active cap, once each, and names them', async () => {
       const small = await cycle(3, HOUR)
       const large = await total(100)
       const hourly = await cycle(50, HOUR, { cap: 'enforce' })
@@ -57,7 +57,7 @@ export function capContract(suite: UsageSuite): void {
       for (const { body } of [one, two, held]) expect((await read(body.id)).body).toEqual(body)
     })
 
-    it('begins where a cap is made, and leaves answers from before as they were', async () => {
+    it('begins when a cap is created, and does not change earlier answers', async () => {
       await total(100)
       const key = newKey()
       const before = await consume(5, key)
@@ -72,7 +72,7 @@ export function capContract(suite: UsageSuite): void {
       expect(await counters(cap)).toEqual([0, 0, 10])
     })
 
-    it('keeps a consume that one quota paid in one row', async () => {
+    it('stores a consume that one quota paid as one row', async () => {
       await total(100)
       await rolling(10)
       await cycle(10, HOUR, { cap: 'observe' })
@@ -93,7 +93,7 @@ export function capContract(suite: UsageSuite): void {
   })
 
   describe('deciding', () => {
-    it('takes only what fits into every enforce cap, and else changes nothing anywhere', async () => {
+    it('admits only what fits into every enforce cap, and otherwise changes nothing', async () => {
       const payer = await total(1000, 30 * DAY)
       const hourly = await cycle(10, HOUR, { cap: 'enforce' })
       const daily = await rolling(20, DAY)
@@ -109,7 +109,7 @@ export function capContract(suite: UsageSuite): void {
       refused(await consume(11), 409, 'quota_exceeded')
     })
 
-    it('is all the payers do not have, however much caps would let pass', async () => {
+    it('refuses what the payers do not have, however much caps would admit', async () => {
       await rolling(1000)
       refused(await consume(1), 409, 'no_active_quota')
       await total(3)
@@ -118,7 +118,7 @@ export function capContract(suite: UsageSuite): void {
       expect((await consume(3)).status).toBe(200)
     })
 
-    it('leaves out caps that are disabled, over or deleted, and heeds them again afterwards', async () => {
+    it('ignores caps that are disabled, expired or deleted, and applies them again afterwards', async () => {
       await total(100)
       const cap = await total(1, HOUR, { cap: 'enforce' })
       refused(await consume(2), 409, 'quota_exceeded')
@@ -138,7 +138,7 @@ export function capContract(suite: UsageSuite): void {
       expect((await consume(2)).body.caps).toEqual([cap])
     })
 
-    it('judges the items of a batch one after another', async () => {
+    it('decides the items of a batch one after another', async () => {
       await total(100)
       const cap = await rolling(5)
       const watched = await rolling(4, MINUTE, { cap: 'observe' })
@@ -156,7 +156,7 @@ export function capContract(suite: UsageSuite): void {
       return items.map(({ code, count, requested }: Body) => [code, count, requested])
     }
 
-    it('lets everything pass, and says in the first answer and its replays what it would have refused', async () => {
+    it('admits everything, and the first answer and its replays name what it would have refused', async () => {
       await total(100)
       const cap = await rolling(5, MINUTE, { cap: 'observe' })
       const other = await cycle(3, HOUR, { cap: 'observe' })
@@ -208,7 +208,7 @@ export function capContract(suite: UsageSuite): void {
   })
 
   describe('what is available', () => {
-    it('is what the payers have left, bounded by enforce caps, in every answer', async () => {
+    it('is what the payers have left, limited by enforce caps, in every answer', async () => {
       expect(await summary()).toMatchObject({ total: 0, available: 0, caps: [], quota_count: 0 })
       const payer = await total(100)
       expect(await summary()).toMatchObject({ remaining: 100, available: 100, caps: [] })
@@ -275,7 +275,7 @@ export function capContract(suite: UsageSuite): void {
       expect(await summary()).toMatchObject({ remaining: 0, available: 0, caps: [{ id: minute }, {}, {}] })
     })
 
-    it('is what a check answers, with the caps in the way', async () => {
+    it('is the answer of a check, with the refusing caps', async () => {
       await total(100)
       const minute = await rolling(20)
       const fixed = await cycle(30, HOUR, { cap: 'enforce' })
@@ -294,7 +294,7 @@ export function capContract(suite: UsageSuite): void {
       expect((await check(15)).body).toMatchObject({ refills_at: '2026-11-21T12:01:00.000Z', caps: [{ id: minute }] })
     })
 
-    it('of an owner without an active payer is nothing, whatever caps say', async () => {
+    it('of an owner without an active payer is 0, whatever the caps', async () => {
       const cap = await rolling(20)
       expect((await check(1)).body).toEqual({
         allowed: false,
@@ -315,7 +315,7 @@ export function capContract(suite: UsageSuite): void {
       return body.refills_at
     }
 
-    it('is when payers and caps let it pass together', async () => {
+    it('is when payers and caps admit it together', async () => {
       await cycle(10, 3 * HOUR)
       await cycle(10, 2 * HOUR, { cap: 'enforce', cycle_unit: 'hour' })
       const { body } = await consume(10)
@@ -334,7 +334,7 @@ export function capContract(suite: UsageSuite): void {
       expect((await consume(6)).status).toBe(200)
     })
 
-    it('is the boundary of a rolling cap, as many as it takes', async () => {
+    it('is a boundary of a rolling cap, after as many as necessary', async () => {
       await total(1000)
       await rolling(100)
       for (let n = 0; n < 4; n += 1) {
@@ -349,7 +349,7 @@ export function capContract(suite: UsageSuite): void {
       expect((await consume(25)).status).toBe(200)
     })
 
-    it('counts a hold that is due by then as returned, and its end as no instant of its own', async () => {
+    it('counts a hold that is due by then as returned, but its end is not a candidate', async () => {
       await total(1000)
       const cap = await rolling(10, HOUR)
       await reserve(10, 10 * MINUTE)
@@ -363,7 +363,7 @@ export function capContract(suite: UsageSuite): void {
   })
 
   describe('a rolling cap', () => {
-    it('counts what was counted until the first boundary a whole window later', async () => {
+    it('counts units until the first boundary at least a whole window later', async () => {
       await total(1000)
       const cap = await rolling(10)
       suite.app.clock.pass(1)
@@ -379,7 +379,7 @@ export function capContract(suite: UsageSuite): void {
       expect((await consume(10)).status).toBe(200)
     })
 
-    it('counts a hold from when it was made, whenever it is committed', async () => {
+    it('counts a hold from its creation, whenever it is committed', async () => {
       await total(1000)
       const cap = await rolling(10)
       const { id: held } = (await reserve(8, HOUR)).body
@@ -398,7 +398,7 @@ export function capContract(suite: UsageSuite): void {
       expect(await counters(cap)).toEqual([10, 0, 0])
     })
 
-    it('goes on emptying while it is disabled, over or deleted', async () => {
+    it('continues to empty while it is disabled, expired or deleted', async () => {
       await total(1000)
       const caps = [await rolling(10), await rolling(10), await rolling(10)] as const
       await consume(10)
@@ -414,7 +414,7 @@ export function capContract(suite: UsageSuite): void {
       expect(bodyOf(200, await restore(caps[2]))).toMatchObject({ used: 0, remaining: 10 })
     })
 
-    it('begins a new count with another window, and with a reset by hand', async () => {
+    it('begins a new count with another window, and with a manual reset', async () => {
       await total(1000)
       const cap = await rolling(10)
       const { id: spent } = (await consume(3)).body
@@ -443,8 +443,8 @@ export function capContract(suite: UsageSuite): void {
     })
   })
 
-  describe('giving back', () => {
-    it('returns to each cap what returns to the payers together', async () => {
+  describe('returning units', () => {
+    it('returns to each cap the sum of what returns to the payers', async () => {
       await cycle(3, HOUR)
       await total(100)
       const caps = [
@@ -474,7 +474,7 @@ export function capContract(suite: UsageSuite): void {
       expect(await all()).toEqual(same(0, 0))
     })
 
-    it('knows each cap by its own count: one has rolled over, another has not', async () => {
+    it("uses each cap's own count: one has rolled, another has not", async () => {
       await total(100)
       const hourly = await cycle(50, HOUR, { cap: 'enforce' })
       const daily = await cycle(50, DAY, { cap: 'enforce' })
@@ -492,7 +492,7 @@ export function capContract(suite: UsageSuite): void {
       expect(await counters(long)).toEqual([10, 0, 40])
     })
 
-    it('goes to caps that are disabled, over or deleted by then, too', async () => {
+    it('also applies to caps that are disabled, expired or deleted by then', async () => {
       await total(100)
       const disabled = await cycle(50, DAY, { cap: 'enforce' })
       const over = await total(50, DAY, { cap: 'enforce' })
@@ -510,7 +510,7 @@ export function capContract(suite: UsageSuite): void {
       expect(bodyOf(200, await restore(deleted))).toMatchObject({ used: 0, reserved: 0 })
     })
 
-    it('leaves a cap alone that was reset by hand since', async () => {
+    it('does not change a cap that was reset manually since', async () => {
       await total(100)
       const cap = await total(50, DAY, { cap: 'enforce' })
       const { id: spent } = (await consume(10)).body
@@ -522,7 +522,7 @@ export function capContract(suite: UsageSuite): void {
       expect(await counters(cap)).toEqual([1, 0, 49])
     })
 
-    it('leaves room for what is due at once, whether or not that is written down', async () => {
+    it('excludes units that are due at once, whether or not that is recorded', async () => {
       await total(100)
       const caps = [await rolling(10, HOUR), await total(10, DAY, { cap: 'enforce' })]
       const { id } = (await reserve(10, MINUTE)).body
@@ -538,7 +538,7 @@ export function capContract(suite: UsageSuite): void {
   })
 
   describe('the ledger of a cap', () => {
-    it('lists what was counted in it, newest first', async () => {
+    it('lists the operations that it counted, newest first', async () => {
       await total(1000)
       await cycle(3, HOUR)
       await consume(1)
@@ -567,7 +567,7 @@ export function capContract(suite: UsageSuite): void {
   })
 
   describe('everywhere else', () => {
-    it('a cap that ends soon is among the expiring, and one of each type', async () => {
+    it('a cap that ends soon is among the expiring quotas, and one of each type', async () => {
       const caps = [
         await total(5, HOUR, { cap: 'enforce' }),
         await rolling(5, MINUTE, { expire_at: inSeconds(2 * HOUR) }),
@@ -576,7 +576,7 @@ export function capContract(suite: UsageSuite): void {
       expect(idsIn(items.filter((one: Body) => one[channel.owner] === suite.owner))).toEqual(caps)
     })
 
-    it('a reset of a payer leaves caps alone', async () => {
+    it('a reset of a payer does not change caps', async () => {
       const payer = await total(10)
       const cap = await rolling(15)
       await consume(10)

@@ -61,7 +61,7 @@ export function consumeContract(suite: UsageSuite): void {
       ])
     })
 
-    it('shows at once in the quota and in the summary', async () => {
+    it('is visible at once in the quota and in the summary', async () => {
       const id = await total(100)
       await consume(20)
       expect(await counters(id)).toEqual([20, 0, 80])
@@ -69,7 +69,7 @@ export function consumeContract(suite: UsageSuite): void {
       expect((await quota(id)).body.version).toBe(1)
     })
 
-    it('leaves updated_at and the history of changes alone', async () => {
+    it('does not change updated_at and the history of changes', async () => {
       const id = await total(100)
       suite.app.clock.pass(MINUTE)
       await consume(20)
@@ -108,7 +108,7 @@ export function consumeContract(suite: UsageSuite): void {
       expect(answer.body.errors).toEqual([{ field: channel.owner, message: expect.any(String) }])
     })
 
-    it('names every broken field at once, unknown ones too', async () => {
+    it('names every wrong field at once, including unknown ones', async () => {
       const body = { amount: 0, quota_id: 3 }
       const answer = await suite.app.post(`${channel.usage}/consume`, body, { as: 'usage', key: newKey() })
       const fields = answer.body.errors.map(({ field }: { field: string }) => field)
@@ -124,13 +124,13 @@ export function consumeContract(suite: UsageSuite): void {
       )
     })
 
-    it("never takes from the other channel's quotas", async () => {
+    it("never charges the other channel's quotas", async () => {
       const body = { [other.owner]: suite.owner, quota_type: 1, total: 5, expire_at: inSeconds(DAY) }
       expect((await suite.app.post(other.quotas, body)).status).toBe(201)
       refused(await consume(1), 409, 'no_active_quota')
     })
 
-    it("never takes from another owner's quotas", async () => {
+    it("never charges another owner's quotas", async () => {
       await total(5)
       suite.owner += 1
       await total(7)
@@ -158,7 +158,7 @@ export function consumeContract(suite: UsageSuite): void {
       expect(await counters(second)).toEqual([2, 0, 3])
     })
 
-    it('takes nothing where they cannot pay it together', async () => {
+    it('charges nothing if they cannot pay it together', async () => {
       const first = await total(10, DAY)
       const second = await total(5, 2 * DAY)
       refused(await consume(16), 409, 'quota_exceeded')
@@ -169,7 +169,7 @@ export function consumeContract(suite: UsageSuite): void {
       expect((await consume(15)).status).toBe(200)
     })
 
-    it('splits over 200 quotas, and over a hold and what is left beside it', async () => {
+    it('splits over 200 quotas, and over the units next to a hold', async () => {
       const ids = await Promise.all(Array.from({ length: 200 }, async (_, n) => total(2, DAY + n)))
       const hold = await reserve(199)
       expect(hold.body.allocations).toHaveLength(100)
@@ -241,7 +241,7 @@ export function consumeContract(suite: UsageSuite): void {
   })
 
   describe('never overdrawn', () => {
-    it('by many callers at once', async () => {
+    it('by many concurrent callers', async () => {
       const first = await total(7, DAY)
       const second = await total(3, 2 * DAY)
       const answers = await Promise.all(
@@ -257,7 +257,7 @@ export function consumeContract(suite: UsageSuite): void {
   })
 
   describe('owner_remaining', () => {
-    it('adds up what each quota has left, never less than nothing', async () => {
+    it('adds up the remaining units of each quota, never less than 0', async () => {
       const low = await total(10, DAY)
       await total(10, 2 * DAY)
       await consume(8)
@@ -277,7 +277,7 @@ export function consumeContract(suite: UsageSuite): void {
   })
 
   describe('access', () => {
-    it('is for every principal, and for nobody else', async () => {
+    it('is open to every principal, and to nobody else', async () => {
       await total(100)
       const { id } = (await consume(1)).body
       for (const as of ['usage', 'service', 'admin'] as const) {

@@ -26,41 +26,41 @@ export function drawDownContract(suite: UsageSuite): void {
   describe('draw-down order', () => {
     const payer = async (): Promise<number> => (await consume(1)).body.allocations[0].quota_id
 
-    it('takes first what ends first', async () => {
+    it('charges first what ends first', async () => {
       await total(1, 3 * DAY)
       const soon = await total(1, DAY)
       await total(1, 2 * DAY)
       expect(await payer()).toBe(soon)
     })
 
-    it('takes first what resets first', async () => {
+    it('charges first what resets first', async () => {
       await cycle(1, 3 * DAY)
       const soon = await cycle(1, DAY)
       expect(await payer()).toBe(soon)
     })
 
-    it('weighs a reset against an end', async () => {
+    it('compares a reset with an end', async () => {
       const ending = await total(1, 2 * DAY)
       const resetting = await cycle(1, DAY)
       expect(await payer()).toBe(resetting)
       expect(await payer()).toBe(ending)
     })
 
-    it('takes the earlier of a reset and an end of one quota', async () => {
+    it('uses the earlier of a reset and an end of one quota', async () => {
       const between = await total(1, 5 * DAY)
       const resetsLateEndsSoon = await cycle(1, 10 * DAY, { expire_at: inSeconds(DAY) })
       expect(await payer()).toBe(resetsLateEndsSoon)
       expect(await payer()).toBe(between)
     })
 
-    it('takes a cycle without end after what ends before its reset', async () => {
+    it('charges a cycle without end after a quota that ends before its reset', async () => {
       const resetting = await cycle(1, 10 * DAY)
       const ending = await total(1, 9 * DAY)
       expect(await payer()).toBe(ending)
       expect(await payer()).toBe(resetting)
     })
 
-    it('takes the older quota of two that are lost together', async () => {
+    it('charges the older quota of two whose units are lost at the same time', async () => {
       const end = inSeconds(5 * DAY)
       suite.app.clock.pass(MINUTE)
       const young = await total(1, 0, { expire_at: end })
@@ -72,7 +72,7 @@ export function drawDownContract(suite: UsageSuite): void {
       expect(await payer()).toBe(young)
     })
 
-    it('takes the smaller id of two that are of one age', async () => {
+    it('charges the smaller id of two that are equally old', async () => {
       const ids = [await total(1), await total(1), await total(1)]
       expect([await payer(), await payer(), await payer()]).toEqual(ids)
     })
@@ -92,7 +92,7 @@ export function drawDownContract(suite: UsageSuite): void {
       expect([await payer(), await payer()]).toEqual([second, first])
     })
 
-    it('passes over what is empty, disabled, expired or deleted', async () => {
+    it('skips empty, disabled, expired and deleted quotas', async () => {
       const expired = await total(5, MINUTE)
       const disabled = await total(5, DAY)
       const deleted = await total(5, DAY)
@@ -107,7 +107,7 @@ export function drawDownContract(suite: UsageSuite): void {
       for (const id of [expired, disabled, empty]) expect((await quota(id)).body.used).toBe(0)
     })
 
-    it('passes over what an edit left below its use', async () => {
+    it('skips a quota whose total an edit lowered below its use', async () => {
       const low = await total(10, DAY)
       const high = await total(10, 2 * DAY)
       await consume(8)

@@ -29,7 +29,7 @@ export function exactlyOnceContract(suite: UsageSuite): void {
   } = suite
 
   describe('exactly once', () => {
-    it('needs a key for consume, reserve and refund', async () => {
+    it('requires a key for consume, reserve and refund', async () => {
       await total(10)
       const { id } = (await consume(1)).body
       const body = { [channel.owner]: suite.owner, amount: 1 }
@@ -60,7 +60,7 @@ export function exactlyOnceContract(suite: UsageSuite): void {
       refused(await suite.app.post(`${channel.usage}/consume`, body, { headers }), 400, 'idempotency_key_invalid')
     })
 
-    it('judges the body before the key, and the key before the operation', async () => {
+    it('checks the body before the key, and the key before the operation', async () => {
       refused(
         await suite.app.post(`${channel.usage}/consume`, { [channel.owner]: suite.owner, amount: 0 }),
         400,
@@ -79,7 +79,7 @@ export function exactlyOnceContract(suite: UsageSuite): void {
       expect(await counters(id)).toEqual([1, 0, 9])
     })
 
-    it('replays a consume byte for byte, and takes nothing twice', async () => {
+    it('replays a consume byte for byte, and charges nothing twice', async () => {
       const id = await total(10)
       const key = newKey()
       const first = await consume(4, key)
@@ -109,7 +109,7 @@ export function exactlyOnceContract(suite: UsageSuite): void {
       expect(await counters(id)).toEqual([3, 0, 7])
     })
 
-    it('replays alone what was sent in a batch, and in a batch what was sent alone', async () => {
+    it('replays single requests in a batch, and items of a batch as single requests', async () => {
       const id = await total(10)
       const inBatch = newKey()
       const alone = newKey()
@@ -125,7 +125,7 @@ export function exactlyOnceContract(suite: UsageSuite): void {
       expect(await counters(id)).toEqual([5, 0, 5])
     })
 
-    it('replays whatever has become of the operation since', async () => {
+    it('replays regardless of later changes of the operation', async () => {
       await total(10)
       const consumed = newKey()
       const reserved = newKey()
@@ -139,7 +139,7 @@ export function exactlyOnceContract(suite: UsageSuite): void {
       expect(await sums()).toEqual([1, 0, 9])
     })
 
-    it('replays whatever has become of the quota since', async () => {
+    it('replays regardless of later changes of the quota', async () => {
       const key = newKey()
       const id = await cycle(10, HOUR)
       const first = await consume(4, key)
@@ -193,7 +193,7 @@ export function exactlyOnceContract(suite: UsageSuite): void {
       suite.owner += 1
     })
 
-    it('keeps one set of keys for creating and for using', async () => {
+    it('has one set of keys for creates and for usage', async () => {
       const key = newKey()
       const body = { [channel.owner]: suite.owner, quota_type: 1, total: 5, expire_at: inSeconds(DAY) }
       const made = await suite.app.post(channel.quotas, body, { as: 'admin', key })
@@ -202,7 +202,7 @@ export function exactlyOnceContract(suite: UsageSuite): void {
       expect((await consume(1, key)).status).toBe(200)
     })
 
-    it('tells a reserve apart by how long it holds', async () => {
+    it('distinguishes reserves by their duration', async () => {
       await total(100)
       const key = newKey()
       await reserve(4, 600, key)
@@ -211,7 +211,7 @@ export function exactlyOnceContract(suite: UsageSuite): void {
       refused(await consume(4, key), 422, 'idempotency_key_reused')
     })
 
-    it('tells a refund apart by its operation and its amount', async () => {
+    it('distinguishes refunds by operation and amount', async () => {
       await total(100)
       const one = (await consume(10)).body.id
       const two = (await consume(10)).body.id
@@ -258,7 +258,7 @@ export function exactlyOnceContract(suite: UsageSuite): void {
       }
     })
 
-    it('refuses without remembering, so that a request deferred today passes after the reset', async () => {
+    it('does not remember refusals, so that a request deferred today succeeds after the reset', async () => {
       await cycle(10, HOUR)
       await consume(8)
       const key = newKey()
@@ -271,7 +271,7 @@ export function exactlyOnceContract(suite: UsageSuite): void {
       replayed(await consume(5, key), passed)
     })
 
-    it('lets a key whose request was refused serve another one', async () => {
+    it('lets another request use the key of a refused one', async () => {
       await total(10)
       const key = newKey()
       refused(await consume(11, key), 409, 'quota_exceeded')
@@ -280,7 +280,7 @@ export function exactlyOnceContract(suite: UsageSuite): void {
       refused(await consume(11, key), 422, 'idempotency_key_reused')
     })
 
-    it('keeps keys of callers apart', async () => {
+    it('separates the keys of callers', async () => {
       const id = await total(10)
       const key = newKey()
       const mine = await consume(1, key, { as: 'service' })
@@ -292,7 +292,7 @@ export function exactlyOnceContract(suite: UsageSuite): void {
       expect((await batch([item(3, key)], 'admin')).body.results[0].replayed).toBe(false)
     })
 
-    it('keeps keys of channels apart', async () => {
+    it('separates the keys of channels', async () => {
       await total(10)
       const body = { [other.owner]: suite.owner, quota_type: 1, total: 5, expire_at: inSeconds(DAY) }
       await suite.app.post(other.quotas, body)
@@ -338,7 +338,7 @@ export function exactlyOnceContract(suite: UsageSuite): void {
       expect(await counters(id)).toEqual([30, 0, 970])
     })
 
-    it('gives parallel requests of two owners with one key one success, whoever wins', async () => {
+    it('lets one of parallel requests of two owners with one key succeed', async () => {
       await total(100)
       const first = suite.owner
       suite.owner += 1

@@ -56,7 +56,7 @@ export function holdContract(suite: UsageSuite): void {
       expect(answer.body.errors).toEqual([{ field: 'ttl_seconds', message: expect.any(String) }])
     })
 
-    it('counts against what others may take', async () => {
+    it('reduces what others can spend', async () => {
       await total(10)
       await reserve(7)
       refused(await consume(4), 409, 'quota_exceeded')
@@ -66,7 +66,7 @@ export function holdContract(suite: UsageSuite): void {
   })
 
   describe('commit', () => {
-    it('spends what is held', async () => {
+    it('spends the held units', async () => {
       const id = await total(100)
       const hold = await reserve(20)
       suite.app.clock.pass(MINUTE)
@@ -99,7 +99,7 @@ export function holdContract(suite: UsageSuite): void {
       expect(await counters(second)).toEqual([1, 0, 9])
     })
 
-    it('takes no more than is held', async () => {
+    it('cannot exceed the hold', async () => {
       const id = await total(100)
       const hold = await reserve(20)
       refused(await commit(hold.body.id, 21), 409, 'commit_exceeds_hold')
@@ -115,14 +115,14 @@ export function holdContract(suite: UsageSuite): void {
       expect((await read(hold.body.id)).body.state).toBe('reserved')
     })
 
-    it('needs no body and no key', async () => {
+    it('requires no body and no key', async () => {
       await total(100)
       const hold = await reserve(20)
       const answer = await suite.app.send('post', `${channel.usage}/${hold.body.id}/commit`, { as: 'usage' })
       expect([answer.status, answer.body.charged]).toEqual([200, 20])
     })
 
-    it('may be sent by another caller than the one who holds', async () => {
+    it('may be sent by another caller than the one that reserved', async () => {
       await total(100)
       const hold = await reserve(20)
       expect((await commit(hold.body.id, 5, { as: 'other' })).status).toBe(200)
@@ -140,7 +140,7 @@ export function holdContract(suite: UsageSuite): void {
       expect(await counters(id)).toEqual([0, 0, 100])
     })
 
-    it('takes an empty body, and none with anything in it', async () => {
+    it('accepts an empty body, and no other', async () => {
       await total(100)
       const hold = await reserve(20)
       const path = `${channel.usage}/${hold.body.id}/release`
@@ -189,7 +189,7 @@ export function holdContract(suite: UsageSuite): void {
       expect(await used()).toEqual([0, 0, 0])
     })
 
-    it('is for what was committed, as far as it was charged', async () => {
+    it('applies to committed units, as far as they were charged', async () => {
       const first = await total(10, DAY)
       const second = await total(10, 2 * DAY)
       const { id: operation } = (await reserve(20)).body
@@ -212,7 +212,7 @@ export function holdContract(suite: UsageSuite): void {
       refused(await refund(operation, 1), 409, 'refund_exceeds_charge')
     })
 
-    it('is refused where nothing was ever charged', async () => {
+    it('is refused if nothing was charged', async () => {
       await total(100)
       const open = (await reserve(5)).body.id
       const released = (await reserve(5)).body.id

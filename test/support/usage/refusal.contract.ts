@@ -7,7 +7,7 @@ export function refusalContract(suite: UsageSuite): void {
   const { newKey, inSeconds, total, cycle, consume, reserve, check, batch, item, update, remove, refused } = suite
 
   describe('the refusal', () => {
-    it('is this body, to the letter', async () => {
+    it('has exactly this body', async () => {
       const daily = await cycle(10, DAY)
       const ending = await total(5, 30 * DAY)
       await consume(4)
@@ -53,7 +53,7 @@ export function refusalContract(suite: UsageSuite): void {
       expect(body.quotas.map(({ id }: { id: number }) => id)).toEqual(ids.reverse().slice(0, 20))
     })
 
-    it('names active quotas alone', async () => {
+    it('names only active quotas', async () => {
       const expired = await total(5, MINUTE)
       const disabled = await total(5)
       const deleted = await total(5)
@@ -83,7 +83,7 @@ export function refusalContract(suite: UsageSuite): void {
         })
       }
 
-      it('never, where nothing resets', async () => {
+      it('never, if nothing resets', async () => {
         await total(5)
         await expectRefill(6, null)
       })
@@ -95,7 +95,7 @@ export function refusalContract(suite: UsageSuite): void {
         await expectRefill(5, inSeconds(DAY))
       })
 
-      it('never, where the total is too small', async () => {
+      it('never, if the total is too small', async () => {
         await cycle(5, DAY)
         await expectRefill(6, null)
       })
@@ -111,7 +111,7 @@ export function refusalContract(suite: UsageSuite): void {
         expect(small).toBeGreaterThan(0)
       })
 
-      it('counting what is left of the others', async () => {
+      it('including the remaining units of the others', async () => {
         await cycle(5, HOUR)
         await total(7, 10 * DAY)
         await consume(6)
@@ -119,7 +119,7 @@ export function refusalContract(suite: UsageSuite): void {
         await expectRefill(12, null)
       })
 
-      it('not counting what is over by then', async () => {
+      it('excluding quotas that have expired by then', async () => {
         await cycle(5, 2 * HOUR)
         await total(7, HOUR)
         await consume(1)
@@ -128,7 +128,7 @@ export function refusalContract(suite: UsageSuite): void {
         await expectRefill(5, inSeconds(2 * HOUR))
       })
 
-      it('not counting what is over at that very instant', async () => {
+      it('excluding quotas that expire at that instant', async () => {
         await cycle(5, HOUR)
         await total(7, HOUR)
         await expectRefill(13, null)
@@ -174,7 +174,7 @@ export function refusalContract(suite: UsageSuite): void {
         await expectRefill(11, inSeconds(2 * HOUR))
       })
 
-      it('at a later reset, where the hold lasts beyond the first', async () => {
+      it('at a later reset, if the hold lasts beyond the first', async () => {
         await total(10, 10 * DAY)
         await cycle(1, 2 * HOUR)
         await reserve(11, 3 * HOUR)
@@ -190,7 +190,7 @@ export function refusalContract(suite: UsageSuite): void {
         await expectRefill(5, inSeconds(HOUR))
       })
 
-      it('from there on, as it said', async () => {
+      it('and it fits from that time on', async () => {
         await cycle(5, HOUR)
         await consume(5)
         const { refills_at } = (await consume(4)).body

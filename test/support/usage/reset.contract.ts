@@ -34,7 +34,7 @@ export function resetContract(suite: UsageSuite): void {
       },
     )
 
-    it('a release, a refund and an expiry enrich no newer cycle', async () => {
+    it('a release, a refund and an expiry return nothing to a later cycle', async () => {
       const id = await cycle(10, HOUR)
       const held = (await reserve(2, 2 * HOUR)).body.id
       await reserve(2, 2 * HOUR)
@@ -51,7 +51,7 @@ export function resetContract(suite: UsageSuite): void {
       refused(await consume(2), 409, 'quota_exceeded')
     })
 
-    it('books each part to the cycle that paid it', async () => {
+    it('attributes each part to the cycle that paid it', async () => {
       const daily = await cycle(5, HOUR)
       const other = await total(20, 10 * DAY)
       const { id: operation } = (await consume(12)).body
@@ -63,7 +63,7 @@ export function resetContract(suite: UsageSuite): void {
       expect(await counters(other)).toEqual([0, 0, 20])
     })
 
-    it('jumps over many cycles', async () => {
+    it('skips many cycles', async () => {
       const id = await cycle(10, HOUR, { cycle_unit: 'hour' })
       const { id: operation } = (await consume(4)).body
       const { id: hold } = (await reserve(4, DAY)).body

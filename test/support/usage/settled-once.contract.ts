@@ -62,7 +62,7 @@ export function settledOnceContract(suite: UsageSuite): void {
       expect(await sums()).toEqual([4, 0, 96])
     })
 
-    it('answers the very same act with 200 again, byte for byte', async () => {
+    it('answers the same act with 200 again, byte for byte', async () => {
       await total(100)
       const full = (await reserve(10)).body.id
       const part = (await reserve(10)).body.id
@@ -98,7 +98,7 @@ export function settledOnceContract(suite: UsageSuite): void {
       expect(await sums()).toEqual([10, 0, 90])
     })
 
-    it('lets one of parallel commits and releases win', async () => {
+    it('lets one of several parallel commits and releases succeed', async () => {
       await total(1000)
       for (let round = 0; round < 10; round += 1) {
         const { id } = (await reserve(10)).body
@@ -116,7 +116,7 @@ export function settledOnceContract(suite: UsageSuite): void {
   })
 
   describe('an expired hold', () => {
-    it('counts until the very instant, and no longer: in the quota, the summary, check, the operation', async () => {
+    it('counts until the exact instant, and no longer: in the quota, the summary, check, the operation', async () => {
       const id = await total(10)
       const { id: operation, expires_at } = (await reserve(7, 60)).body
       suite.app.clock.set(Date.parse(expires_at) - 1)
@@ -188,7 +188,7 @@ export function settledOnceContract(suite: UsageSuite): void {
       expect((await commit(kept, 1)).body.owner_remaining).toBe(9)
     })
 
-    it('stays out of the count whatever was swept when', async () => {
+    it('no longer counts, whenever it is swept', async () => {
       const id = await total(100)
       for (const ttl of [10, 20, 30, 40]) await reserve(10, ttl)
       suite.app.clock.pass(15)
@@ -206,7 +206,7 @@ export function settledOnceContract(suite: UsageSuite): void {
       expect(await counters(id)).toEqual([1, 0, 99])
     })
 
-    it('of a quota that was deleted meanwhile is gone when the quota returns', async () => {
+    it('of a quota deleted meanwhile no longer counts when the quota is restored', async () => {
       const id = await total(10)
       await reserve(7, 60)
       await remove(id)
@@ -216,7 +216,7 @@ export function settledOnceContract(suite: UsageSuite): void {
       expect((await consume(10)).status).toBe(200)
     })
 
-    it('of a quota that expired meanwhile is gone when the quota is revived', async () => {
+    it('of a quota expired meanwhile no longer counts when the quota is revived', async () => {
       const id = await total(10, 30)
       await reserve(7, 60)
       suite.app.clock.pass(60)
@@ -225,7 +225,7 @@ export function settledOnceContract(suite: UsageSuite): void {
       expect((await consume(10)).status).toBe(200)
     })
 
-    it('of a quota that was disabled meanwhile is gone when an edit answers', async () => {
+    it('of a quota disabled meanwhile no longer counts in the answer of an edit', async () => {
       const id = await total(10)
       await reserve(7, 60)
       await update(id, { status: 'disabled' })
@@ -234,7 +234,7 @@ export function settledOnceContract(suite: UsageSuite): void {
       expect((await update(id, { total: 11 })).body).toMatchObject({ reserved: 0, remaining: 11 })
     })
 
-    it('across several quotas frees each of them', async () => {
+    it('across several quotas returns the units of each', async () => {
       const first = await total(5, DAY)
       const second = await total(5, 2 * DAY)
       await reserve(8, 60)

@@ -1,8 +1,8 @@
 import type { AccessRule } from '../auth/access-rule.js'
 import type { AnyChannel } from '../ledger/rows/channel.js'
 
-/** The words of a channel in the API and its document, in addition to its `Channel`. */
-export interface ChannelWords {
+/** The paths, rules, names and descriptions of a channel in the API, in addition to its `Channel`. */
+export interface ChannelApiOptions {
   readonly channel: Pick<AnyChannel, 'subjects'>
   /** The prefix of its schema names: `Mail`. */
   readonly schema: string
@@ -22,7 +22,7 @@ export interface ChannelWords {
   readonly others: Readonly<Record<string, OtherSubject>>
 }
 
-/** The descriptions of a person that a quota may name in addition to its owner. */
+/** The descriptions of a subject that a quota may name in addition to its owner. */
 export interface OtherSubject {
   readonly example: number
   /** In a create. */

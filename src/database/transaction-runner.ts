@@ -34,18 +34,18 @@ export type { Statement, Transaction, WriteResult } from './session.js'
 export { StoreUnavailable } from './store-error.js'
 
 /** Reads that take the turns of one party. */
-export type Reads = Pick<UnitOfWork, 'dialect' | 'read'>
+export type Reads = Pick<TransactionRunner, 'dialect' | 'read'>
 
-/** Observes the use of the store by all units of work and reads; for metrics. Every time is in seconds. */
+/** Observes the use of the store by all reads and writes; for metrics. Every time is in seconds. */
 export interface StoreObserver {
-  /** How long a read or a unit of work waited for a connection. */
+  /** How long a read or a write waited for a connection. */
   waited(use: Use, seconds: number): void
   /** How long the store took to answer a packet of statements. */
   answered: OnAnswer
 }
 
-/** Observes the attempts of a unit of work; for metrics and logs. */
-export interface UnitOfWorkObserver {
+/** Observes the attempts at a unit; for metrics and logs. */
+export interface TransactionObserver {
   /** An attempt failed with `name` (the driver's number or code) and is made again. */
   retried(fault: Fault, name: string): void
   /** The duration of COMMIT, in seconds. */
@@ -88,7 +88,7 @@ const MAX_PAUSE_MS = 250
  * - Reads take turns by party (Turns); on SQLite, so do units. A turn is one attempt: during the pause before the next
  *   attempt, others have their turn. `look` waits for no turn.
  */
-export class UnitOfWork implements OnApplicationShutdown {
+export class TransactionRunner implements OnApplicationShutdown {
   /** The SQL dialect of the store. */
   readonly dialect: Dialect
   private readonly watch: StoreWatch
@@ -143,7 +143,7 @@ export class UnitOfWork implements OnApplicationShutdown {
     return counts && { ...counts, waiting: counts.waiting + this.turns.size }
   }
 
-  /** Stops the watch over the store, and closes the connections for units of work. */
+  /** Stops the watch over the store, and closes its connections for writes. */
   async onApplicationShutdown(): Promise<void> {
     this.watch.stop()
     await this.snapshots?.close()
@@ -154,7 +154,7 @@ export class UnitOfWork implements OnApplicationShutdown {
    * Runs a unit in a separate transaction and returns its result after the commit.
    * @param observer observes the attempts and COMMIT
    */
-  async write<T>(unit: (transaction: Transaction) => Promise<T>, observer?: UnitOfWorkObserver): Promise<T> {
+  async write<T>(unit: (transaction: Transaction) => Promise<T>, observer?: TransactionObserver): Promise<T> {
     return this.withRetries(
       'write',
       async (how) =>
@@ -167,7 +167,7 @@ export class UnitOfWork implements OnApplicationShutdown {
 
   /**
    * Runs statements that only read, outside a transaction: each sees what is committed when it starts.
-   * @param party whose turn it takes; without it, that of what the service does by itself
+   * @param party the party whose turn it takes; if absent, the service's own
    */
   async read<T>(unit: (transaction: Transaction) => Promise<T>, party = BACKGROUND): Promise<T> {
     return this.withRetries('read', async (how) =>
@@ -176,14 +176,14 @@ export class UnitOfWork implements OnApplicationShutdown {
   }
 
   /**
-   * Reads that take the turns of one party.
-   * @param party a principal's name; or in brackets what several callers share, so that it is nobody's
+   * Returns reads that take the turns of one party.
+   * @param party a principal's name; or a name in brackets for reads that several callers share
    */
   readsOf(party: string): Reads {
     return { dialect: this.dialect, read: async (unit) => this.read(unit, party) }
   }
 
-  /** The same for a short look at whether the store is there, which takes no turn and waits for no other read. */
+  /** The same for a short check of the store's availability, which takes no turn and waits for no other read. */
   async look<T>(unit: (transaction: Transaction) => Promise<T>): Promise<T> {
     const { snapshots } = this
     return this.withRetries('read', async (how) =>
@@ -192,10 +192,9 @@ export class UnitOfWork implements OnApplicationShutdown {
   }
 
   /**
-   * Runs statements that only read, all of them on what was committed at one moment. Nobody waits for them: a server
-   * keeps the versions of rows that they may still read, and on SQLite they have a connection of their own beside the
-   * one that writes. Short ones only, since for as long the server cannot tidy up behind its writers, nor SQLite take
-   * its `-wal` in.
+   * Runs statements that only read, all of them on one snapshot. They make no writer wait: a server keeps the row
+   * versions that they may still read, and on SQLite they use a separate connection. Keep these units short: meanwhile
+   * the server cannot purge old versions, and SQLite cannot merge its `-wal`.
    */
   async snapshot<T>(unit: (transaction: Transaction) => Promise<T>): Promise<T> {
     const { snapshots } = this
@@ -206,7 +205,11 @@ export class UnitOfWork implements OnApplicationShutdown {
     )
   }
 
-  private async withRetries<T>(use: Use, tryOnce: (how: Try) => Promise<T>, observer?: UnitOfWorkObserver): Promise<T> {
+  private async withRetries<T>(
+    use: Use,
+    tryOnce: (how: Try) => Promise<T>,
+    observer?: TransactionObserver,
+  ): Promise<T> {
     this.watch.require(use)
     const deadline = performance.now() + this.deadlineMs
     let pause = FIRST_PAUSE_MS
@@ -233,7 +236,7 @@ export class UnitOfWork implements OnApplicationShutdown {
 
   private givenUp(fault: Fault, error: unknown): StoreUnavailable {
     if (this.dialect === 'mysql' || fault !== 'conflict') return new StoreUnavailable(fault, error)
-    // SQLite has one lock for all writes: another process has kept it all the time, and whoever comes next would wait
+    // SQLite has one lock for all writes: another process has kept it during all attempts, and the next unit would wait
     // as long.
     this.watch.suspect()
     return new StoreUnavailable('away', error)
@@ -254,7 +257,7 @@ export class UnitOfWork implements OnApplicationShutdown {
   private async snapshotOnce<T>(unit: (transaction: Transaction) => Promise<T>, how: Try): Promise<T> {
     const session = await this.open('read', how)
     try {
-      // For the next transaction alone; whoever has the connection then reads as ever.
+      // Only for the next transaction; later reads on the connection are not affected.
       await session.rows('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ')
       await session.rows('START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY')
       const result = await unit(session)
@@ -271,7 +274,7 @@ export class UnitOfWork implements OnApplicationShutdown {
 
   private async transact<T>(
     unit: (transaction: Transaction) => Promise<T>,
-    observer: UnitOfWorkObserver | undefined,
+    observer: TransactionObserver | undefined,
     how: Try,
   ): Promise<T> {
     const session = await this.open('write', how)
@@ -284,8 +287,8 @@ export class UnitOfWork implements OnApplicationShutdown {
       return result
     } catch (error) {
       if (this.dialect === 'mysql' && leavesUnusable(error)) session.destroy()
-      // A lock timeout (1205) takes back one statement only: the rest must go before anything else happens on this
-      // connection.
+      // A lock timeout (1205) rolls back one statement only: the rest must be rolled back before anything else uses
+      // this connection.
       else await session.rollback().catch(() => session.destroy())
       throw error
     } finally {
@@ -300,7 +303,7 @@ export class UnitOfWork implements OnApplicationShutdown {
     const connecting = this.pools.take(use)
     const connection = await before(deadline, connecting)
     if (connection === undefined) {
-      // It comes when somebody is done with it, or never.
+      // It may come later, or never.
       connecting.then(
         (late) => late.release(),
         () => undefined,
@@ -318,11 +321,11 @@ export class UnitOfWork implements OnApplicationShutdown {
       return probeServer(serverOf(this.dataSource))
     }
     try {
-      // The little that is written here finds its place where a unit no longer does.
+      // This small write may succeed although that of a unit fails.
       const { bavail, bsize } = await statfs(dirname(options.database))
       if (bavail * bsize < ROOM_FOR_UNITS_BYTES) return { reach: 'reads', cause: DISK_IS_FULL }
       const session = new FileSession(this.dataSource.createQueryRunner())
-      // Committed, so that it needs the lock and the right to write; it changes nothing.
+      // Committed, so that it needs the lock and the privilege to write; it changes nothing.
       const table = options.migrationsTableName ?? ''
       await this.turns.run(PROBE, performance.now() + this.deadlineMs, async () =>
         session.command(`UPDATE \`${table}\` SET \`name\` = \`name\``),
@@ -334,19 +337,19 @@ export class UnitOfWork implements OnApplicationShutdown {
   }
 }
 
-/** As SQLite says it. */
+/** The message that SQLite itself uses. */
 const DISK_IS_FULL = Object.assign(new Error('the disk is full'), { code: 'SQLITE_FULL', rawCode: SQLITE_FULL })
 
-/** One try at a unit. */
+/** One attempt at a unit. */
 interface Try {
-  /** By `performance.now()`: since when it waits for its turn and a connection. */
+  /** By `performance.now()`: when it began to wait for its turn and a connection. */
   readonly since: number
-  /** By `performance.now()`: later than this it is not worth beginning. */
+  /** By `performance.now()`: it must begin before this time. */
   readonly deadline: number
   readonly afterLockTimeout: boolean
 }
 
-/** What a promise resolves to, or undefined where it has not by then. */
+/** The value of a promise, or undefined if it does not resolve in time. */
 async function before<T>(deadline: number, promise: Promise<T>): Promise<T | undefined> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<undefined>((resolve) => {

@@ -16,7 +16,7 @@ import type {
   Series,
 } from '@quota-service/client'
 import { type CapMode, reachedThreshold } from './limits.ts'
-import { client } from './session.ts'
+import { client as quotaClient } from './session.ts'
 
 /*
  * The two channels are one to the screens: whoever owns a quota is its `owner`, whether the service calls that an
@@ -154,11 +154,11 @@ export const MAX_ROWS = 100
 const LOST_ROWS = 10
 
 /** What the console asks a channel for and does to it. */
-export class Desk {
-  private readonly api: (typeof client)['mail']
+export class ChannelClient {
+  private readonly api: (typeof quotaClient)['mail']
 
   constructor(readonly name: ChannelName) {
-    this.api = client[name] as unknown as (typeof client)['mail']
+    this.api = quotaClient[name] as unknown as (typeof quotaClient)['mail']
   }
 
   get title(): string {
@@ -176,7 +176,7 @@ export class Desk {
     return this.name === 'mail'
   }
 
-  /** The same two as the client's filters of change sets and exports name them. */
+  /** The same two as the client library's filters of change sets and exports name them. */
   peopleOf({ owner, person }: Pick<QuotaFilter, 'owner' | 'person'>): {
     accountId?: number | undefined
     userId: number | undefined
@@ -350,10 +350,10 @@ export class Desk {
   }
 }
 
-const desks = { mail: new Desk('mail'), sms: new Desk('sms') }
+const clients = { mail: new ChannelClient('mail'), sms: new ChannelClient('sms') }
 
-export function deskOf(channel: ChannelName): Desk {
-  return desks[channel]
+export function clientOf(channel: ChannelName): ChannelClient {
+  return clients[channel]
 }
 
 /** When what is left in the quota is lost. */

@@ -22,7 +22,7 @@ import { CHANGE_ACTIONS, type ChangeAction } from '../ledger/rows/change.entity.
 import { oldestKept, REFUSAL_CODES, type RefusalCode } from '../ledger/rows/refusal.entity.js'
 import { MAX_AMOUNT } from '../quota/quota.js'
 import type { Instant } from '../time/instant.js'
-import type { ChannelWords } from './channel-words.js'
+import type { ChannelApiOptions } from './channel-api-options.js'
 import { dtoClass } from './dto-class.js'
 import { ChangeEventFields, EventsFields, EventsPageFields, ThresholdEventFields } from './event.dto.js'
 import { periodViolations, periodOf } from './period.js'
@@ -237,10 +237,10 @@ export function daysOf({ days }: ExpiringQuery): number {
 }
 
 /**
- * Creates the DTO classes of a channel's back office.
+ * Creates the DTO classes of a channel's reports.
  * @param Quota the channel's quota
  */
-export function officeDtos({ schema, channel, owner }: ChannelWords, Quota: DtoClass<QuotaFields>) {
+export function reportDtos({ schema, channel, owner }: ChannelApiOptions, Quota: DtoClass<QuotaFields>) {
   const [{ field }] = channel.subjects
   const whose = { [field]: ResponseId({ description: 'The owner of the quota.' }) }
   const onlyOwners = {

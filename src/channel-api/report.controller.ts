@@ -18,30 +18,30 @@ import {
   RefusalsDto,
   type RefusalsFields,
   TopRefusalsQuery,
-} from './office.dto.js'
-import { OfficeService } from './office.service.js'
+} from './report.dto.js'
+import { ReportService } from './report.service.js'
 
 /**
- * The back office routes of a channel. The channel's controller extends the class and declares its path and access
- * rule.
+ * The reports on all quotas of a channel, for administrators. The channel's controller extends the class and declares
+ * its path and access rule.
  */
-export function officeController({ dto, owner }: ChannelApi) {
+export function reportController({ dto, owner }: ChannelApi) {
   @Injectable()
-  class OfficeController {
-    constructor(protected readonly office: OfficeService<QuotaRow>) {}
+  class ReportController {
+    constructor(protected readonly reports: ReportService<QuotaRow>) {}
 
     /** List all owners that ever had a quota */
     @Get('owners')
     @ApiOkResponse({ type: dto.OwnersPage })
     async owners(@Caller() caller: Caller, @Query() query: OwnersQuery): Promise<OwnersPage> {
-      return this.office.owners(caller, query)
+      return this.reports.owners(caller, query)
     }
 
     /** List the changes of all quotas, newest first */
     @Get('changes')
     @ApiOkResponse({ type: dto.ChangesPage })
     async changes(@Caller() caller: Caller, @QueryAs(dto.ChangesQuery) query: ChangesFields): Promise<ChangesPage> {
-      return this.office.changes(caller, query)
+      return this.reports.changes(caller, query)
     }
 
     /** List the owners with most refusals */
@@ -51,7 +51,7 @@ export function officeController({ dto, owner }: ChannelApi) {
       @Caller() caller: Caller,
       @Query() query: TopRefusalsQuery,
     ): Promise<{ items: TopRefusalView[] }> {
-      return this.office.topRefusals(caller, query)
+      return this.reports.topRefusals(caller, query)
     }
 
     /** List the refusals of one owner by hour, newest first */
@@ -62,14 +62,14 @@ export function officeController({ dto, owner }: ChannelApi) {
       @Caller() caller: Caller,
       @QueryAs(dto.RefusalsQuery) query: RefusalsFields,
     ): Promise<{ items: RefusalView[] }> {
-      return this.office.refusals(caller, query)
+      return this.reports.refusals(caller, query)
     }
 
     /** List the quotas that expire soon, soonest first */
     @Get('expiring')
     @ApiOkResponse({ type: dto.ExpiringPage })
     async expiring(@Caller() caller: Caller, @Query() query: ExpiringQuery): Promise<ExpiringPage> {
-      return this.office.expiring(caller, query)
+      return this.reports.expiring(caller, query)
     }
 
     /** List the events of quotas, oldest first */
@@ -77,9 +77,9 @@ export function officeController({ dto, owner }: ChannelApi) {
     @ApiOkResponse({ type: dto.EventsPage })
     @Problems('cursor_expired')
     async events(@Caller() caller: Caller, @QueryAs(dto.EventsQuery) query: EventsFields): Promise<EventsPage> {
-      return this.office.events(caller, query)
+      return this.reports.events(caller, query)
     }
   }
 
-  return OfficeController
+  return ReportController
 }

@@ -1,5 +1,5 @@
 /** Returns the Levenshtein distance of two words. */
-export function distance(one: string, other: string): number {
+export function editDistance(one: string, other: string): number {
   let row = Array.from({ length: other.length + 1 }, (_, place) => place)
   for (let at = 1; at <= one.length; at += 1) {
     const next = [at]

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { EventFeeds } from '../channel-api/event-feeds.js'
 import type { Clock } from '../clock/clock.js'
 import type { WebhookEndpoint } from '../config/webhook-endpoints.js'
-import type { UnitOfWork, Transaction } from '../database/unit-of-work.js'
+import type { Transaction, TransactionRunner } from '../database/transaction-runner.js'
 import type { Instant } from '../time/instant.js'
 import { dropWaiting, type Progress, type WebhookStore } from './webhook-store.js'
 import type { WebhookRow } from './webhook.entity.js'
@@ -15,7 +15,7 @@ const FORGOTTEN_MS = 600_000
  * The existing endpoints: this instance's, from its file, and those of all live instances. An endpoint that no live
  * instance names is removed; the instance that removes it is itself live.
  */
-export class Roster {
+export class EndpointRegistry {
   /** This instance's id in the store. */
   readonly id = randomUUID()
   private endpoints: ReadonlyMap<string, WebhookEndpoint>
@@ -23,7 +23,7 @@ export class Roster {
   constructor(
     private readonly store: WebhookStore,
     private readonly feeds: EventFeeds,
-    private readonly work: UnitOfWork,
+    private readonly transactions: TransactionRunner,
     private readonly clock: Clock,
     endpoints: readonly WebhookEndpoint[],
   ) {
@@ -44,21 +44,22 @@ export class Roster {
 
   /** Announces this instance's endpoints to the others, and determines from all announcements which endpoints exist. */
   async announce(): Promise<void> {
-    const { store, work } = this
+    const { store, transactions } = this
     const names = [...this.endpoints.keys()]
-    const known = await work.read((transaction) => store.all(transaction))
+    const known = await transactions.read((transaction) => store.all(transaction))
     if (names.length === 0 && known.every(({ state }) => state === 'removed')) return
     // An endpoint that is named again begins anew: its remaining deliveries are removed first.
     for (const { name, state } of known) if (state !== 'active') await this.removeLeftOvers(name)
     // Number the events already committed, so that a new endpoint does not receive them.
     if (names.some((name) => known.find((row) => row.name === name)?.state !== 'active'))
       for (const feed of this.feeds.all.values()) await feed.number()
-    await work.write(async (transaction) => this.conclude(transaction, names))
+    await transactions.write(async (transaction) => this.conclude(transaction, names))
   }
 
   /** Announces that this instance stops. */
   async leave(): Promise<void> {
-    if (this.endpoints.size > 0) await this.work.write((transaction) => this.store.forget(transaction, this.id))
+    if (this.endpoints.size > 0)
+      await this.transactions.write((transaction) => this.store.removeAnnouncement(transaction, this.id))
   }
 
   /** The position at which a new endpoint begins. */
@@ -71,7 +72,7 @@ export class Roster {
   /** Removes the queue of an endpoint that is disabled or removed. Its events have already been counted. */
   async removeLeftOvers(name: string): Promise<void> {
     for (let more = true; more;) {
-      more = await this.work.write(async (transaction) => {
+      more = await this.transactions.write(async (transaction) => {
         const row = await this.store.one(transaction, name, true)
         return row?.state === 'active' ? false : (await this.store.removeSome(transaction, name)).more
       })
@@ -82,9 +83,9 @@ export class Roster {
     const { store } = this
     const now = this.clock.now()
     const rows = await store.all(transaction, true)
-    await store.read(transaction, this.id, names, now)
-    await store.forgetBefore(transaction, now - FORGOTTEN_MS)
-    const live = await store.known(transaction, now - PRESENT_MS)
+    await store.recordAnnouncement(transaction, this.id, names, now)
+    await store.removeAnnouncementsBefore(transaction, now - FORGOTTEN_MS)
+    const live = await store.announcedSince(transaction, now - PRESENT_MS)
     for (const name of names) {
       const row = rows.find((one) => one.name === name)
       if (row === undefined) await store.insert(transaction, newWebhook(name, await this.present(transaction)))

@@ -18,12 +18,12 @@ import {
   type OwnersQuery,
   type RefusalsFields,
   type TopRefusalsQuery,
-} from './office.dto.js'
+} from './report.dto.js'
 import { optionalOwnerOf, ownerOf } from './subjects.js'
 import { periodOf } from './period.js'
 
 /** The readers of all quotas of one channel. */
-export interface OfficeReaders<Q extends QuotaRow> {
+export interface ReportReaders<Q extends QuotaRow> {
   readonly changes: ChangeReader<Q>
   readonly owners: OwnerReader<Q>
   readonly expiring: ExpiringReader<Q>
@@ -31,56 +31,54 @@ export interface OfficeReaders<Q extends QuotaRow> {
   readonly events: EventReader<Q>
 }
 
-/**
- * The back office's queries over all quotas: takes DTOs, returns domain values. Every error is a ServiceError.
- */
-export class OfficeService<Q extends QuotaRow> {
+/** The reports on all quotas: takes DTOs, returns domain values. Every error is a ServiceError. */
+export class ReportService<Q extends QuotaRow> {
   constructor(
     private readonly channel: Channel<Q>,
-    private readonly readers: OfficeReaders<Q>,
+    private readonly readers: ReportReaders<Q>,
     private readonly clock: Clock,
   ) {}
 
-  /** A page of every owner that ever had a quota. */
+  /** A page of all owners that ever had a quota. */
   async owners(
-    { id: asking }: Caller,
+    { id: principalId }: Caller,
     { after, page_size: size = DEFAULT_PAGE_SIZE }: OwnersQuery,
   ): Promise<OwnersPage> {
-    return this.readers.owners.page(asking, after, size)
+    return this.readers.owners.page(principalId, after, size)
   }
 
   /** A page of the changes of all quotas, newest first. */
-  async changes({ id: asking }: Caller, query: ChangesFields): Promise<ChangesPage> {
+  async changes({ id: principalId }: Caller, query: ChangesFields): Promise<ChangesPage> {
     const ownerId = optionalOwnerOf(this.channel, query)
     const { actor, action, quota_id: quotaId, request_id: requestId, before } = query
     const filter = { actor, action, quotaId, ownerId, requestId, ...periodOf(query) }
-    return this.readers.changes.page(asking, filter, before, query.page_size ?? DEFAULT_PAGE_SIZE)
+    return this.readers.changes.page(principalId, filter, before, query.page_size ?? DEFAULT_PAGE_SIZE)
   }
 
-  /** The owners refused most. */
-  async topRefusals({ id: asking }: Caller, query: TopRefusalsQuery): Promise<{ items: TopRefusalView[] }> {
-    return this.readers.refusals.top(asking, hoursOf(query), query.page_size ?? DEFAULT_PAGE_SIZE)
+  /** The owners with most refusals. */
+  async topRefusals({ id: principalId }: Caller, query: TopRefusalsQuery): Promise<{ items: TopRefusalView[] }> {
+    return this.readers.refusals.top(principalId, hoursOf(query), query.page_size ?? DEFAULT_PAGE_SIZE)
   }
 
-  /** One owner's refusals, hour by hour. */
-  async refusals({ id: asking }: Caller, query: RefusalsFields): Promise<{ items: RefusalView[] }> {
+  /** One owner's refusals, by hour. */
+  async refusals({ id: principalId }: Caller, query: RefusalsFields): Promise<{ items: RefusalView[] }> {
     const violations = query.violationsAt(this.clock.now())
     if (violations.length > 0) throw validationFailed(violations)
     const { refusals } = this.readers
-    return refusals.ofOwner(asking, ownerOf(this.channel, query), periodOf(query), query.amounts !== undefined)
+    return refusals.ofOwner(principalId, ownerOf(this.channel, query), periodOf(query), query.amounts !== undefined)
   }
 
   /** A page of events, oldest first. */
-  async events({ id: asking }: Caller, query: EventsFields): Promise<EventsPage> {
+  async events({ id: principalId }: Caller, query: EventsFields): Promise<EventsPage> {
     const { type, quota_id: quotaId, after } = query
     const filter = { type, quotaId, ownerId: optionalOwnerOf(this.channel, query) }
     const cursor = after === undefined ? undefined : parseEventCursor(after)
-    return this.readers.events.page(asking, filter, cursor, query.page_size ?? DEFAULT_PAGE_SIZE)
+    return this.readers.events.page(principalId, filter, cursor, query.page_size ?? DEFAULT_PAGE_SIZE)
   }
 
   /** A page of the quotas that expire soon. */
-  async expiring({ id: asking }: Caller, query: ExpiringQuery): Promise<ExpiringPage> {
+  async expiring({ id: principalId }: Caller, query: ExpiringQuery): Promise<ExpiringPage> {
     const cursor = query.cursor === undefined ? undefined : parseCursor(query.cursor)
-    return this.readers.expiring.page(asking, daysOf(query), cursor, query.page_size ?? DEFAULT_PAGE_SIZE)
+    return this.readers.expiring.page(principalId, daysOf(query), cursor, query.page_size ?? DEFAULT_PAGE_SIZE)
   }
 }
