@@ -303,7 +303,7 @@ onEveryStore('webhooks of two instances whose files change', (kind) => {
           await sleep(5_000)
           for (const file of files) writeFileSync(file, whole)
         }
-        const inForce = (): Promise<void> => sleep(inTime(10_000))
+        const inForce = (): Promise<void> => sleep(12_000)
         await write(text(next, old))
         await inForce()
         knows = next
