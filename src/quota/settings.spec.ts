@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { formatInstant, type Instant, MAX_INSTANT } from '../time/instant.js'
 import { CYCLE_UNITS, resetsOf } from './cycle.js'
-import { type QuotaState, roll, STATUSES, statusAt } from './quota.js'
+import { type QuotaState, type QuotaType, roll, STATUSES, statusAt } from './quota.js'
 import {
   type Applied,
   applyPatch,
@@ -151,7 +151,12 @@ describe('a create', () => {
     ['type 2 without a unit', { ...TYPE_2, cycleUnit: null }, ['cycle_unit']],
     ['type 2 without a reset', { ...TYPE_2, cycleResetAt: null }, ['cycle_reset_at']],
     ['type 2 of absent fields', { quotaType: 2 }, ['cycle_reset_at', 'cycle_unit']],
-    ['no type that is known', {}, []],
+    ['no type', {}, []],
+    [
+      'a type that does not exist, whose own field is named elsewhere',
+      { quotaType: 9 as QuotaType, windowSeconds: 60, thresholds: null },
+      [],
+    ],
   ])('names what is wrong with %s', (_, settings, expected) => {
     expect(fields(typeViolations(settings))).toEqual(expected)
   })

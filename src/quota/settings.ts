@@ -114,7 +114,7 @@ export function typeViolations(settings: Partial<NewSettings>): Violation[] {
     if (settings.cap == null)
       violations.push({ field: 'cap', message: 'must be enforce or observe for quota_type 3 (rolling): it never pays' })
     if (settings.thresholds != null) violations.push({ field: 'thresholds', message: FOREIGN_THRESHOLDS })
-  } else if (quotaType !== undefined) {
+  } else if (quotaType === TOTAL_QUOTA || quotaType === CYCLE_QUOTA) {
     if (settings.windowSeconds != null) violations.push({ field: 'window_seconds', message: foreignWindow(quotaType) })
     if (settings.thresholds === null) violations.push({ field: 'thresholds', message: THRESHOLDS_NULL })
   }
