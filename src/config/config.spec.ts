@@ -29,7 +29,7 @@ function mistakes(env: NodeJS.ProcessEnv): readonly string[] {
 
 describe('loadConfig', () => {
   it('does not treat a misspelt production as development', () => {
-    expect(mistakes({ NODE_ENV: 'Production' })).toEqual(['NODE_ENV is written production, in lower case'])
+    expect(mistakes({ NODE_ENV: 'Production' })).toEqual(['NODE_ENV must be production, in lower case'])
   })
 
   it('has a default for everything outside production', () => {
@@ -403,7 +403,7 @@ describe('variables that name files', () => {
       [{ ...SERVER, DATABASE_TLS: 'required', DATABASE_TLS_CA: good }, /^DATABASE_TLS_CA is for DATABASE_TLS=verify/],
       [{ ...verify, DATABASE_TLS_CA: join(folder, 'absent') }, /^DATABASE_TLS_CA cannot be read: ENOENT.*absent/],
       [{ ...verify, DATABASE_TLS_CA: file('key.pem', 'hush') }, /^DATABASE_TLS_CA: .*key\.pem holds no certificate/],
-      [{ ...verify, DATABASE_TLS_CA: broken }, /^DATABASE_TLS_CA: .*in place of certificate 2$/],
+      [{ ...verify, DATABASE_TLS_CA: broken }, /^DATABASE_TLS_CA: .*invalid certificate, number 2$/],
       [{ DATABASE_TLS: 'required' }, /^DATABASE_TLS is for a server/],
       [{ DATABASE_URL: 'sqlite:x.db', DATABASE_TLS: 'verify' }, /^DATABASE_TLS is for a server/],
     ]
@@ -591,7 +591,7 @@ describe('AUTH_TOKENS_FILE', () => {
 
   it('is refused together with AUTH_TOKENS', () => {
     expect(mistakes({ ...PRODUCTION, AUTH_TOKENS_FILE: file(`a:usage:${OTHER}`) })).toEqual([
-      'AUTH_TOKENS and AUTH_TOKENS_FILE are both set: the tokens come from one of them',
+      'AUTH_TOKENS and AUTH_TOKENS_FILE are both set: set only one of them',
     ])
   })
 })

@@ -26,7 +26,7 @@ export interface ServerConfig {
 
 /** The encryption of connections to a server. */
 export interface ServerTls {
-  /** Must the server's certificate name it, and be trusted? */
+  /** Must the server's certificate be trusted, and name the server? */
   readonly verify: boolean
   /** The trusted authorities, as PEM; absent: those of Node. */
   readonly ca?: string
@@ -183,7 +183,7 @@ export const VARIABLES = {
     1440,
   ),
   verifyBackground: flag('false: this instance does not compare counters with the ledger in the background.', true),
-  logLevel: variable('Least severity that is logged: error, warn, info or debug.', (read, name) =>
+  logLevel: variable('Lowest severity that is logged: error, warn, info or debug.', (read, name) =>
     read.choice(name, 'info', LOG_LEVELS),
   ),
   logFormat: variable(
@@ -200,7 +200,12 @@ export const VARIABLES = {
   queueLimit: integer('Writes of a channel that may wait for the database; further ones get 503.', 10_000, 1, 1e6),
   principalQueueLimit: integer('Writes of one principal that may wait; further ones wait for room.', 4_000, 1, 1e6),
   principalRequests: integer('Requests of one principal in progress at a time; further ones wait.', 256, 1, 100_000),
-  principalBodyBytes: integer('Bytes of their bodies in progress at a time; further ones wait.', 250_000, 1, 1e8),
+  principalBodyBytes: integer(
+    'Bytes of bodies of one principal in progress at a time; further ones wait.',
+    250_000,
+    1,
+    1e8,
+  ),
   maxConnections: integer('Connections of callers that may be open at a time.', 2_000, 10, 100_000),
   requestTimeoutSeconds: integer(
     'Seconds within which a request must arrive, 1 to 30; its head within half of them.',
@@ -262,7 +267,7 @@ function readDatabase(read: Reader, production: boolean): DatabaseConfig {
   const inFile = read.text('DATABASE_URL_FILE') !== undefined
   const given = [read.text('DATABASE_URL'), read.file('DATABASE_URL_FILE')]
   if (given[0] !== undefined && inFile) {
-    read.mistakes.push('DATABASE_URL and DATABASE_URL_FILE are both set: only one of them can be meant')
+    read.mistakes.push('DATABASE_URL and DATABASE_URL_FILE are both set: set only one of them')
   } else if (given[0] === undefined && !inFile && production) {
     read.mistakes.push(`DATABASE_URL is required with NODE_ENV=production, or DATABASE_URL_FILE: ${DATABASE_FORMS}`)
   }
@@ -305,7 +310,7 @@ function certificatesMistake(pem: string): string | undefined {
     try {
       new X509Certificate(BEGIN_CERTIFICATE + text)
     } catch {
-      return `holds something that cannot be read, in place of certificate ${index + 1}`
+      return `contains an invalid certificate, number ${index + 1}`
     }
   }
   return undefined
@@ -322,7 +327,7 @@ function parseDatabaseUrl(text: string, poolSize: number): DatabaseConfig | stri
     // The URL parser silently removes line ends, for example of a file that contains more than the URL.
     if (/\s/.test(text)) throw new Error('a blank')
   } catch {
-    return `cannot be read as a URL; is everything special in user and password percent-encoded? ${DATABASE_FORMS}`
+    return `cannot be read as a URL; are special characters in user and password percent-encoded? ${DATABASE_FORMS}`
   }
   const missing = [
     ...(url.username === '' ? ['a user'] : []),
@@ -341,7 +346,7 @@ function parseSqliteUrl(rest: string): DatabaseConfig | string {
   const path = rest.replace(/^\/\/(?=\/)/, '')
   if (path === '' || path.startsWith('//')) return 'names no file: sqlite:PATH, for example sqlite:./data/quota.db'
   if (path === ':memory:' || /[?&]mode=memory/.test(path)) {
-    return 'must name a file: what is in memory is lost with the process'
+    return 'must name a file: data in memory is lost with the process'
   }
   return { kind: 'sqlite', path }
 }
@@ -351,7 +356,7 @@ function readTokens(read: Reader, production: boolean): Pick<Config, 'tokens' | 
   const text = read.text('AUTH_TOKENS')
   const tokensFile = read.text(TOKENS_FILE)
   if (text !== undefined && tokensFile !== undefined) {
-    read.mistakes.push(`AUTH_TOKENS and ${TOKENS_FILE} are both set: the tokens come from one of them`)
+    read.mistakes.push(`AUTH_TOKENS and ${TOKENS_FILE} are both set: set only one of them`)
   }
   const entries = read.list('AUTH_TOKENS')
   if (text === undefined && tokensFile === undefined) {
@@ -456,7 +461,7 @@ function readTrustProxy(read: Reader, name: string): TrustProxy | undefined {
   for (const entry of entries) {
     if (!NETWORKS.includes(entry) && !isNetwork(entry)) {
       read.mistakes.push(
-        `${name}: ${JSON.stringify(entry)} is none of a number of proxies from 0 to ${MAX_HOPS}, an address, a network like 10.0.0.0/8, ${NETWORKS.join(', ')}`,
+        `${name}: ${JSON.stringify(entry)} is invalid: write a number of proxies from 0 to ${MAX_HOPS}, an address, a network like 10.0.0.0/8, ${NETWORKS.join(', ')}`,
       )
     }
   }
@@ -480,7 +485,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
   const read = new Reader(env)
   const production = read.text('NODE_ENV') === 'production'
   if (!production && read.text('NODE_ENV')?.toLowerCase() === 'production') {
-    read.mistakes.push('NODE_ENV is written production, in lower case')
+    read.mistakes.push('NODE_ENV must be production, in lower case')
   }
   const values = Object.fromEntries(
     Object.entries(VARIABLES).map(([name, row]) => [name, row.read(read, variableOf(name))]),

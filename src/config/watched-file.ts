@@ -26,7 +26,7 @@ export interface WatchedFileUse<T> {
   readonly setting: string
   /** Undefined if the variable is not set: then nothing is read. */
   readonly path: string | undefined
-  /** What stays in force if the file is unusable, for the log. */
+  /** The content that stays in force if the file is unusable, for the log. */
   readonly kept: string
   parse(text: string): ParsedFile<T>
   /**
