@@ -1,4 +1,4 @@
-/* Numbers as people of this browser write them. */
+/* Numbers in the format of the browser's locale. */
 
 const number = new Intl.NumberFormat()
 

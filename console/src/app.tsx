@@ -43,9 +43,9 @@ import {
   writeSearch,
 } from './search.ts'
 
-/* The frame of all screens, and where each is. */
+/* The frame of all screens, and their routes. */
 
-// What is needed now and then comes when it is: one file for all screens of many quotas at once.
+// Loaded on demand: one file for all screens of change sets.
 const many = () => import('./screens/many.ts')
 const ChangeManyScreen = lazy(async () => ({ default: (await many()).ChangeManyScreen }))
 const ChangeSetScreen = lazy(async () => ({ default: (await many()).ChangeSetScreen }))
@@ -57,7 +57,7 @@ function Frame(): ReactNode {
   const params = useParams({ strict: false })
   const channel = CHANNELS.find((name) => name === params.channel) ?? 'mail'
   const queries = useQueryClient()
-  // Whoever comes next must not see what the one before was shown.
+  // The next person must not see data of the previous one.
   const signedOut = session.state === 'signedOut'
   useEffect(() => {
     if (signedOut) queries.clear()
@@ -174,8 +174,8 @@ function MayNotManage({ me: { name, role, source } }: { me: Me }): ReactNode {
   )
 }
 
-/** What of an address means the same in the other channel: the screen, and filters that name nobody. */
-function elsewhere(pathname: string, search: Record<string, unknown>): { section: Section; search: object } {
+/** The parts of an address that also apply to the other channel: the screen, and filters without ids. */
+function inOtherChannel(pathname: string, search: Record<string, unknown>): { section: Section; search: object } {
   const [, , first = '', more] = pathname.split('/')
   const section = SECTIONS.find((one) => one === first) ?? (first === 'owners' ? 'quotas' : '')
   const {
@@ -195,15 +195,15 @@ type Section = (typeof SECTIONS)[number] | ''
 function Channels({ several }: { several: boolean }): ReactNode {
   const { pathname, search } = useRouterState({ select: ({ location }) => location })
   if (!several) return null
-  const there = elsewhere(pathname, search)
+  const other = inOtherChannel(pathname, search)
   return (
     <nav aria-label="Channel" className="channels">
       {CHANNELS.map((name) => (
         <Link
           key={name}
-          to={there.section === '' ? '/$channel' : `/$channel/${there.section}`}
+          to={other.section === '' ? '/$channel' : `/$channel/${other.section}`}
           params={{ channel: name }}
-          search={there.search}
+          search={other.search}
           {...(pathname.split('/')[1] === name ? { 'aria-current': 'page' as const } : {})}
           activeOptions={{ exact: true }}
         >
@@ -238,10 +238,10 @@ function Sections({ channel, admin }: { channel: ChannelName; admin: boolean }):
 }
 
 const UUID = /^(?:operation )?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i
-/** `7`, `Account 7`, `User 3`, `#12`, `Quota 12`: whatever is printed here as a name. */
+/** `7`, `Account 7`, `User 3`, `#12`, `Quota 12`: every form in which the console shows a number. */
 const NUMBERED = /^(account|user|quota|#)? ?#?(\d{1,16})$/i
 
-/** One field for everything that somebody may have at hand. */
+/** One search field for numbers, keys, ids, labels and names. */
 function Search({ channel }: { channel: ChannelName }): ReactNode {
   const navigate = useNavigate()
   const client = clientOf(channel)
@@ -279,7 +279,7 @@ function Search({ channel }: { channel: ChannelName }): ReactNode {
   )
 }
 
-/** Where a number leads, by what stands before it. A mail account’s user has no screen: its quotas are listed. */
+/** The target of a number, by the word before it. A mail account’s user has no screen: its quotas are listed. */
 function numbered(client: ChannelClient, what: string, number: string): NavigateOptions {
   const params = { channel: client.name }
   if (what === '#' || what === 'quota')
@@ -289,7 +289,7 @@ function numbered(client: ChannelClient, what: string, number: string): Navigate
   return { to: '/$channel/owners/$owner', params: { channel: 'mail', owner: number } }
 }
 
-/** Tells that a call has to wait, and for how long still. */
+/** Shows that a request waits for its next attempt, and for how long. */
 function WaitingNotice(): ReactNode {
   const [first] = useWaiting()
   const [seconds, setSeconds] = useState(0)
@@ -346,7 +346,7 @@ function ChannelScreens(): ReactNode {
       </Screen>
     )
   }
-  // Nothing of one channel may stand on a screen of the other.
+  // The key discards the state of the other channel's screens.
   return (
     <Suspense fallback={<Loading />} key={channel}>
       <Outlet />
@@ -367,7 +367,7 @@ function NotFound(): ReactNode {
   )
 }
 
-/** A number in a path, such as a quota’s; undefined where it is none. */
+/** A number in a path, such as a quota’s; undefined for other texts. */
 function numberOf(text: string): number | undefined {
   const value = /^\d{1,16}$/.test(text) ? Number(text) : 0
   return value > 0 && Number.isSafeInteger(value) ? value : undefined
@@ -382,7 +382,7 @@ const startRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: '/',
   beforeLoad: () => {
-    // eslint-disable-next-line @typescript-eslint/only-throw-error -- how the router is told
+    // eslint-disable-next-line @typescript-eslint/only-throw-error -- the router requires it
     throw redirect({ to: '/$channel', params: { channel: 'mail' }, search: {}, replace: true })
   },
 })
@@ -392,7 +392,7 @@ const channelRoute = createRoute({
   path: '/$channel',
   component: ChannelScreens,
   notFoundComponent: NotFound,
-  // What is no channel is told so by the screen.
+  // The screen reports an unknown channel.
   params: {
     parse: ({ channel }) => ({ channel: channel as ChannelName }),
     stringify: ({ channel }) => ({ channel }),

@@ -4,7 +4,7 @@ import { askParts, HOWS, readBy, textOf, totalOf } from './ask.ts'
 const WORDS = { owner: 'account', time: (at: string) => at.slice(0, 10) }
 const said = (filter: object, change: object): string => textOf(askParts(filter, change, WORDS))
 
-describe('what is asked for, in words', () => {
+describe('a requested change, in words', () => {
   it.each([
     [{ all: true }, { update: { total: { percent: 10 } } }, 'Every quota: total raised by 10\u00a0%.'],
     [{ status: 'expired' }, { delete: true }, 'Every expired quota: deleted.'],
@@ -45,12 +45,12 @@ describe('what is asked for, in words', () => {
     expect(said(filter, change)).toBe(sentence)
   })
 
-  it('keeps a name apart, whichever way its letters run', () => {
+  it('isolates names, for any direction of writing', () => {
     const parts = askParts({ label: 'تجربة' }, { update: { label: 'אב' } }, WORDS)
     expect(parts.filter((part) => typeof part !== 'string')).toEqual([{ name: 'تجربة' }, { name: 'אב' }])
   })
 
-  it('takes a total as it is typed', () => {
+  it('reads a typed total', () => {
     const value = (how: (typeof HOWS)[number], text: string) => {
       const { value: read } = readBy(how, text)
       return read === undefined ? undefined : totalOf(how, read)

@@ -3,34 +3,34 @@ import { roleText, thresholdsText, windowText } from './limits.ts'
 import { readWhole, type Reading } from './whole-number.ts'
 
 /*
- * What is asked for of many quotas at once, in words: which ones, and what becomes of each.
+ * A requested change of many quotas, in words: the selected quotas, and the change of each.
  */
 
-/** A piece of a sentence; a name that somebody gave stands by itself, since its letters may run the other way. */
+/** A part of a sentence. A name is a part of its own, since it may be written from right to left. */
 export type Part = string | { readonly name: string }
 
-/** Which quotas; the conditions hold together. */
+/** Selects quotas that meet all conditions. */
 export interface AskedFilter {
   readonly all?: boolean | undefined
   readonly owner?: number | undefined
-  /** The user whom a mail account belongs to. */
+  /** The user of a mail account. */
   readonly person?: number | undefined
   readonly status?: string | undefined
   readonly label?: string | undefined
   readonly cap?: 'none' | 'enforce' | 'observe' | undefined
 }
 
-/** A new total: itself, so many units more or less, or so many per cent more or less. */
+/** A new total: an amount, or a change by units or by a percentage. */
 export type AskedTotal = number | { readonly add?: number } | { readonly percent?: number }
 
-/** What becomes of each: one of the three. */
+/** The change of each quota: one of the three. */
 export interface AskedChange {
   readonly update?: Readonly<Record<string, unknown>> | undefined
   readonly delete?: true | undefined
   readonly reset?: true | undefined
 }
 
-/** What the channel calls things, and how it writes a time. */
+/** The channel's word for an owner, and the format of times. */
 export interface Words {
   /** `account`, `user`. */
   readonly owner: string
@@ -58,7 +58,7 @@ export function changeParts(change: AskedChange, words: Pick<Words, 'time'>): Pa
   return said.flatMap((parts, place) => (place === 0 ? parts : [', ', ...parts]))
 }
 
-/** The whole of it, as a sentence. */
+/** Filter and change as a sentence. */
 export function askParts(filter: AskedFilter, change: AskedChange, words: Words): Part[] {
   const [first = '', ...rest] = filterParts(filter, words)
   const begun = typeof first === 'string' ? first.charAt(0).toUpperCase() + first.slice(1) : first
@@ -105,9 +105,9 @@ function totalText(total: AskedTotal): string {
   return `total ${by < 0 ? 'lowered' : 'raised'} by ${amount(Math.abs(by))}${unit}`
 }
 
-/* A total as it is typed. */
+/* A typed total. */
 
-/** How a new total follows from what is typed. */
+/** The meanings of a typed number for the new total. */
 export const HOWS = ['percentMore', 'percentLess', 'more', 'less', 'to'] as const
 export type How = (typeof HOWS)[number]
 const MOST = 1_000_000_000_000
@@ -119,12 +119,12 @@ const BOUNDS: Readonly<Record<How, number>> = {
   to: MOST,
 }
 
-/** What is typed as a number. */
+/** Reads a typed number. */
 export function readBy(how: How, text: string): Reading {
   return readWhole(text, { min: how === 'to' ? 0 : 1, max: BOUNDS[how] })
 }
 
-/** A total as the service takes it. */
+/** The total in the form of a request. */
 export function totalOf(how: How, value: number): AskedTotal {
   if (how === 'to') return value
   const signed = how === 'less' || how === 'percentLess' ? -value : value

@@ -16,20 +16,20 @@ import type { ManySearch } from './search.ts'
 import { client as quotaClient } from './session.ts'
 
 /*
- * Many quotas changed as one. As in `channel-client.ts`, the two channels are one to the screens. Loaded with the first
- * screen that needs it.
+ * Change sets. As in `channel-client.ts`, screens do not distinguish the two channels. Loaded with the first screen
+ * that needs it.
  */
 
 export type ChangeSet = AnyChangeSet<Mail>
 export type Counts = ChangeSet['counts']
-/** A row, of whichever channel. */
+/** A row of either channel. */
 export type Row = ChangeSetRow<Mail>
 export type { ChangeSetState, RowOutcome }
 export type Change = QuotaChange<Mail>
 
 const APIS: Readonly<Record<ChannelName, ChangeSets<Mail>>> = {
   mail: changeSets(quotaClient.mail),
-  // The same routes and fields, but that an owner is a user; `filterOf` and `ownerOf` know.
+  // The same routes and fields, except that the owner is a user; `filterOf` and `ownerOf` handle this.
   sms: changeSets(quotaClient.sms) as unknown as ChangeSets<Mail>,
 }
 
@@ -38,42 +38,42 @@ export function setsOf(client: ChannelClient): ChangeSets<Mail> {
   return APIS[client.name]
 }
 
-/** What a list shows, as a filter of a change set. */
+/** The filters of a list as the filter of a change set. */
 export function filterOf(client: ChannelClient, { owner, person, ...rest }: ManySearch): ChangeSetFilter<Mail> {
   const filter = given({ ...rest, ...client.peopleOf({ owner, person }) })
   return Object.keys(filter).length === 0 ? { all: true } : filter
 }
 
-/** And back; without anything where it is everything, or there is none. */
+/** The reverse; empty if the filter is absent or selects all quotas. */
 export function searchOf(client: ChannelClient, { filter }: ChangeSet): ManySearch {
   const { all: _all, accountId, userId, ...rest } = filter ?? {}
   const people = client.namesPerson ? { owner: accountId, person: userId } : { owner: userId }
   return given({ ...rest, ...people })
 }
 
-/** Whose quota a row is about. */
+/** The owner of the quota of a row. */
 export function ownerOf(row: Row): number | null {
   return (row as Row & { userId?: number | null }).userId ?? row.accountId ?? null
 }
 
-/** What is asked for, as a sentence. */
+/** The requested change, as a sentence. */
 export function askOf(client: ChannelClient, set: ChangeSet): readonly Part[] {
   if (set.source === 'import' || set.filter === null || set.change === null) return ['Import of a table.']
   return sentenceOf(client, searchOf(client, set), set.change)
 }
 
-/** The same before it is asked for. */
+/** The same before the change set exists. */
 export function sentenceOf(client: ChannelClient, search: ManySearch, change: Change): readonly Part[] {
   const filter: AskedFilter = search
   return askParts(filter, change, { owner: client.owner, time: timeText })
 }
 
-/** States in which the service is at work. */
+/** Is the service processing the change set? */
 export function isAtWork({ state }: Pick<ChangeSet, 'state'>): boolean {
   return state === 'preparing' || state === 'applying' || state === 'reverting'
 }
 
-/** What a state is called, with a sign of its own. */
+/** The sign and the name of each state. */
 export const STATES: Readonly<Record<ChangeSetState, readonly [sign: string, name: string]>> = {
   preparing: ['◔', 'being looked at'],
   ready: ['○', 'not applied yet'],
@@ -84,7 +84,7 @@ export const STATES: Readonly<Record<ChangeSetState, readonly [sign: string, nam
   failed: ['✕', 'failed'],
 }
 
-/** What became of a row. */
+/** The sign and the name of each outcome. */
 export const OUTCOMES: Readonly<Record<RowOutcome, readonly [sign: string, name: string]>> = {
   planned: ['○', 'to do'],
   unchanged: ['=', 'as it is'],
@@ -95,29 +95,29 @@ export const OUTCOMES: Readonly<Record<RowOutcome, readonly [sign: string, name:
   kept: ['‖', 'kept'],
 }
 
-/** How far it is: rows that are done of those that are to be; what turned out not to be possible is neither. */
+/** The progress: processed rows, and the total; rows that were invalid are in neither. */
 export function progressOf({ state, counts }: ChangeSet): { readonly done: number; readonly total: number } {
   const done = state === 'reverting' ? counts.reverted + counts.kept : counts.applied + counts.conflict
   return { done, total: done + (state === 'reverting' ? counts.applied : counts.planned) }
 }
 
-/** Under what the form is kept that asks for a change of these. */
+/** The name of the draft of a change of these quotas. */
 export function manyDraft(client: ChannelClient, search: ManySearch): string {
   return `${client.name}/many/${JSON.stringify(Object.entries(search).sort(([a], [b]) => (a < b ? -1 : 1)))}`
 }
 
-/** What is typed of an import. */
+/** The draft of an import. */
 export interface ImportDraft {
   readonly text: string
-  /** Of the next try. */
+  /** The idempotency key of the next request. */
   readonly key: string
-  /** The change set that was made of it last. */
+  /** The last change set created from it. */
   readonly checked?: number | undefined
-  /** Was anything typed since? */
+  /** Was it edited since? */
   readonly edited?: boolean | undefined
 }
 
-/** Under what that is kept. */
+/** The name of that draft. */
 export function importDraft(client: ChannelClient): string {
   return `${client.name}/import`
 }

@@ -19,14 +19,14 @@ import { type CapMode, reachedThreshold } from './limits.ts'
 import { client as quotaClient } from './session.ts'
 
 /*
- * The two channels are one to the screens: whoever owns a quota is its `owner`, whether the service calls that an
- * account or a user. The screens do not know the difference; `app.tsx` names both channels in its routes.
+ * Screens do not distinguish the two channels: the account or user that owns a quota is its `owner`. Only `app.tsx`
+ * names both channels, in its routes.
  */
 
 export type ChannelName = 'mail' | 'sms'
 export const CHANNELS: readonly ChannelName[] = ['mail', 'sms']
 
-/** The channels whose quotas a token may look after: what its role reaches, and its scopes leave of that. */
+/** The channels whose quotas a token may manage: those that its role permits and its scopes do not exclude. */
 export function managed({ role, scopes = [] }: Me): readonly ChannelName[] {
   const reached = role === 'admin' ? CHANNELS : role === 'service' ? CHANNELS.slice(0, 1) : []
   return reached.filter((channel) => !CHANNELS.some((other) => other !== channel && scopes.includes(other)))
@@ -34,9 +34,9 @@ export function managed({ role, scopes = [] }: Me): readonly ChannelName[] {
 
 type Owned<T> = Omit<T, 'accountId' | 'userId'> & { readonly owner: number }
 
-/** `person` is the user whom a mail account belongs to; null where none was named, undefined for SMS. */
+/** `person` is the user of a mail account; null if the quota names none, undefined for SMS. */
 export type Quota = Owned<MailListedQuota> & { readonly person: number | null | undefined }
-/** With who made it and by which key, where it comes out of the ledger. */
+/** From the ledger also with its maker and key. */
 export type Operation = Owned<MailListedOperation>
 export type Change = Owned<MailChange>
 export type Summary = Owned<MailSummary>
@@ -44,7 +44,7 @@ export type TopRefusal = Owned<MailTopRefusal>
 export type Status = Quota['status']
 export type { Act, Cap, Check, ChangedSettings, Refusal, Series }
 
-/** What can be set of a quota, beside whose it is and of which type. */
+/** The settings of a quota, without its owner and type. */
 export type Settings = Omit<Mail['update'], 'version'>
 
 export interface QuotaPage {
@@ -52,10 +52,10 @@ export interface QuotaPage {
   readonly total: number
   readonly totalRelation: 'exact' | 'recent'
 }
-/** A page of a list that goes on from a mark. */
+/** A page of a list whose next page begins at a mark. */
 export interface MarkedPage<Item, Mark = string | number> {
   readonly items: readonly Item[]
-  /** What leads to the next page; null on the last. */
+  /** The mark of the next page; null on the last. */
   readonly next: Mark | null
 }
 
@@ -64,7 +64,7 @@ export interface QuotaFilter {
   readonly beforeId?: number | undefined
   readonly pageSize: number
   readonly owner?: number | undefined
-  /** The user whom a mail account belongs to. */
+  /** The user of a mail account. */
   readonly person?: number | undefined
   readonly status?: Status | undefined
   readonly label?: string | undefined
@@ -94,29 +94,29 @@ export interface LedgerFilter {
   readonly pageSize?: number | undefined
 }
 
-/** Active quotas that end within these days. */
+/** Selects active quotas that end within this number of days. */
 export interface ExpiringFilter {
   readonly days: number
   readonly cursor?: string | undefined
   readonly pageSize?: number | undefined
 }
 
-/** Who was refused most in these hours. */
+/** Selects the owners with most refusals in the last hours. */
 export interface TopRefusalsFilter {
   readonly hours: number
   readonly pageSize?: number | undefined
 }
 
-/** Events of an owner, of a quota, or of all. */
+/** Selects events of an owner, of a quota, or all. */
 export interface PassedFilter {
   readonly owner?: number | undefined
   readonly quotaId?: number | undefined
 }
 
-/** Stands for every name that has spent lately, where the sender of a key is asked for. */
+/** As the caller of a key: every recent caller. */
 export const ANYBODY = '*'
 
-/** A quota has passed thresholds, told when it was. */
+/** An event: a quota has passed thresholds. */
 export interface Passed {
   readonly id: string
   readonly at: string
@@ -125,10 +125,10 @@ export interface Passed {
   readonly data: ThresholdReached
 }
 
-/** What was passed, newest first, as far as it was read. */
+/** Passed thresholds, newest first; possibly not all. */
 export interface PassedList {
   readonly items: readonly Passed[]
-  /** Is there more than was read, and newer? */
+  /** Are there newer ones that were not read? */
   readonly more: boolean
 }
 
@@ -137,23 +137,23 @@ export interface NearLimit {
   readonly quota: Quota
   /** The highest threshold that it has reached. */
   readonly threshold: number
-  /** When it last passed one. */
+  /** The time at which it last passed one. */
   readonly since: string
 }
 
 type Signal = AbortSignal | undefined
-/** So many quotas that passed a threshold lately are looked at. */
+/** The maximum number of quotas that `nearLimit` reads. */
 const NEAR = 20
-/** The feed begins with the oldest: so many of its pages are read at once. */
+/** The maximum number of events that `passed` reads. The feed begins with the oldest. */
 const MAX_EVENTS = 2_000
 const THRESHOLD_REACHED = 'quota.threshold_reached' as const
 const ROWS = 50
 /** An owner has 200 live quotas at most: two pages. */
 export const MAX_ROWS = 100
-/** Of an owner's quotas that are disabled, expired or deleted. */
+/** The maximum number of disabled quotas of an owner that are read, and of expired and deleted ones. */
 const LOST_ROWS = 10
 
-/** What the console asks a channel for and does to it. */
+/** The requests of the console to one channel. */
 export class ChannelClient {
   private readonly api: (typeof quotaClient)['mail']
 
@@ -164,19 +164,19 @@ export class ChannelClient {
   get title(): string {
     return this.name === 'mail' ? 'Mail' : 'SMS'
   }
-  /** What an owner is called, in the middle of a sentence. */
+  /** The word for an owner, within a sentence. */
   get owner(): string {
     return this.name === 'mail' ? 'account' : 'user'
   }
   get Owner(): string {
     return this.name === 'mail' ? 'Account' : 'User'
   }
-  /** Does a quota also name a user beside its owner? */
+  /** Does a quota name a user in addition to its owner? */
   get namesPerson(): boolean {
     return this.name === 'mail'
   }
 
-  /** The same two as the client library's filters of change sets and exports name them. */
+  /** Owner and person under their names in the client library's filters of change sets and exports. */
   peopleOf({ owner, person }: Pick<QuotaFilter, 'owner' | 'person'>): {
     accountId?: number | undefined
     userId: number | undefined
@@ -192,7 +192,7 @@ export class ChannelClient {
     return { ...answer, items: answer.items.map((item) => this.quotaIn(item)) }
   }
 
-  /** All of an owner's active quotas, what pays first first. */
+  /** All active quotas of an owner, in draw-down order. */
   async activeOf(owner: number, signal?: Signal): Promise<Quota[]> {
     const first = await this.quotas({ owner, status: 'active', page: 1, pageSize: MAX_ROWS }, signal)
     const second =
@@ -202,7 +202,7 @@ export class ChannelClient {
     return [...first.items, ...second].sort(byDrawDown)
   }
 
-  /** An owner's quotas that pay for nothing: of each kind the newest. */
+  /** The disabled, expired and deleted quotas of an owner: the newest of each kind. */
   async lostOf(owner: number, signal?: Signal): Promise<Quota[]> {
     const kinds = [{ status: 'disabled' }, { status: 'expired' }, { deleted: true }] as const
     const pages = await Promise.all(kinds.map((kind) => this.quotas({ owner, ...kind, pageSize: LOST_ROWS }, signal)))
@@ -229,7 +229,7 @@ export class ChannelClient {
     return this.quotaIn(await this.api.quotas.restore(id))
   }
 
-  /** @param key of the intention: pressed twice, or tried again after a lost answer, it takes effect once */
+  /** @param key makes repeated requests take effect once, for example after a lost answer */
   async reset(id: number, key: string): Promise<Quota> {
     return this.quotaIn(await this.api.quotas.reset(id, {}, { key }))
   }
@@ -258,8 +258,7 @@ export class ChannelClient {
   }
 
   /**
-   * Thresholds that were passed in the 31 days for which that is kept, oldest first: of an owner, of a quota, or of
-   * all.
+   * Thresholds passed in the last 31 days, for which events are kept, oldest first: of an owner, of a quota, or all.
    */
   async *everyPassed({ owner, ...filter }: PassedFilter, signal?: Signal): AsyncGenerator<Passed, void, undefined> {
     const asked = this.out({ ...filter, type: THRESHOLD_REACHED, pageSize: MAX_ROWS }, owner)
@@ -267,7 +266,7 @@ export class ChannelClient {
       if (event.type === THRESHOLD_REACHED) yield this.in(event)
   }
 
-  /** The same to be shown: newest first, as far as it is read. */
+  /** The same for display: newest first, at most MAX_EVENTS. */
   async passed(of: PassedFilter, signal?: Signal): Promise<PassedList> {
     const items: Passed[] = []
     for await (const one of this.everyPassed(of, signal)) {
@@ -277,7 +276,7 @@ export class ChannelClient {
     return { items: items.reverse(), more: false }
   }
 
-  /** Who is over a threshold now, most used first: of the quotas that passed one last, those that still are. */
+  /** The quotas that recently passed a threshold and are still over it, most used first. */
   async nearLimit(signal?: Signal): Promise<{ items: readonly NearLimit[]; more: boolean }> {
     const { items, more } = await this.passed({}, signal)
     const latest = new Map<number, Passed>()
@@ -356,13 +355,13 @@ export function clientOf(channel: ChannelName): ChannelClient {
   return clients[channel]
 }
 
-/** When what is left in the quota is lost. */
+/** The time at which the remaining units of a quota are lost. */
 function expiresFirstAt({ cycleResetAt, expireAt }: Quota): string {
   const times = [cycleResetAt, expireAt].filter((time) => time !== null)
   return times.sort()[0] ?? '9999'
 }
 
-/** The order in which quotas pay (contract, §4): what would be lost soonest, then the older, then the smaller id. */
+/** The draw-down order (contract, §4): by the time at which units are lost, then by age, then by id. */
 export function byDrawDown(a: Quota, b: Quota): number {
   return compare(expiresFirstAt(a), expiresFirstAt(b)) || compare(a.createdAt, b.createdAt) || a.id - b.id
 }
@@ -373,13 +372,13 @@ function compare(a: string, b: string): number {
 
 type Given<T> = { [Name in keyof T]?: Exclude<T[Name], undefined> }
 
-/** Without what is undefined. */
+/** Omits undefined members. */
 export function given<T extends object>(fields: T): Given<T> {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never
 }
 
 /**
- * A key for something that somebody is about to do: pressed twice it is still one. Not `randomUUID`, which pages
+ * Returns a new idempotency key, so that a request that is sent twice takes effect once. Not `randomUUID`, which pages
  * without TLS lack.
  */
 export function newKey(): string {

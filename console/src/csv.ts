@@ -1,9 +1,9 @@
-/* Lists as CSV, as the service writes it: what a spreadsheet would take for a formula begins with a `'`. */
+/* Lists as CSV, in the service's format: a cell that a spreadsheet would evaluate as a formula begins with a `'`. */
 
-/** A name in the first line, and what stands below it: a value of the row, or what is made of it. */
+/** The name of a column in the header, and its value for a row. */
 export type Column<Row> = readonly [head: string, value: (row: Row) => unknown]
 
-/** The first line. */
+/** The header. */
 export function headLine<Row>(columns: readonly Column<Row>[]): string {
   return line(columns.map(([head]) => head))
 }
@@ -13,7 +13,7 @@ export function rowLines<Row>(columns: readonly Column<Row>[], rows: readonly Ro
   return rows.map((row) => line(columns.map(([, value]) => textOf(value(row))))).join('')
 }
 
-/** A cell as it stands in a file, in quotes where it must be. */
+/** A cell of a file, in quotes if necessary. */
 export function csvCell(text: string): string {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }

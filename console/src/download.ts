@@ -17,24 +17,24 @@ import {
 } from './channel-client.ts'
 import type { ChangeSetsSearch, ChangesSearch, QuotasSearch } from './search.ts'
 
-/* Files that the service hands out. It wants the token in a header, so they are fetched here and then saved. */
+/* Downloads. The service requires the token in a header, so files are fetched here and then saved. */
 
-/** The browser begins to save at once; then its copy may go, in milliseconds. */
+/** The time until the copy of a file is released, in milliseconds: the browser begins to save at once. */
 const KEPT_MS = 60_000
-/** Lines are handed to the browser in pieces of about this many characters. */
+/** The approximate number of characters in one part of a file. */
 const PIECE = 65_536
 
-/** Whose a list is. */
+/** Selects an owner or a quota. */
 type Whose = { readonly owner: number } | { readonly quotaId: number }
 
-/** Every quota that a list shows, on whichever page. */
+/** Every quota of a list, on all pages. */
 export async function exportQuotas(client: ChannelClient, search: QuotasSearch): Promise<void> {
   const { page: _page, beforeId: _before, owner, person, ...rest } = search
   const stream = await setsOf(client).exportCsv(given({ ...rest, ...client.peopleOf({ owner, person }) }))
   save(await new Response(stream).blob(), `${client.name}-quotas.csv`)
 }
 
-/** Every quota that ends within these days, soonest first, in the columns of `exportQuotas`. */
+/** Every quota that ends within this number of days, soonest first, in the columns of `exportQuotas`. */
 export async function exportExpiring(client: ChannelClient, days: number): Promise<void> {
   const read = async (cursor?: string) => client.expiring({ days, cursor, pageSize: MAX_ROWS })
   await saveAll(
@@ -54,7 +54,7 @@ export async function exportNearLimit(client: ChannelClient): Promise<void> {
   await saveAll(`${client.name}-quotas-near-the-limit.csv`, columns, (await client.nearLimit()).items)
 }
 
-/** Every threshold of an owner's quotas, or of one, that was passed in the last 31 days, oldest first. */
+/** Every threshold that an owner's quotas, or one quota, passed in the last 31 days, oldest first. */
 export async function exportPassed(client: ChannelClient, of: Whose): Promise<void> {
   const columns: Column<Passed>[] = [
     ['id', ({ id }) => id],
@@ -111,7 +111,7 @@ export async function exportLedger(client: ChannelClient, of: LedgerFilter & Who
   await saveAll(`${client.name}-ledger-${nameOf(client, of)}.csv`, columns, everyRow(read))
 }
 
-/** What an owner, or a quota, used day by day. */
+/** The usage of an owner or a quota by day. */
 export async function exportSeries(client: ChannelClient, of: Whose): Promise<void> {
   const columns: Column<Series['items'][number]>[] = [
     ['began_at', ({ beganAt }) => beganAt],
@@ -123,7 +123,7 @@ export async function exportSeries(client: ChannelClient, of: Whose): Promise<vo
   await saveAll(`${client.name}-usage-by-day-${nameOf(client, of)}.csv`, columns, (await client.series(of)).items)
 }
 
-/** What was refused to an owner since then, by hour. */
+/** The refusals of an owner since a time, by hour. */
 export async function exportRefusals(client: ChannelClient, owner: number, from: string): Promise<void> {
   const columns: Column<Refusal>[] = [
     ['hour', ({ hour }) => hour],
@@ -135,7 +135,7 @@ export async function exportRefusals(client: ChannelClient, owner: number, from:
   await saveAll(`${client.name}-refusals-${nameOf(client, { owner })}.csv`, columns, await client.refusals(owner, from))
 }
 
-/** Who was refused most in these hours: as many as the service tells at once. */
+/** The owners with most refusals in the last hours: as many as one page contains. */
 export async function exportTopRefusals(client: ChannelClient, hours: number): Promise<void> {
   const columns: Column<TopRefusal>[] = [
     [`${client.owner}_id`, ({ owner }) => owner],
@@ -170,7 +170,7 @@ export async function exportSets(client: ChannelClient, { before: _page, ...filt
   await saveAll(`${client.name}-change-sets.csv`, columns, everyRow(read))
 }
 
-/** Rows of a change set, of which one of these became; as a file that an import takes. */
+/** The rows of a change set with one of these outcomes, as a file for an import. */
 export async function exportRows(
   client: ChannelClient,
   id: number,
@@ -180,17 +180,17 @@ export async function exportRows(
   const parts: Blob[] = []
   for (const outcome of outcomes) {
     const file = await new Response(await setsOf(client).rowsCsv(id, { outcome })).blob()
-    parts.push(parts.length === 0 ? file : file.slice((await headerOf(file)) + 1))
+    parts.push(parts.length === 0 ? file : file.slice((await headerEnd(file)) + 1))
   }
   save(new Blob(parts), `${client.name}-change-set-${id}-${name}.csv`)
 }
 
-/** Where the first line ends, in bytes; no name of a column has a line break. */
-async function headerOf(file: Blob): Promise<number> {
+/** The end of the first line, in bytes; no column name has a line break. */
+async function headerEnd(file: Blob): Promise<number> {
   return (await file.slice(0, 4_096).text()).indexOf('\n')
 }
 
-/** The columns in which the service exports a quota; an import knows them. */
+/** The columns of a quota in the service's exports, which an import accepts. */
 function quotaColumns<Row>(client: ChannelClient, quotaOf: (row: Row) => Quota): Column<Row>[] {
   const columns: Column<Quota>[] = [
     ['id', ({ id }) => id],
@@ -218,7 +218,7 @@ function quotaColumns<Row>(client: ChannelClient, quotaOf: (row: Row) => Quota):
   return columns.map(([head, value]) => [head, (row) => value(quotaOf(row))])
 }
 
-/** Integers in one cell, as the service writes them. */
+/** Integers in one cell, in the service's format. */
 function integers(list: readonly number[]): string {
   return list.length === 0 ? 'none' : list.join(' ')
 }
@@ -227,7 +227,7 @@ function nameOf(client: ChannelClient, of: Whose): string {
   return 'owner' in of ? `${client.owner}-${of.owner}` : `quota-${of.quotaId}`
 }
 
-/** Walks a list that comes in pages. */
+/** Reads all pages of a list. */
 async function* everyRow<Row, Mark>(read: (mark?: Mark) => Promise<MarkedPage<Row, Mark>>): AsyncGenerator<Row> {
   for (let mark: Mark | null | undefined; mark !== null;) {
     const { items, next } = await read(mark)
@@ -236,7 +236,7 @@ async function* everyRow<Row, Mark>(read: (mark?: Mark) => Promise<MarkedPage<Ro
   }
 }
 
-/** Saves a list that the service has no file of. Of each row only its line is kept. */
+/** Saves a list that the service does not export. Only the line of each row stays in memory. */
 async function saveAll<Row>(
   name: string,
   columns: readonly Column<Row>[],

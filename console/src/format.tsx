@@ -3,8 +3,7 @@ import type { ReactNode } from 'react'
 export { amount, counted } from './amount.ts'
 
 /*
- * Numbers and times as people of this browser write them. Times are in the browser's zone, with UTC where the mouse
- * rests.
+ * Numbers and times in the format of the browser's locale. Times are in the browser's time zone; a tooltip shows UTC.
  */
 
 const dateTime = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
@@ -12,10 +11,10 @@ const exactTime = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', time
 const clockTime = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' })
 const fromHere = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' })
 
-/** The browser's own zone. */
+/** The browser's time zone. */
 export const HERE = Intl.DateTimeFormat().resolvedOptions().timeZone
 
-/** The present, by this machine's clock: for what is shown alone, never for what is decided. */
+/** The present by this machine's clock: only for display, never for decisions. */
 export function now(): number {
   return Date.now()
 }
@@ -28,7 +27,7 @@ export function timeText(at: string, zone?: string): string {
       )
 }
 
-/** The day of an instant, as UTC counts days. */
+/** The day of an instant in UTC. */
 export function dayText(at: string): string {
   return new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short', timeZone: 'UTC' }).format(new Date(at))
 }
@@ -51,7 +50,7 @@ export function fromNow(at: string): string {
   return fromHere.format(Math.trunc(difference / size), unit)
 }
 
-/** A time in the browser's zone; in UTC where the mouse rests. */
+/** A time in the browser's time zone; a tooltip shows it in UTC. */
 export function Time({
   at,
   exact = false,
@@ -61,7 +60,7 @@ export function Time({
   at: string
   exact?: boolean
   ago?: boolean
-  /** Only how far from now; the time itself where the mouse rests. */
+  /** Shows only the distance from now; a tooltip shows the time. */
   relative?: boolean
 }): ReactNode {
   const text = (exact ? exactTime : dateTime).format(new Date(at))
@@ -80,7 +79,7 @@ export function Time({
   )
 }
 
-/** The time of day, of today's. */
+/** The time of day. */
 export function ClockTime({ at }: { at: number }): ReactNode {
   const iso = new Date(at).toISOString()
   return (
@@ -90,7 +89,7 @@ export function ClockTime({ at }: { at: number }): ReactNode {
   )
 }
 
-/** What an `<input type="datetime-local">` shows for an instant. */
+/** The value of an `<input type="datetime-local">` for an instant. */
 export function toLocalInput(at: string | null): string {
   if (at === null) return ''
   const date = new Date(at)
@@ -100,7 +99,7 @@ export function toLocalInput(at: string | null): string {
   return `${day}T${two(date.getHours())}:${two(date.getMinutes())}${seconds}`
 }
 
-/** And back; null where it is empty. */
+/** The reverse; null for an empty text. */
 export function fromLocalInput(text: string): string | null {
   return text === '' ? null : new Date(text).toISOString()
 }

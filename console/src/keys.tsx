@@ -3,7 +3,7 @@ import { type ReactNode, useEffect, useState } from 'react'
 import type { ChannelName } from './channel-client.ts'
 import { Dialog } from './parts.tsx'
 
-/** The keys that work everywhere outside a field, as the help tells them. */
+/** The keys that work everywhere outside a field, and their help texts. */
 const KEYS: readonly (readonly [string, string])[] = [
   ['/', 'go to the search'],
   ['n', 'make a quota'],
@@ -14,14 +14,14 @@ const KEYS: readonly (readonly [string, string])[] = [
   ['?', 'this list'],
 ]
 
-/** A row's own link: what `j` and `k` walk over. */
+/** The links of rows, between which `j` and `k` move. */
 const ROWS = 'main [data-row-link]'
 
 function isTyping(target: EventTarget | null): boolean {
   return target instanceof HTMLElement && target.matches('input, select, textarea, [contenteditable]')
 }
 
-/** Single keys, and the list of them. They can be switched off, for those who speak to their machine. */
+/** Single keys, and their list. They can be switched off, for people who use speech input. */
 export function Keys({ channel }: { channel: ChannelName }): ReactNode {
   const navigate = useNavigate()
   const [helping, setHelping] = useState(false)
@@ -39,7 +39,7 @@ export function Keys({ channel }: { channel: ChannelName }): ReactNode {
           break
         case 'j':
         case 'k':
-          walk(event.key === 'j' ? 1 : -1)
+          moveFocus(event.key === 'j' ? 1 : -1)
           break
         case '?':
           setHelping(true)
@@ -79,7 +79,7 @@ export function Keys({ channel }: { channel: ChannelName }): ReactNode {
   )
 }
 
-function walk(step: number): void {
+function moveFocus(step: number): void {
   const links = [...document.querySelectorAll<HTMLElement>(ROWS)]
   const at = links.findIndex((link) => link.closest('[data-row]')?.contains(document.activeElement) === true)
   const next = at === -1 ? (step > 0 ? 0 : links.length - 1) : at + step

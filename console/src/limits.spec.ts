@@ -27,7 +27,7 @@ describe('a window', () => {
     expect(windowText(seconds)).toBe(text)
   })
 
-  it('is read as it is shown, whatever it is', () => {
+  it('is read back from its text', () => {
     fc.assert(
       fc.property(fc.integer({ min: 60, max: 2_678_400 }), (seconds) => {
         expect(readWindow(windowTyped(seconds)).value).toBe(seconds)
@@ -58,7 +58,7 @@ describe('thresholds', () => {
     expect(readThresholds(text).mistake).toBeDefined()
   })
 
-  it('are reached from so many units on, by integers', () => {
+  it('are reached from an exact number of units', () => {
     const total = fc.integer({ min: 1, max: 1_000_000_000_000 })
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 100 }), total, (threshold, units) => {
@@ -69,7 +69,7 @@ describe('thresholds', () => {
     )
   })
 
-  it('the highest that is reached counts, and of a total of 0 none', () => {
+  it('the highest reached one counts; none if the total is 0', () => {
     expect(reachedThreshold({ thresholds: [50, 80, 90], used: 85, total: 100 })).toBe(80)
     expect(reachedThreshold({ thresholds: [50], used: 0, total: 0 })).toBeUndefined()
     expect(reachedThreshold({ thresholds: null, used: 5, total: 5 })).toBeUndefined()
@@ -99,7 +99,7 @@ describe('a limit in words', () => {
     expect(exampleOf(limit)).toBe(sentence)
   })
 
-  it('is short where it stands beside a bar', () => {
+  it('is short beside a bar', () => {
     expect(limitText({ ...rolling, total: 1, windowSeconds: 604_800 })).toBe('1 in any 7 days')
   })
 

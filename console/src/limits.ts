@@ -2,14 +2,14 @@ import { amount, counted } from './amount.ts'
 import { readWhole, type Reading } from './whole-number.ts'
 
 /*
- * What a quota pays and what a cap bounds, in words; windows and thresholds as people type them.
+ * Quotas and caps in words; windows and thresholds as typed texts.
  */
 
-/** Of a cap: does it refuse, or only tell what it would have refused? */
+/** The mode of a cap: it refuses, or only counts the refusals that it would have caused. */
 export type CapMode = 'enforce' | 'observe'
 export type QuotaType = 1 | 2 | 3
 
-/** What a quota is there for, in a word or two. */
+/** The role of a quota, in a word or two. */
 export function roleText(cap: CapMode | null): string {
   return cap === null ? 'pays' : cap === 'enforce' ? 'limits' : 'only watches'
 }
@@ -19,16 +19,16 @@ export function roleText(cap: CapMode | null): string {
 export const WINDOW_UNITS = ['minute', 'hour', 'day'] as const
 const SECONDS: Readonly<Record<string, number>> = { second: 1, minute: 60, hour: 3_600, day: 86_400 }
 const WINDOW = { min: 60, max: 2_678_400 }
-/** A day is called 24 hours, so that nobody takes it for one of the calendar. */
+/** One day is written as 24 hours, so that it is not mistaken for a calendar day. */
 const LEAST_DAYS = 2
 
-/** Number and unit of a window as it is typed. */
+/** The number and the unit of a typed window. */
 export function windowParts(typed: string): { readonly count: string; readonly unit: string } {
   const at = typed.lastIndexOf(' ')
   return { count: typed.slice(0, Math.max(0, at)), unit: typed.slice(at + 1) }
 }
 
-/** What a form shows of a window; empty where there is none. */
+/** The text of a window in a form; empty without a window. */
 export function windowTyped(seconds: number | null): string {
   if (seconds === null) return ''
   const { count, unit } = inUnits(seconds)
@@ -58,16 +58,16 @@ function inUnits(seconds: number): { count: number; unit: string } {
   return { count: seconds / (SECONDS[unit] ?? 1), unit }
 }
 
-/* Thresholds: per cents, as `50 80`. */
+/* Thresholds: percentages, as `50 80`. */
 
 const MOST_THRESHOLDS = 10
 
-/** What somebody means by a list of per cents; or what is wrong with it. */
+/** The percentages in a text, or the mistake. */
 export type ThresholdsReading =
   | { readonly value: readonly number[]; readonly mistake?: undefined }
   | { readonly mistake: string; readonly value?: undefined }
 
-/** @param text per cents with anything usual between them; empty: none */
+/** @param text percentages, separated by blanks, commas, semicolons or `%`; empty: none */
 export function readThresholds(text: string): ThresholdsReading {
   const found = text.split(/[\s,;%]+/u).filter((one) => one !== '')
   const values = found.map((one) => readWhole(one, { min: 1, max: 100 }).value)
@@ -80,7 +80,7 @@ export function thresholdsText(thresholds: readonly number[]): string {
   return thresholds.map((one) => `${one}\u00a0%`).join(', ')
 }
 
-/** The highest of the thresholds that `used` has reached, by integers; of a total of 0 none. */
+/** The highest threshold that `used` has reached, computed with integers; undefined if the total is 0. */
 export function reachedThreshold({
   thresholds,
   used,
@@ -96,14 +96,14 @@ export function reachedThreshold({
 
 /* Sentences. */
 
-/** A limit, as a form or a record tells it. */
+/** A limit from a form or a record. */
 export interface Limit {
   readonly cap: CapMode | null
   readonly quotaType: QuotaType
   readonly total: number
   readonly windowSeconds: number | null
   readonly cycleUnit: string | null
-  /** When it ends, in words; absent where it does not. */
+  /** The time of its end, in words; absent without an end. */
   readonly ends?: string | undefined
 }
 
@@ -115,7 +115,7 @@ export function limitText({ quotaType, total, windowSeconds, cycleUnit, ends }: 
   return `${units} until ${ends ?? 'its end'}`
 }
 
-/** What a quota or a cap will do, by an example. */
+/** The effect of a quota or a cap, as an example. */
 export function exampleOf(limit: Limit): string {
   const { cap, quotaType, total, windowSeconds, cycleUnit, ends } = limit
   const end = ends === undefined || quotaType === 1 ? '' : ` It ends ${ends}.`
@@ -144,7 +144,7 @@ export function exampleOf(limit: Limit): string {
   return `At most ${limitText(limit)}; ${next} waits until ${until}.${end}`
 }
 
-/** In "any …". */
+/** The span in "any …". */
 function spanText(seconds: number): string {
   const { count, unit } = inUnits(seconds)
   return count === 1 ? unit : windowText(seconds)

@@ -6,17 +6,17 @@ import { router } from './app.tsx'
 import { noteFailure, resume, watchIdleness } from './session.ts'
 import './style.css'
 
-/** How old what is on the screen grows, in milliseconds, while the tab is in sight. */
+/** The maximum age of data on the screen while the tab is visible, in milliseconds. */
 const FRESH_MS = 30_000
 
 const queries = new QueryClient({
-  // The client itself tries again, and says so.
+  // The client itself retries, and reports that.
   defaultOptions: {
     queries: {
       retry: false,
       staleTime: 5_000,
       networkMode: 'always',
-      // What is looked at stays fresh. What never came, or was refused, is not asked for again and again.
+      // Data on the screen is renewed. A query without data, or that is refused, is not repeated.
       refetchInterval: ({ state: { data, error } }) =>
         data === undefined || (isProblem(error) && error.status < 500) ? false : FRESH_MS,
     },

@@ -1,10 +1,10 @@
-/** Something that a person is to know, and no fault of the page. */
+/** A message for the person; not a defect of the page. */
 export class Notice extends Error {
   override readonly name = 'Notice'
   /**
-   * @param title what has happened, in a few words
-   * @param message what else there is to say
-   * @param todo what to do about it
+   * @param title the event, in a few words
+   * @param message details
+   * @param todo the next step for the person
    */
   constructor(
     readonly title: string,

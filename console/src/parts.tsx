@@ -21,32 +21,32 @@ import { Notice } from './notice.ts'
 import { type CapMode, roleText } from './limits.ts'
 import type { Reading } from './whole-number.ts'
 
-/* What has happened is seen, and said to those who do not see the screen. */
+/* Announcements are shown, and read out by screen readers. */
 
-/** How long it stays in sight, in milliseconds. */
-const SEEN_MS = 10_000
+/** The time for which an announcement is shown, in milliseconds. */
+const SHOWN_MS = 10_000
 let announced = ''
-const hearers = new Set<() => void>()
+const listeners = new Set<() => void>()
 
-/** Says something that has happened. */
+/** Announces an event. */
 export function announce(text: string): void {
-  // The same words twice are two events.
+  // The same text twice is two events.
   announced = announced === text ? `${text}\u00a0` : text
-  for (const hear of hearers) hear()
+  for (const listener of listeners) listener()
 }
 
-/** Where announcements stand; once on the page. */
+/** The place of announcements; once on the page. */
 export function Announcements(): ReactNode {
   const text = useSyncExternalStore(
-    (hear) => {
-      hearers.add(hear)
-      return () => hearers.delete(hear)
+    (listener) => {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
     },
     () => announced,
   )
   const [over, setOver] = useState('')
   useEffect(() => {
-    const timer = setTimeout(() => setOver(text), SEEN_MS)
+    const timer = setTimeout(() => setOver(text), SHOWN_MS)
     return () => clearTimeout(timer)
   }, [text])
   const shown = text !== over
@@ -64,7 +64,7 @@ export function Announcements(): ReactNode {
   )
 }
 
-/** Is this part still on the screen? To be asked when an answer comes that may be late. */
+/** Returns whether this component is still mounted, for answers that may be late. */
 export function useStillHere(): () => boolean {
   const here = useRef(false)
   useEffect(() => {
@@ -76,13 +76,13 @@ export function useStillHere(): () => boolean {
   return useCallback(() => here.current, [])
 }
 
-/** Since when what is on the screen is so, and a way to have it anew; nothing where nothing was asked for. */
+/** The age of the data on the screen, and a button that renews it; nothing without queries. */
 function AsOf(): ReactNode {
   const queries = useQueryClient()
-  const looking = useIsFetching()
+  const fetching = useIsFetching()
   const cache = queries.getQueryCache()
   const since = useSyncExternalStore(
-    (hear) => cache.subscribe(hear),
+    (listener) => cache.subscribe(listener),
     () =>
       cache
         .findAll({ type: 'active' })
@@ -97,13 +97,13 @@ function AsOf(): ReactNode {
         As of <ClockTime at={since} />
       </span>
       <button type="button" className="quiet" onClick={() => void queries.refetchQueries({ type: 'active' })}>
-        {looking > 0 ? 'Refreshing…' : 'Refresh'}
+        {fetching > 0 ? 'Refreshing…' : 'Refresh'}
       </button>
     </p>
   )
 }
 
-/** A screen: names the tab, and takes the focus when somebody came here, so that it is read from its beginning. */
+/** A screen: sets the tab's title, and takes the focus after navigation, so that it is read from its beginning. */
 export function Screen({
   title,
   actions,
@@ -121,7 +121,7 @@ export function Screen({
     document.title = `${heading.current?.textContent ?? ''} · Quota console`
   })
   useEffect(() => {
-    // The first screen of all is read from the top of the page anyway.
+    // Screen readers read the first screen from the top of the page anyway.
     if (begun && takesFocus) heading.current?.focus()
     begun = true
   }, [takesFocus])
@@ -169,8 +169,8 @@ export function Panel({
 }
 
 /**
- * Why nothing came, where every part of a screen fails alike: the service or the right to it; undefined for what is of
- * one part alone.
+ * The cause of a failure that affects every part of a screen: the service, or the permission; undefined for a failure
+ * of one part.
  */
 function commonCause(error: unknown): string | undefined {
   if (error instanceof OutcomeUnknown) return 'no answer'
@@ -186,8 +186,7 @@ interface FailedPart {
 }
 
 /**
- * The parts of a screen that failed of a common cause: the uppermost tells it, and the others say that they are not
- * there.
+ * The parts of a screen that failed for a common cause: the uppermost describes it, and the others refer to it.
  */
 class Failures {
   private failed: readonly FailedPart[] = []
@@ -198,19 +197,19 @@ class Failures {
     return () => this.listeners.delete(listener)
   }
 
-  /** @returns takes it back */
+  /** @returns a function that removes it */
   add(part: FailedPart): () => void {
     this.set([...this.failed, part])
     return () => this.set(this.failed.filter((one) => one !== part))
   }
 
-  /** The part that tells a cause. */
-  teller(cause: string | undefined): string | undefined {
+  /** The id of the part that describes a cause. */
+  describer(cause: string | undefined): string | undefined {
     const parts = this.failed.filter((one) => one.cause === cause)
     return parts.find(({ place }) => parts.every((one) => one.place === place || isBefore(place, one.place)))?.id
   }
 
-  /** Asks once more for all that failed so. */
+  /** Retries all parts that failed for this cause. */
   retry(cause: string): void {
     for (const one of this.failed) if (one.cause === cause) void one.retry()
   }
@@ -227,14 +226,14 @@ function isBefore(one: Node, other: Node): boolean {
 
 const OnThisScreen = createContext(new Failures())
 
-/** What could not be read, told once on a screen however many of its parts wanted it. */
-function Unread({ error, refetch }: { error: unknown; refetch: () => unknown }): ReactNode {
+/** A failed read; a common cause is described once for all parts of a screen. */
+function FailedRead({ error, refetch }: { error: unknown; refetch: () => unknown }): ReactNode {
   const id = useId()
   const place = useRef<HTMLDivElement>(null)
   const failures = useContext(OnThisScreen)
   const cause = commonCause(error)
   const latest = useRef(refetch)
-  // Before anything is painted or read out.
+  // Layout effects run before the screen is painted or read out.
   useLayoutEffect(() => {
     latest.current = refetch
   })
@@ -245,10 +244,10 @@ function Unread({ error, refetch }: { error: unknown; refetch: () => unknown }):
         : failures.add({ id, place: place.current, cause, retry: () => latest.current() }),
     [failures, id, cause],
   )
-  const teller = useSyncExternalStore(failures.subscribe, () => failures.teller(cause))
+  const describer = useSyncExternalStore(failures.subscribe, () => failures.describer(cause))
   return (
     <div ref={place}>
-      {cause === undefined || teller === undefined || teller === id ? (
+      {cause === undefined || describer === undefined || describer === id ? (
         <Failure error={error} retry={cause === undefined ? refetch : () => failures.retry(cause)} />
       ) : (
         <p className="unread muted">Not loaded, for the same reason as above.</p>
@@ -257,21 +256,21 @@ function Unread({ error, refetch }: { error: unknown; refetch: () => unknown }):
   )
 }
 
-interface Asked<T> {
+interface Query<T> {
   readonly data: T | undefined
   readonly error: unknown
   readonly refetch: () => unknown
 }
 
-/** What is asked for, in one of its four states: on its way, refused, empty, there. */
+/** A query in one of its four states: loading, failed, empty, loaded. */
 export function Loaded<T>({
   of,
   empty,
   isEmpty,
   children,
 }: {
-  of: Asked<T>
-  /** What to say where there is nothing. */
+  of: Query<T>
+  /** Shown if `isEmpty` returns true. */
   empty?: ReactNode
   isEmpty?: (data: T) => boolean
   children: (data: T) => ReactNode
@@ -279,16 +278,16 @@ export function Loaded<T>({
   if (of.data !== undefined) {
     return (
       <>
-        {of.error !== null && of.error !== undefined && <Unread error={of.error} refetch={of.refetch} />}
+        {of.error !== null && of.error !== undefined && <FailedRead error={of.error} refetch={of.refetch} />}
         {isEmpty?.(of.data) === true ? <div className="empty">{empty}</div> : children(of.data)}
       </>
     )
   }
-  if (of.error !== null && of.error !== undefined) return <Unread error={of.error} refetch={of.refetch} />
+  if (of.error !== null && of.error !== undefined) return <FailedRead error={of.error} refetch={of.refetch} />
   return <Loading />
 }
 
-/** What stands where something is on its way. */
+/** Shown while a query is loading. */
 export function Loading(): ReactNode {
   return (
     <div className="loading" role="status">
@@ -300,8 +299,8 @@ export function Loading(): ReactNode {
   )
 }
 
-/** What happened, what to do about it, and a request id to tell. */
-function told(
+/** The event, the next step for the person, and the request id. */
+function describeFailure(
   error: unknown,
   reading: boolean,
 ): {
@@ -375,9 +374,9 @@ export function sentence(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1)
 }
 
-/** A failure, told so that somebody can act on it. */
+/** A failure, with the next step for the person. */
 export function Failure({ error, retry }: { error: unknown; retry?: (() => unknown) | undefined }): ReactNode {
-  const { title, what, todo, requestId, fields } = told(error, retry !== undefined)
+  const { title, what, todo, requestId, fields } = describeFailure(error, retry !== undefined)
   const box = useRef<HTMLDivElement>(null)
   return (
     <div className="failure" role="alert" ref={box}>
@@ -428,12 +427,12 @@ const FIELD_NAMES: Readonly<Record<string, string>> = {
   thresholds: 'Tell at',
 }
 
-/** A field as forms call it. */
+/** The name of a field in forms. */
 export function fieldName(field: string): string {
   return FIELD_NAMES[field] ?? field
 }
 
-/** A text that somebody wants to hand on. */
+/** A text with a button that copies it. */
 export function Copied({ what, text, named = true }: { what: string; text: string; named?: boolean }): ReactNode {
   return (
     <span className="copied">
@@ -465,7 +464,7 @@ async function copy(text: string): Promise<boolean> {
   }
 }
 
-/** A word with a sign of its own: never a colour alone. @param kind what its colour goes by */
+/** A word with a sign, so that the colour is not the only cue. @param kind selects the colour */
 export function Signed({ kind, sign, name }: { kind: string; sign: string; name: string }): ReactNode {
   return (
     <span className={`badge badge-${kind}`}>
@@ -490,14 +489,14 @@ const SIGNS: Readonly<Record<string, string>> = {
   released: '↩',
 }
 
-/** What a cap does. */
+/** The mode of a cap. */
 export function CapBadge({ cap }: { cap: CapMode }): ReactNode {
   return <Signed kind={cap} sign={cap === 'enforce' ? '⊤' : '◌'} name={roleText(cap)} />
 }
 
 const BAR = 100
 
-/** How much of a quota is used, held and left. The numbers stand beside it. */
+/** A bar of the used, reserved and remaining units of a quota, with the numbers. */
 export function UsageBar({
   total,
   used,
@@ -507,7 +506,7 @@ export function UsageBar({
 }: Pick<Quota, 'total' | 'used' | 'reserved' | 'remaining'> & { wide?: boolean }): ReactNode {
   const pattern = useId()
   const of = (value: number): number => (total === 0 ? 0 : Math.min(BAR, (value / total) * BAR))
-  // Of nothing, nothing is used up.
+  // A total of 0 shows no used part.
   const usedWidth = total > 0 && used >= total ? BAR : of(used)
   const reservedWidth = Math.min(BAR - usedWidth, of(reserved))
   return (
@@ -539,11 +538,11 @@ export interface Column<Row> {
   readonly head: string
   readonly cell: (row: Row) => ReactNode
   readonly className?: string
-  /** Where it is narrow, only in a card that was unfolded. */
+  /** On a narrow screen, shown only in an unfolded card. */
   readonly folds?: boolean
 }
 
-/** A table that becomes a list of cards where it is narrow; the roles keep it a table to those who hear it. */
+/** A table that becomes a list of cards on a narrow screen; the roles keep it a table for screen readers. */
 export function Table<Row>({
   caption,
   columns,
@@ -557,7 +556,7 @@ export function Table<Row>({
 }): ReactNode {
   const [unfolded, setUnfolded] = useState<readonly (string | number)[]>([])
   const foldable = columns.some(({ folds }) => folds === true)
-  const turn = (id: string | number) => () =>
+  const toggle = (id: string | number) => () =>
     setUnfolded(unfolded.includes(id) ? unfolded.filter((one) => one !== id) : [...unfolded, id])
   return (
     <table role="table">
@@ -584,7 +583,7 @@ export function Table<Row>({
               ))}
               {foldable && (
                 <td role="cell" className="unfold">
-                  <button type="button" className="quiet" aria-expanded={whole} onClick={turn(id)}>
+                  <button type="button" className="quiet" aria-expanded={whole} onClick={toggle(id)}>
                     {whole ? 'Less' : 'More'}
                     <span className="visually-hidden"> of {id}</span>
                   </button>
@@ -600,9 +599,9 @@ export function Table<Row>({
 
 interface LinkProps {
   readonly channel: ChannelName
-  /** Does it stand for its row of a table? The keys that go from row to row stop there. */
+  /** Is it the main link of its row? The keys that move between rows stop there. */
   readonly row?: boolean
-  /** In place of what the link is called otherwise. */
+  /** Replaces the default text of the link. */
   readonly children?: ReactNode
 }
 
@@ -644,7 +643,7 @@ export function OperationLink({ channel, id, row }: Omit<LinkProps, 'children'> 
 
 const START = 'form input:not([type="radio"]), form .primary, form .danger + button'
 
-/** A real dialog: the browser keeps the focus in it, closes it at Esc, and gives the focus back to where it was. */
+/** A modal dialog: the browser keeps the focus in it, and Esc closes it; the focus then returns to its place. */
 export function Dialog({
   title,
   onClose,
@@ -660,7 +659,7 @@ export function Dialog({
     const before = document.activeElement
     const element = dialog.current
     element?.showModal()
-    // Where somebody goes on; where it cannot be undone, not on the button that does it.
+    // The focus goes to the first control; for an action that cannot be undone, not to its button.
     element?.querySelector<HTMLElement>(START)?.focus()
     return () => {
       element?.close()
@@ -689,14 +688,14 @@ export function Dialog({
   )
 }
 
-/** A button that has a file made and saved; what may take long says so, and where it fails why. */
+/** A button that downloads a file; shows the progress and a failure. */
 export function Download({
   name,
   file,
 }: {
-  /** What the button says. */
+  /** The text of the button. */
   name: string
-  /** Fetches it and has it saved. */
+  /** Fetches and saves the file. */
   file: () => Promise<void>
 }): ReactNode {
   const fetched = useMutation({
@@ -713,7 +712,7 @@ export function Download({
   )
 }
 
-/** Asks before something is done; stays, with what went wrong, where it fails. */
+/** Asks for confirmation of an action; if the action fails, stays open and shows the failure. */
 export function Confirm({
   title,
   verb,
@@ -724,13 +723,13 @@ export function Confirm({
   ready = true,
 }: {
   title: string
-  /** What the button says. */
+  /** The text of the button. */
   verb: string
   danger?: boolean
   act: () => Promise<unknown>
   onClose: () => void
   children: ReactNode
-  /** Is what the dialog asks for filled in? */
+  /** Is the dialog's form complete? */
   ready?: boolean
 }): ReactNode {
   const [error, setError] = useState<unknown>()
@@ -746,7 +745,7 @@ export function Confirm({
     }
     setBusy(true)
     setError(undefined)
-    // Whoever has closed this one may have opened another.
+    // The person may have closed this dialog and opened another one.
     act().then(
       () => {
         if (here()) onClose()
@@ -754,7 +753,7 @@ export function Confirm({
       (reason: unknown) => {
         setBusy(false)
         setError(reason)
-        if (!here()) announce(`${title} It was not done: ${told(reason, false).title}.`)
+        if (!here()) announce(`${title} It was not done: ${describeFailure(reason, false).title}.`)
       },
     )
   }
@@ -776,7 +775,7 @@ export function Confirm({
   )
 }
 
-/** A field with its name, a hint, and what is wrong with it. */
+/** A field with its label, a hint, and its mistake. */
 export function Field({
   label,
   hint,
@@ -811,7 +810,7 @@ export function Field({
   )
 }
 
-/** A field for a number: says what is wrong with it, and what was understood where that is not plain. */
+/** A field for a number: shows the mistake, and the parsed number if the text may be misread. */
 export function NumberField({
   label,
   text,
@@ -826,7 +825,7 @@ export function NumberField({
   reading: Reading
   onText: (text: string) => void
   hint?: ReactNode
-  /** What else is wrong. An empty field says by itself only what its hint does. */
+  /** Another mistake, shown if the number is valid or the field is empty. */
   error?: string | undefined
   className?: string
 }): ReactNode {
@@ -857,12 +856,12 @@ export function NumberField({
   )
 }
 
-/** A name that somebody gave: its letters may run the other way, and must not take their neighbours with them. */
+/** A label. It may be written from right to left, and must not change the direction of the text around it. */
 export function Label({ text }: { text: string | null }): ReactNode {
   return text === null ? <span className="muted">–</span> : <bdi className="label">{text}</bdi>
 }
 
-/** What a refusal says of its fields, by field. */
+/** The messages of a refusal, by field. */
 export function fieldErrors(error: unknown): Readonly<Record<string, string>> {
   return isProblem(error, 'validation_failed')
     ? Object.fromEntries(error.errors.map(({ field, message }) => [field, message]))

@@ -3,7 +3,7 @@ import { parse } from 'csv-parse/sync'
 import fc from 'fast-check'
 import { columnsOf, lineOf, placeOf, rowsOf, type Separator, separatorOf, toCsv } from './pasted.ts'
 
-/** As spreadsheets copy: quotes around what would else be taken for another cell. */
+/** Cells as spreadsheets copy them: in quotes if they contain a separator, a quote or a line break. */
 const copied = (records: readonly (readonly string[])[], separator: Separator): string =>
   records
     .map((record) =>
@@ -13,8 +13,8 @@ const copied = (records: readonly (readonly string[])[], separator: Separator): 
 
 const read = (csv: string): string[][] => parse(csv, { relax_column_count: true, skip_empty_lines: true })
 
-describe('what is pasted out of a spreadsheet', () => {
-  it.each(['\t', ';'] as const)('says the same as CSV, line by line (%j)', (separator) => {
+describe('text from a spreadsheet', () => {
+  it.each(['\t', ';'] as const)('is converted to CSV, line by line (%j)', (separator) => {
     const cell = fc
       .array(fc.constantFrom('a', '7', ' ', '"', ',', '\n', '\t', ';', "'", '=', 'é', 'ש', '𝟙'))
       .map((all) => all.join(''))
@@ -26,13 +26,13 @@ describe('what is pasted out of a spreadsheet', () => {
         expect(separatorOf(text)).toBe(separator)
         expect(columnsOf(text)).toEqual(['id', 'label', 'total'])
         expect(read(csv)).toEqual([['id', 'label', 'total'], ...some])
-        // What comes before a row's line comes before it there, too.
+        // The number of lines does not change.
         expect(csv.split('\n').length - 1).toBe(text.split('\n').length)
       }),
     )
   })
 
-  it('leaves CSV as it is', () => {
+  it('is unchanged if it is CSV', () => {
     fc.assert(
       fc.property(fc.string(), (rest) => {
         expect(toCsv(`id,label\r\n${rest}`)).toBe(`id,label\r\n${rest}`)
@@ -43,7 +43,7 @@ describe('what is pasted out of a spreadsheet', () => {
     expect(columnsOf('\uFEFFid,"account_id"\n1,2')).toEqual(['id', 'account_id'])
   })
 
-  it('takes a quote that nothing ends for text', () => {
+  it('may contain a quote that is not closed', () => {
     expect(read(toCsv('id\tlabel\n1\t"Pro" plan\n2\t"open\n3\tso'))).toEqual([
       ['id', 'label'],
       ['1', '"Pro" plan'],
@@ -53,14 +53,14 @@ describe('what is pasted out of a spreadsheet', () => {
     expect(toCsv('id\ttotal\n\n1\t2\n')).toBe('id,total\n\n1,2\n')
   })
 
-  it('ends in time, however many quotes are left open', () => {
+  it('is read in time with any number of open quotes', () => {
     const text = `id\tlabel\n${'"x \t'.repeat(20_000)}`
     const began = performance.now()
     toCsv(text)
     expect(performance.now() - began).toBeLessThan(20_000)
   })
 
-  it('knows its lines', () => {
+  it('has numbered lines', () => {
     const text = 'id\ttotal\r\n1\t2\r\n\r\n3\t4'
     expect([1, 2, 3, 4, 5].map((line) => lineOf(text, line))).toEqual(['id\ttotal', '1\t2', '', '3\t4', ''])
     expect(text.slice(...placeOf(text, 2))).toBe('1\t2')

@@ -1,19 +1,19 @@
 /*
- * What is pasted out of a spreadsheet, as the CSV that the service takes. Lines stay lines, so that what the service
- * says of line 7 is about the seventh line that was pasted.
+ * Converts text from a spreadsheet to the CSV that the service reads. It keeps line numbers, so that a mistake that the
+ * service reports in line 7 is in the seventh pasted line.
  */
 
 import { csvCell } from './csv.ts'
 
-/** What stands between two cells: tabs come out of spreadsheets, semicolons are in files of many countries. */
+/** The separator of cells: spreadsheets copy tabs, and files of many countries contain semicolons. */
 export type Separator = '\t' | ';' | ','
 
 export const SEPARATOR_NAMES: Readonly<Record<Separator, string>> = { '\t': 'tabs', ';': 'semicolons', ',': 'commas' }
 
-/** No cell that is taken is longer. */
+/** The maximum length of a cell. */
 const MAX_CELL = 10_000
 
-/** What separates the cells, by the first line that says something. */
+/** The separator of the cells, from the first line that is not blank. */
 export function separatorOf(text: string): Separator {
   const header = headerLine(text).replace(/"[^"]*"/g, '')
   if (header.includes('\t')) return '\t'
@@ -25,12 +25,12 @@ export function columnsOf(text: string): string[] {
   return [...recordsOf(headerLine(text), separatorOf(text))][0] ?? []
 }
 
-/** How many lines follow the first one that say something. */
+/** The number of lines after the header that are not blank. */
 export function rowsOf(text: string): number {
   return Math.max(0, text.split('\n').filter((line) => line.trim() !== '').length - 1)
 }
 
-/** The same as CSV. What has commas already is left to the service as it is. */
+/** The text as CSV. Text with commas is already CSV, and does not change. */
 export function toCsv(text: string): string {
   const separator = separatorOf(text)
   if (separator === ',') return text
@@ -39,12 +39,12 @@ export function toCsv(text: string): string {
   return csv
 }
 
-/** A line of it, counted from 1. */
+/** A line of the text, from 1. */
 export function lineOf(text: string, line: number): string {
   return text.split('\n')[line - 1]?.replace(/\r$/, '') ?? ''
 }
 
-/** From where to where a line goes. */
+/** The start and the end of a line in the text. */
 export function placeOf(text: string, line: number): readonly [from: number, to: number] {
   const before = text.split('\n').slice(0, line - 1)
   const from = before.reduce((sum, one) => sum + one.length + 1, 0)
@@ -60,7 +60,7 @@ function headerLine(text: string): string {
   )
 }
 
-/** A cell in quotes has its own quotes doubled; where what looks so goes on behind the last quote, it is plain text. */
+/** In a quoted cell, quotes are doubled. If text follows the closing quote, the cell is not quoted. */
 function* recordsOf(text: string, separator: Separator): Generator<string[]> {
   const quoted = new RegExp(`"((?:[^"]|""){0,${MAX_CELL}})"(?=${separator}|\\r?\\n|$)`, 'uy')
   const plain = new RegExp(`[^${separator}\\n]*`, 'uy')

@@ -4,65 +4,65 @@ import { now } from './format.tsx'
 import { Notice } from './notice.ts'
 
 /*
- * Signing in at the company's identity provider: authorization code with PKCE, state and nonce, all of it checked by
- * oauth4webapi. Tokens live in the memory of this page alone.
+ * Sign-in at the company's identity provider: authorization code with PKCE, state and nonce, which oauth4webapi checks.
+ * Tokens are only in the memory of this page.
  */
 
-/** What the service tells the page of the provider (src/operations/console.ts). */
+/** The provider's settings, which the service adds to the page (src/operations/console.ts). */
 export interface Provider {
   readonly issuer: string
   readonly clientId: string
   readonly scope: string
-  /** Whom access tokens are for; sent as RFC 8707's `resource` where it is a URI. */
+  /** The audience of access tokens; sent as `resource` (RFC 8707) if it is a URI. */
   readonly audience: string
 }
 
-/** What a sign-in has brought. */
+/** The tokens of a sign-in. */
 export interface Grant {
   readonly token: string
-  /** When the token ends, in milliseconds since 1970; undefined where the provider does not say. */
+  /** The expiry of the token, in milliseconds since 1970; undefined if the provider does not name it. */
   readonly endsAt: number | undefined
   readonly refreshToken: string | undefined
   readonly idToken: string | undefined
 }
 
-/** What must be remembered between leaving for the provider and coming back; nothing of it is a token. */
+/** The state of a sign-in while the page is at the provider; it contains no token. */
 interface Pending {
   readonly verifier: string
   readonly state: string
   readonly nonce: string
-  /** The address of the screen that was left, below the origin. */
+  /** The path and query of the screen to return to. */
   readonly from: string
-  /** Was it to happen without asking the person anything? */
+  /** Must the provider not ask the person anything? */
   readonly silent: boolean
 }
 
 const PENDING = 'quota-console-sign-in'
-/** Set while this tab is signed in at the provider, so that loading the page anew asks it again. */
+/** Set while this tab is signed in at the provider, so that a reload of the page asks the provider again. */
 const BY_PROVIDER = 'quota-console-by-provider'
-/** The page that the provider sends people back to; registered there. */
+/** The page to which the provider redirects; registered there. */
 const redirectUri = `${location.origin}/admin/`
 
-/** Was this tab signed in at the provider? */
+/** Is this tab signed in at the provider? */
 export function signedInByProvider(): boolean {
   return sessionStorage.getItem(BY_PROVIDER) !== null
 }
 
-/** This tab is signed in at the provider no more. */
+/** Records that this tab is no longer signed in at the provider. */
 export function forgetProvider(): void {
   sessionStorage.removeItem(BY_PROVIDER)
 }
 
-/** Is this page where the provider has sent somebody back to? */
+/** Has the provider redirected to this page? */
 export function isReturn(): boolean {
   const query = new URLSearchParams(location.search)
   return query.has('state') && (query.has('code') || query.has('error')) && sessionStorage.getItem(PENDING) !== null
 }
 
 /**
- * Leaves for the provider.
- * @param prompt `none`: come back at once with an error where the provider would have to ask something; `login`: ask
- * who it is, also where somebody is signed in there
+ * Navigates to the provider.
+ * @param prompt `none`: the provider redirects back at once, with an error if it would have to ask something; `login`:
+ * it asks for an account, even if the person is signed in there
  */
 export async function leave(provider: Provider, prompt?: 'none' | 'login'): Promise<void> {
   const { oauth, server } = await discover(provider)
@@ -93,8 +93,8 @@ export async function leave(provider: Provider, prompt?: 'none' | 'login'): Prom
 }
 
 /**
- * Takes what the provider has sent back, and puts the address of the screen back that was left.
- * @returns undefined where nobody is signed in at the provider and it was not to ask
+ * Completes a sign-in after the redirect, and restores the address of the screen.
+ * @returns undefined if a silent sign-in failed, since nobody is signed in at the provider
  */
 export async function comeBack(provider: Provider): Promise<Grant | undefined> {
   const pending = JSON.parse(sessionStorage.getItem(PENDING) ?? '{}') as Pending
@@ -133,7 +133,7 @@ export async function comeBack(provider: Provider): Promise<Grant | undefined> {
   }
 }
 
-/** A new access token for one that ends soon. */
+/** Renews an access token that expires soon. */
 export async function renew(provider: Provider, { refreshToken = '', idToken }: Grant): Promise<Grant> {
   const { oauth, server, client, options } = await discover(provider)
   const response = await oauth.refreshTokenGrantRequest(server, client, oauth.None(), refreshToken, {
@@ -145,8 +145,8 @@ export async function renew(provider: Provider, { refreshToken = '', idToken }: 
 }
 
 /**
- * Ends the session at the provider where it says how.
- * @param leaving called before the page is left for it
+ * Ends the session at the provider, if it has an endpoint for this.
+ * @param leaving called before the page navigates there
  */
 export async function endSession(provider: Provider, idToken: string | undefined, leaving: () => void): Promise<void> {
   forgetProvider()
@@ -169,12 +169,12 @@ interface Discovered {
 
 let discovered: Promise<Discovered> | undefined
 
-/** The provider's addresses; loaded, with the library, when somebody signs in there. */
+/** The provider's endpoints; loaded, with the library, at the first sign-in. */
 async function discover({ issuer, clientId }: Provider): Promise<Discovered> {
   discovered ??= (async () => {
     const oauth = await import('oauth4webapi')
     const address = new URL(issuer)
-    // Marked as deprecated to stand out. The service takes http for loopback alone, as an issuer for trying it out.
+    // Marked as deprecated to stand out. The service accepts http only for loopback, for trials.
     // eslint-disable-next-line @typescript-eslint/no-deprecated
     const options = { [oauth.allowInsecureRequests]: address.protocol === 'http:' }
     const response = await oauth.discoveryRequest(address, options)
@@ -202,18 +202,18 @@ function resourceOf({ audience }: Provider): { resource: string } | Record<strin
   return URL.canParse(audience) ? { resource: audience } : {}
 }
 
-/** What went wrong at the provider, in its own words. */
+/** A failure of the provider, with its own message. */
 function failureOf(error: unknown): Error {
   if (error instanceof Notice) return error
   return new Notice(
     'You are not signed in',
-    `The identity provider did not sign you in: ${wordsOf(error)}`,
+    `The identity provider did not sign you in: ${messageOf(error)}`,
     'Sign in again, or with a token. If it stays so, tell whoever runs the identity provider.',
     { cause: error },
   )
 }
 
-function wordsOf(error: unknown): string {
+function messageOf(error: unknown): string {
   const { error_description: described, error: code, message } = error as Record<string, unknown>
   const words = [described, code, message].find((one): one is string => typeof one === 'string' && one !== '')
   return words ?? 'no reason given'

@@ -1,14 +1,14 @@
 import type { Temporal } from 'temporal-polyfill'
 import type { Quota } from './channel-client.ts'
 
-/** Instants, as the service writes them. */
+/** Instants in the format of the service. */
 export type Resets = readonly string[]
 
 const DURATION = { hour: 'hours', day: 'days', week: 'weeks', month: 'months', year: 'years' } as const
 
 /**
- * The next resets of a cycle quota, as the contract counts them (§3): reset n falls at the anchor and n units, by the
- * calendar of the quota's zone, never at the reset before and one unit.
+ * The next resets of a cycle quota, as the contract defines them (§3): reset n is n units after the anchor, by the
+ * calendar of the quota's time zone, not one unit after the previous reset.
  */
 export async function nextResets(quota: Quota, count: number): Promise<Resets> {
   const { cycleUnit, cycleAnchorAt, cycleResetAt, cycleTimeZone } = quota
@@ -18,7 +18,7 @@ export async function nextResets(quota: Quota, count: number): Promise<Resets> {
   const anchor = Temporal.Instant.from(cycleAnchorAt).toZonedDateTimeISO(cycleTimeZone ?? 'UTC')
   const next = Temporal.Instant.from(cycleResetAt)
   const at = (n: number): Temporal.Instant =>
-    // Hours are elapsed ones; all else keeps the time of day that the anchor has.
+    // Hours are elapsed time; the other units keep the anchor's time of day.
     unit === 'hours'
       ? anchor.toInstant().add({ hours: n })
       : anchor
@@ -34,7 +34,7 @@ export async function nextResets(quota: Quota, count: number): Promise<Resets> {
   return Array.from({ length: count }, (_, more) => new Date(at(n + more).epochMilliseconds).toISOString())
 }
 
-/** The browser's own, where it has one. */
+/** The browser's own implementation, if there is one. */
 async function temporal(): Promise<{ Temporal: typeof Temporal }> {
   const own = globalThis as unknown as { Temporal?: typeof Temporal }
   return own.Temporal === undefined ? import('temporal-polyfill') : { Temporal: own.Temporal }

@@ -2,8 +2,8 @@ import type { ChangeSetState, RowOutcome } from '@quota-service/client/change-se
 import type { Change, Status } from './channel-client.ts'
 
 /*
- * What of a screen stands in its address: filters and pages, so that it can be sent to somebody. As plain text; what is
- * no good is left out.
+ * The part of a screen's state that its address contains, so that the address can be shared: filters and pages, as
+ * plain text. Invalid values are omitted.
  */
 
 type Raw = Record<string, unknown>
@@ -18,7 +18,7 @@ export function writeSearch(search: Raw): string {
   return text === '' ? '' : `?${text}`
 }
 
-/** A whole number from 1. */
+/** Reads an integer from 1; undefined for anything else. */
 function number(value: unknown): number | undefined {
   const found = /^\d{1,16}$/.test(String(value)) ? Number(value) : 0
   return found > 0 && Number.isSafeInteger(found) ? found : undefined
@@ -37,7 +37,7 @@ function defined<T extends object>(fields: T): { [Name in keyof T]?: Exclude<T[N
 }
 
 export const STATUSES: readonly Status[] = ['active', 'disabled', 'expired']
-/** Which quotas by what they are for: those that pay, caps that refuse, caps that only watch. */
+/** Filters by role: quotas that pay, caps that refuse, caps that only observe. */
 export const CAP_FILTERS = ['none', 'enforce', 'observe'] as const
 export const ACTIONS: readonly Change['action'][] = ['create', 'update', 'delete', 'restore', 'reset']
 
@@ -50,7 +50,7 @@ export const SET_STATES: readonly ChangeSetState[] = [
   'reverting',
   'failed',
 ]
-/** In the order in which they are told. */
+/** In the order of display. */
 export const SET_OUTCOMES: readonly RowOutcome[] = [
   'planned',
   'unchanged',
@@ -73,7 +73,7 @@ export const quotasSearch = (raw: Raw) =>
     cap: oneOf(CAP_FILTERS, raw['cap']),
     deleted: raw['deleted'] === 'true' || raw['deleted'] === true ? (true as const) : undefined,
   })
-/** Which quotas to change as one: what a list's filters name. */
+/** Selects the quotas of a change set, by the filters of a list. */
 export const manySearch = (raw: Raw) => {
   const { owner, person, status, label, cap } = quotasSearch(raw)
   return defined({ owner, person, status, label, cap })

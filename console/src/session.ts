@@ -14,26 +14,26 @@ import {
   signedInByProvider,
 } from './provider.ts'
 
-/** Who uses the console, as far as is known. */
+/** The state of the sign-in. */
 export type Session =
-  /** `why`: what kept a token that this tab keeps from being looked at. */
+  /** `why`: the reason for the sign-out, or why the stored token could not be checked. */
   | { readonly state: 'signedOut'; readonly why?: unknown }
-  /** A token that was kept is being looked at. */
+  /** A stored token is being checked. */
   | { readonly state: 'checking' }
   | { readonly state: 'signedIn'; readonly me: Me }
-  /** The service has stopped taking the token; what is on the screen stays until somebody signs in again. */
+  /** The service no longer accepts the token; the screen stays until the person signs in again. */
   | { readonly state: 'expired'; readonly me: Me }
 
 /** A call that waits for its next attempt. */
 export interface Waiting {
   readonly requestId: string
-  /** The status that made it wait; undefined where no answer came. */
+  /** The status of the last answer; undefined without an answer. */
   readonly status: number | undefined
-  /** When it tries again, in milliseconds of `performance.now()`. */
+  /** The time of the next attempt, by `performance.now()`. */
   readonly until: number
 }
 
-/** A value that components follow. */
+/** A value to which components subscribe. */
 class Store<T> {
   private readonly listeners = new Set<() => void>()
   constructor(private current: T) {}
@@ -51,33 +51,33 @@ class Store<T> {
 const session = new Store<Session>({ state: 'signedOut' })
 const waiting = new Store<readonly Waiting[]>([])
 
-/** Where the token is kept if its owner asked for that: for this tab, until it is closed. */
+/** The storage key of the token, if the person asked to keep it: for this tab, until it is closed. */
 const KEPT = 'quota-console-token'
-/** What was typed and not saved, by form (use-draft.ts); it goes when somebody signs out. */
+/** The prefix of the storage keys of drafts (use-draft.ts); a sign-out removes them. */
 export const DRAFTS = 'quota-console-draft:'
 
-/** In no component's state, so that no tool that shows those shows it. */
+/** Not in a component's state, so that developer tools do not show it. */
 let token = ''
-/** What the identity provider gave with it; undefined for a static token. */
+/** The identity provider's grant of the token; undefined for a static token. */
 let grant: Grant | undefined
 let renewing: Promise<void> | undefined
-/** Was somebody without a role sent back? Then the provider is to ask who it is. */
-let refused = false
-/** An access token that ends within this time is renewed first, in milliseconds. */
+/** Did a person without a role come back? Then the provider must ask for another account. */
+let hadNoRole = false
+/** An access token that expires within this time is renewed before its use, in milliseconds. */
 const RENEW_BEFORE_MS = 30_000
 
-/** What the service says of signing in; a page that comes from elsewhere knows of tokens alone. */
-const told = JSON.parse(metaContent('quota-sign-in') || '{}') as { provider?: Provider; idleMinutes?: number }
+/** The service's sign-in settings; a page from another origin accepts only tokens. */
+const settings = JSON.parse(metaContent('quota-sign-in') || '{}') as { provider?: Provider; idleMinutes?: number }
 
-/** Where people sign in by name; undefined where there is no such place. */
-export const provider = told.provider
+/** The identity provider; undefined if none is configured. */
+export const provider = settings.provider
 
-/** Where the service is: where the page comes from, unless the page says otherwise (index.html). */
+/** The URL of the service: the page's origin, unless the page names another one (index.html). */
 const baseUrl = metaContent('quota-service') || location.origin
 
 export const client = new QuotaClient({ baseUrl, token: freshToken, onAttempt: follow })
 
-/** Is the service ready to work? Its own word, which needs no token. */
+/** Is the service ready? Needs no token. */
 export async function isReady(signal: AbortSignal): Promise<boolean> {
   const answer = await fetch(`${baseUrl}/health/ready`, { signal, cache: 'no-store' }).catch((error: unknown) => {
     if (signal.aborted) throw error
@@ -97,13 +97,13 @@ export function useWaiting(): readonly Waiting[] {
 
 /**
  * Signs in.
- * @param keep for this tab, so that loading the page anew does not ask for it again
- * @throws Problem unauthenticated, or whatever kept the service from saying who it is
+ * @param keep stores the token for this tab, so that a reload of the page does not ask for it again
+ * @throws Problem unauthenticated, or another error of the request
  */
 export async function signIn(given: string, keep: boolean): Promise<Me> {
   const before = { token, grant }
   token = given
-  // Else the next renewal would put a token of the identity provider in the place of this one.
+  // Otherwise the next renewal would replace this token with one of the identity provider.
   grant = undefined
   try {
     const me = await client.me({ deadlineMs: 20_000 })
@@ -117,14 +117,14 @@ export async function signIn(given: string, keep: boolean): Promise<Me> {
   }
 }
 
-/** Leaves for the identity provider; what is typed is there when its owner comes back. */
+/** Navigates to the identity provider; drafts are kept. */
 export async function signInByProvider(): Promise<void> {
-  if (provider !== undefined) await leave(provider, refused ? 'login' : undefined)
+  if (provider !== undefined) await leave(provider, hadNoRole ? 'login' : undefined)
 }
 
 /**
- * Forgets the token and all that was typed, and ends the session at the identity provider, if it comes from there.
- * @param idle nothing was touched for too long
+ * Removes the token and all drafts, and ends the session at the identity provider, if the token comes from there.
+ * @param idle was the person inactive for too long?
  */
 export function signOut(idle = false): void {
   const given = grant
@@ -145,7 +145,7 @@ export function signOut(idle = false): void {
   }
 }
 
-/** Goes on where the identity provider sends back, or with what this tab was signed in by. */
+/** Completes a sign-in at the identity provider, or repeats the last sign-in of this tab. */
 export async function resume(): Promise<void> {
   if (sessionStorage.getItem(IDLE) !== null) {
     sessionStorage.removeItem(IDLE)
@@ -155,7 +155,7 @@ export async function resume(): Promise<void> {
   if (provider !== undefined && (isReturn() || signedInByProvider())) {
     session.set({ state: 'checking' })
     try {
-      if (isReturn()) await take(await comeBack(provider))
+      if (isReturn()) await signInWith(await comeBack(provider))
       else await leave(provider, 'none')
     } catch (why) {
       session.set({ state: 'signedOut', why })
@@ -168,13 +168,13 @@ export async function resume(): Promise<void> {
   try {
     await signIn(kept, true)
   } catch (error) {
-    const refused = isProblem(error, 'unauthenticated')
-    if (refused) sessionStorage.removeItem(KEPT)
-    session.set(refused ? { state: 'signedOut' } : { state: 'signedOut', why: error })
+    const isInvalid = isProblem(error, 'unauthenticated')
+    if (isInvalid) sessionStorage.removeItem(KEPT)
+    session.set(isInvalid ? { state: 'signedOut' } : { state: 'signedOut', why: error })
   }
 }
 
-async function take(found: Grant | undefined): Promise<void> {
+async function signInWith(found: Grant | undefined): Promise<void> {
   if (found === undefined) {
     const what = 'The identity provider asks you to sign in again.'
     session.set({ state: 'signedOut', why: new Notice('Your session has ended', what, 'What you typed is kept.') })
@@ -184,7 +184,7 @@ async function take(found: Grant | undefined): Promise<void> {
     await signIn(found.token, false)
   } catch (error) {
     if (!isProblem(error, 'forbidden')) throw error
-    refused = true
+    hadNoRole = true
     forgetProvider()
     const what = 'The identity provider knows you, but gives you no role in this service.'
     const todo = 'Ask whoever runs the identity provider for one, or sign in as somebody else.'
@@ -193,14 +193,14 @@ async function take(found: Grant | undefined): Promise<void> {
   grant = found
 }
 
-/** The token, renewed where it ends soon. One that cannot be renewed is used for as long as it is good. */
+/** The token, renewed if it expires soon. A token that cannot be renewed is used until it expires. */
 async function freshToken(): Promise<string> {
   const { endsAt = Infinity, refreshToken } = grant ?? {}
   if (provider !== undefined && grant !== undefined && refreshToken !== undefined && endsAt - now() < RENEW_BEFORE_MS) {
     const before = grant
     renewing ??= renew(provider, before)
       .then((renewed) => {
-        // Not where somebody has signed out meanwhile.
+        // The person may have signed out meanwhile.
         if (grant !== before) return
         grant = renewed
         token = renewed.token
@@ -217,17 +217,17 @@ async function freshToken(): Promise<string> {
 }
 
 const IDLE_LOOK_MS = 5_000
-/** Set while the page is away at the provider to end the session of somebody who was idle. */
+/** Set while the provider ends the session of an inactive person. */
 const IDLE = 'quota-console-idle'
 
 function idleFor(): Session {
-  const what = `Nothing was touched for ${told.idleMinutes ?? 0} minutes.`
+  const what = `Nothing was touched for ${settings.idleMinutes ?? 0} minutes.`
   return { state: 'signedOut', why: new Notice('You were signed out', what, 'Sign in again to go on.') }
 }
 
-/** Signs out whoever has touched nothing for as long as the service allows. */
+/** Signs out a person who is inactive for the time that the service allows. */
 export function watchIdleness(): void {
-  const minutes = told.idleMinutes ?? 0
+  const minutes = settings.idleMinutes ?? 0
   if (minutes === 0) return
   let touched = now()
   for (const kind of ['pointerdown', 'keydown', 'wheel', 'touchstart'])
@@ -249,7 +249,7 @@ function metaContent(name: string): string {
   return document.querySelector<HTMLMetaElement>(`meta[name="${name}"]`)?.content.trim() ?? ''
 }
 
-/** To be told of every failure: where the token is not taken any more, somebody has to sign in again. */
+/** Called with every failure: if the token is no longer valid, the person must sign in again. */
 export function noteFailure(error: unknown): void {
   const current = session.get()
   if (isProblem(error, 'unauthenticated') && current.state === 'signedIn')

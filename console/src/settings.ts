@@ -14,7 +14,7 @@ import { readWhole, type Reading } from './whole-number.ts'
 import { amount, fromLocalInput, timeText, toLocalInput } from './format.tsx'
 
 /*
- * A quota's settings as a form holds them: texts, until they are sent.
+ * A quota's settings in a form: texts, until they are sent.
  */
 
 export const EDITABLE = [
@@ -30,13 +30,13 @@ export const EDITABLE = [
   'thresholds',
 ] as const
 export type Editable = (typeof EDITABLE)[number]
-/** What is typed; times as `datetime-local` has them, windows as `24 hour`, thresholds as `50 80`. */
+/** The typed texts; times in the format of `datetime-local`, windows as `24 hour`, thresholds as `50 80`. */
 export type Typed = Record<Editable, string>
 
 export const UNITS = ['hour', 'day', 'week', 'month', 'year'] as const
 export const MOST = 1_000_000_000_000
 
-/** A total as it is typed. */
+/** Reads a typed total. */
 export function readTotal(text: string): Reading {
   return readWhole(text, { min: 0, max: MOST })
 }
@@ -47,7 +47,7 @@ const OF_TYPE: Readonly<Record<QuotaType, readonly Editable[]>> = {
   3: ['label', 'total', 'status', 'windowSeconds', 'expireAt'],
 }
 
-/** The settings that can be edited of such a quota: what pays stays that. */
+/** The editable settings of a quota: a quota that pays cannot become a cap. */
 export function editableOf({
   quotaType,
   cap,
@@ -58,12 +58,12 @@ export function editableOf({
   return EDITABLE.filter((field) => OF_TYPE[quotaType].includes(field) || (field === 'cap' && cap !== null))
 }
 
-/** What a form shows for a record. */
+/** The texts of a form for a record. */
 export function typedOf(quota: Quota): Typed {
   return {
     label: quota.label ?? '',
     total: String(quota.total),
-    // `expired` is no setting: it follows from the end.
+    // `expired` is not a setting: it follows from `expireAt`.
     status: quota.status === 'disabled' ? 'disabled' : 'active',
     cap: quota.cap ?? '',
     windowSeconds: windowTyped(quota.windowSeconds),
@@ -75,7 +75,7 @@ export function typedOf(quota: Quota): Typed {
   }
 }
 
-/** The fields that say something else than the record. */
+/** The fields whose values differ from the record. */
 export function changedFields(typed: Typed, record: Quota): Editable[] {
   const shown = typedOf(record)
   const same = (field: Editable): boolean => {
@@ -87,7 +87,7 @@ export function changedFields(typed: Typed, record: Quota): Editable[] {
   return editableOf(record).filter((field) => !same(field))
 }
 
-/** What keeps a field from being sent, by field; what only the service can tell it tells. */
+/** The mistakes that prevent sending, by field; the service reports those that only it can find. */
 export function mistakes(typed: Typed, quotaType: QuotaType): Partial<Record<Editable, string>> {
   const found = {
     total: readTotal(typed.total).mistake,
@@ -99,12 +99,12 @@ export function mistakes(typed: Typed, quotaType: QuotaType): Partial<Record<Edi
   return Object.fromEntries(Object.entries(found).filter(([, mistake]) => mistake !== undefined))
 }
 
-/** A cap as a form has it. */
+/** The cap in a form. */
 export function capOf(typed: Pick<Typed, 'cap'>): CapMode | null {
   return typed.cap === 'enforce' || typed.cap === 'observe' ? typed.cap : null
 }
 
-/** The limit that is typed; undefined where it is not known yet. */
+/** The typed limit; undefined while it is incomplete. */
 export function limitOf(typed: Typed, quotaType: QuotaType): Limit | undefined {
   const total = readTotal(typed.total).value
   const windowSeconds = quotaType === 3 ? readWindow(typed.windowSeconds).value : null
@@ -118,7 +118,7 @@ export function limitOfQuota(quota: Quota): Limit {
   return { ...quota, ends: quota.expireAt === null ? undefined : timeText(quota.expireAt) }
 }
 
-/** As the service takes it. */
+/** The fields in the form of a request. */
 export function settingsOf(typed: Typed, fields: readonly Editable[]): Settings {
   const all = {
     label: typed.label === '' ? null : typed.label,
@@ -137,15 +137,15 @@ export function settingsOf(typed: Typed, fields: readonly Editable[]): Settings 
 
 const NONE = 'none'
 
-/** What a setting may be. */
+/** The value of a setting. */
 export type SettingValue = string | number | null | undefined | readonly number[]
 
-/** Says nothing: absent, empty, or a list of nothing. */
+/** Is the value absent, empty, or an empty list? */
 export function isNothing(value: SettingValue): value is null | undefined | '' | readonly [] {
   return value === null || value === undefined || value === '' || (isList(value) && value.length === 0)
 }
 
-/** A setting as a change, or a conflict, tells it. */
+/** The text of a setting in a change or a conflict. */
 export function settingText(field: string, value: SettingValue): string {
   if (isNothing(value)) return field === 'expireAt' ? 'never' : NONE
   if (isList(value)) return thresholdsText(value)
@@ -159,12 +159,12 @@ function isList(value: SettingValue): value is readonly number[] {
   return Array.isArray(value)
 }
 
-/** Are two values of a setting the same? */
+/** Are two values of a setting equal? */
 export function sameSetting(one: SettingValue, other: SettingValue): boolean {
   return JSON.stringify(one) === JSON.stringify(other)
 }
 
-/** The fields of a change, with what was and what is. */
+/** The fields of a change, with their values before and after. */
 export function differences({
   before,
   after,

@@ -4,8 +4,8 @@ import { leftText, type Look, lookedAgain, secondsLeft } from './time-left.ts'
 
 const looked = (looks: readonly Look[]): readonly Look[] => looks.reduce<readonly Look[]>(lookedAgain, [])
 
-describe('how long it still takes', () => {
-  it('is what is left by how fast it goes', () => {
+describe('the remaining time', () => {
+  it('is the remaining work divided by the speed', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 5000 }), fc.integer({ min: 2, max: 60 }), (aSecond, seconds) => {
         const looks = looked(
@@ -22,12 +22,12 @@ describe('how long it still takes', () => {
     expect(secondsLeft(looked([...slow, ...fast]), 60 + 69 * 100)).toBe(10)
   })
 
-  it('is not told before it is known, or where nothing moves', () => {
+  it('is unknown without enough readings or without progress', () => {
     expect(secondsLeft([], 10)).toBeUndefined()
     expect(secondsLeft(looked([{ at: 0, done: 5 }]), 10)).toBeUndefined()
     expect(secondsLeft(looked([0, 1000].map((at) => ({ at, done: at }))), 9_000)).toBeUndefined()
     expect(secondsLeft(looked([0, 2000, 4000].map((at) => ({ at, done: 5 }))), 10)).toBeUndefined()
-    // Begun anew: what was before says nothing.
+    // The work has restarted: earlier readings do not count.
     expect(
       secondsLeft(
         looked([

@@ -1,28 +1,28 @@
 /*
- * How long something still takes that is looked at now and then.
+ * Estimates the remaining time of work whose progress is read now and then.
  */
 
-/** How much was done at a time, in milliseconds of whatever clock. */
+/** The progress at a time, in milliseconds of any clock. */
 export interface Look {
   readonly at: number
   readonly done: number
 }
 
-/** What is older says little of how fast it goes now, in milliseconds. */
+/** Older readings are ignored, since the speed may have changed; in milliseconds. */
 const RECENT_MS = 30_000
-/** Before that nobody knows how fast it goes. */
+/** The minimum time between readings for an estimate, in milliseconds. */
 const LEAST_MS = 1_500
 
-/** The looks that count, with another one. */
+/** Adds a reading, and removes those that no longer count. */
 export function lookedAgain(looks: readonly Look[], look: Look): readonly Look[] {
   const last = looks.at(-1)
-  // What was begun anew, or looked at already.
+  // The work has restarted, or the reading is known.
   if (last !== undefined && look.done < last.done) return [look]
   if (last?.at === look.at) return looks
   return [...looks.filter(({ at }) => look.at - at <= RECENT_MS), look]
 }
 
-/** @returns seconds, rounded up; undefined where that cannot be told yet */
+/** @returns seconds, rounded up; undefined without enough readings */
 export function secondsLeft(looks: readonly Look[], total: number): number | undefined {
   const [first, last] = [looks[0], looks.at(-1)]
   if (first === undefined || last === undefined) return undefined
@@ -32,7 +32,7 @@ export function secondsLeft(looks: readonly Look[], total: number): number | und
   return Math.ceil(((total - last.done) * took) / done / 1000)
 }
 
-/** `about 40 seconds`, `about 3 minutes`: no more exact than it is known. */
+/** `about 40 seconds`, `about 3 minutes`: rounded, since it is an estimate. */
 export function leftText(seconds: number): string {
   if (seconds <= 5) return 'a few seconds'
   if (seconds <= 55) return `about ${Math.ceil(seconds / 5) * 5} seconds`

@@ -2,17 +2,17 @@ import { useCallback, useState, useSyncExternalStore } from 'react'
 import { DRAFTS } from './session.ts'
 
 /*
- * What somebody types in a form. It outlives the form, the loading of the page and signing in again: it is kept for
- * this tab until it is saved, thrown away, or its owner signs out. Each draft has a name, so that an answer which comes
- * when its form is long gone finds what is typed by then.
+ * Drafts: the unsaved input of forms. A draft survives the form, a reload of the page and a new sign-in: this tab keeps
+ * it until it is saved or discarded, or the person signs out. Each draft has a name, so that an answer that arrives
+ * after its form was closed finds the current draft.
  */
 
-/** Forms that are open, and by the name of their draft. */
+/** The listeners of open forms, by the name of their draft. */
 const open = new Map<string, Set<() => void>>()
-/** What was read, by its text: the same object as long as the text is the same. */
+/** The drafts read last, by name: the same object as long as the text is the same. */
 const known = new Map<string, { readonly text: string; readonly draft: unknown }>()
 
-/** Somebody's draft of that name, as far as it goes. */
+/** The draft with this name; undefined if there is none. */
 export function draftOf<T>(name: string): T | undefined {
   const text = sessionStorage.getItem(DRAFTS + name)
   if (text === null) return undefined
@@ -23,24 +23,24 @@ export function draftOf<T>(name: string): T | undefined {
   return draft
 }
 
-/** Keeps a draft, or forgets it where it is undefined; an open form shows it. */
+/** Stores a draft, or removes it if it is undefined; an open form shows the change. */
 export function keepDraft(name: string, draft: unknown): void {
   if (draft === undefined) {
     sessionStorage.removeItem(DRAFTS + name)
     known.delete(name)
   } else sessionStorage.setItem(DRAFTS + name, JSON.stringify(draft))
-  for (const look of open.get(name) ?? []) look()
+  for (const listener of open.get(name) ?? []) listener()
 }
 
-/** Is there a form on the screen for it? */
+/** Is a form with this draft on the screen? */
 export function isOpen(name: string): boolean {
   return (open.get(name)?.size ?? 0) > 0
 }
 
 /**
  * @param name of the form
- * @param initial what the form begins with
- * @returns the draft, whether it was found from before, a setter, and an end to it
+ * @param initial the initial values of the form
+ * @returns the draft, whether it existed before, a setter, and a function that removes it
  */
 export function useDraft<T>(
   name: string,
@@ -48,11 +48,11 @@ export function useDraft<T>(
 ): [draft: T, found: boolean, set: (draft: T) => void, clear: () => void] {
   const [{ first, found }] = useState(() => ({ first: initial(), found: draftOf(name) !== undefined }))
   const subscribe = useCallback(
-    (look: () => void) => {
+    (listener: () => void) => {
       const forms = open.get(name) ?? new Set()
-      open.set(name, forms.add(look))
+      open.set(name, forms.add(listener))
       return () => {
-        forms.delete(look)
+        forms.delete(listener)
         if (forms.size === 0) open.delete(name)
       }
     },

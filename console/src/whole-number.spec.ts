@@ -10,8 +10,8 @@ const LOCALES =
     ' ',
   )
 
-describe('a whole number as people type it', () => {
-  it.each(LOCALES)('is read back however %s writes it', (locale) => {
+describe('a typed integer', () => {
+  it.each(LOCALES)('is read back in the format of %s', (locale) => {
     const format = new Intl.NumberFormat(locale)
     fc.assert(
       fc.property(fc.oneof(fc.integer({ min: 0, max: 20_000 }), fc.integer({ min: 0, max: MOST })), (amount) => {
@@ -49,14 +49,14 @@ describe('a whole number as people type it', () => {
     })
   })
 
-  it('tells a fraction from what is no number', () => {
+  it('reports a fraction differently from other texts', () => {
     expect(readWhole('1.5', AMOUNTS, 'de-DE')).toEqual({
       mistake: 'a whole number from 0 to 1.000.000.000.000, without a fraction',
     })
     expect(readWhole('0x10', AMOUNTS, 'de-DE')).toMatchObject({ mistake: expect.stringMatching(/in digits: 1\.234$/) })
   })
 
-  it('shows what it understood unless there is one way to read it', () => {
+  it('is shown as parsed if it may be misread', () => {
     const shown = (text: string, locale: string): unknown => readWhole(text, AMOUNTS, locale)
     expect(shown('1.000', 'de-DE')).toEqual({ value: 1000, shown: '1.000' })
     expect(shown('1.000', 'en-GB')).toEqual({ value: 1000, shown: '1,000' })
@@ -65,7 +65,7 @@ describe('a whole number as people type it', () => {
     expect(shown('٧', 'en-GB')).toEqual({ value: 7, shown: '7' })
   })
 
-  it('never throws, and takes nothing that has other than digits and separators', () => {
+  it('never throws, and accepts only digits and separators', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 60 }), (text) => {
         const reading = readWhole(text, AMOUNTS, 'en-GB')
@@ -76,7 +76,7 @@ describe('a whole number as people type it', () => {
     expect(readWhole('9'.repeat(1_000_000), AMOUNTS)).toHaveProperty('mistake')
   })
 
-  it('an identifier is digits, with or without its sign', () => {
+  it('an id is digits, with or without #', () => {
     expect([readId('12'), readId(' #12 ')].map(({ value }) => value)).toEqual([12, 12])
     for (const text of ['', '0', '#', '1.000', '0x10', '1e3', '9007199254740992', '-1'])
       expect(readId(text)).toEqual({ mistake: 'a number from 1, in digits alone' })

@@ -1,34 +1,34 @@
 /*
- * Whole numbers as people type them. Amounts are whole, so a separator can only stand between groups of digits,
- * whatever the language takes it for: what has a fraction is refused and never rounded. What was understood is to be
- * shown before it is saved, since `1.000` is one thousand in German and one in English.
+ * Typed integers. Amounts are integers, so a separator can only be between groups of digits, in any language. A number
+ * with a fraction is refused, never rounded. Forms show the parsed number before they send it, since `1.000` is one
+ * thousand in German and one in English.
  */
 
-/** A number, with what to show of it where the text can be taken for another one; or what is wrong with the text. */
+/** A number, with the text to show if it may be misread; or the mistake in the text. */
 export type Reading =
   | { readonly value: number; readonly shown: string | undefined; readonly mistake?: undefined }
   | { readonly mistake: string; readonly value?: undefined }
 
-/** From where to where a number may be, both included. */
+/** The range of a number, inclusive. */
 export interface Bounds {
   readonly min: number
   readonly max: number
 }
 
-/** What languages put between groups of digits; all spaces are plain ones by then. */
+/** The separators between groups of digits in any language; all spaces have been replaced with plain ones. */
 const SEPARATOR = /[.,'’٬ ]/u
-/** Groups of three, or, as in India, of two before the last three; one kind of separator throughout. */
+/** Groups of three, or, as in India, of two before the last three; all separators are equal. */
 const GROUPED = /^[1-9]\d{0,2}(?:([.,'’٬ ])\d{3})(?:\1\d{3})*$|^[1-9]\d?(?:([.,'’٬ ])\d{2})(?:\2\d{2})*\2\d{3}$/u
 const FRACTION = /^\d[\d.,'’٬ ]*[.,٫]\d*$/u
-/** A digit of a script; those of mathematics (bold, double-struck …) are letters. */
+/** A digit of a script; mathematical digits (bold, double-struck …) are letters. */
 const DIGIT = /(?![\u{1d7ce}-\u{1d7ff}])\p{Nd}/gu
 const IS_DIGIT = new RegExp(DIGIT, 'u')
-/** No number that is taken has so many characters, separators included. */
+/** The maximum length of a number, including separators. */
 const LONGEST = 40
 
 /**
- * @param text as it stands in the field
- * @param locale whose digits and separators are shown; absent: the browser's
+ * @param text of the field
+ * @param locale for the digits and separators in `shown`; absent: the browser's
  */
 export function readWhole(text: string, { min, max }: Bounds, locale?: string): Reading {
   const format = new Intl.NumberFormat(locale)
@@ -48,7 +48,7 @@ export function readWhole(text: string, { min, max }: Bounds, locale?: string): 
   return { value, shown: typed === String(value) && value < 1000 ? undefined : format.format(value) }
 }
 
-/** An identifier, as the console prints it: `12` or `#12`. */
+/** Reads an id in the console's format: `12` or `#12`. */
 export function readId(text: string): Reading {
   const digits = withAsciiDigits(text.trim()).replace(/^# ?/, '')
   const value = /^\d{1,16}$/.test(digits) ? Number(digits) : 0
@@ -57,7 +57,7 @@ export function readId(text: string): Reading {
     : { mistake: 'a number from 1, in digits alone' }
 }
 
-/** Digits of any script as ASCII's, spaces of any width as plain ones, marks of direction gone. */
+/** Replaces digits of any script with ASCII digits and spaces with plain ones; removes direction marks. */
 function withAsciiDigits(text: string): string {
   return text
     .replace(/\p{Zs}/gu, ' ')
@@ -65,7 +65,7 @@ function withAsciiDigits(text: string): string {
     .replace(DIGIT, (digit) => String(digitValue(digit.codePointAt(0) ?? 0)))
 }
 
-/** Each script's digits stand side by side, 0 first. */
+/** The digits of each script are adjacent, 0 first. */
 function digitValue(codePoint: number): number {
   let value = 0
   while (value < 9 && IS_DIGIT.test(String.fromCodePoint(codePoint - value - 1))) value += 1

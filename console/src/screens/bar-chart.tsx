@@ -6,26 +6,26 @@ const HEIGHT = 140
 const FLOOR = 118
 const TOP = 14
 
-/** One stretch of time. */
+/** One bar: a span of time. */
 export interface Bar {
   readonly size: number
-  /** Of `size`, drawn within it. */
+  /** A part of `size`, drawn within the bar. */
   readonly part?: number
-  /** Told when one points at it. */
+  /** The tooltip. */
   readonly title: string
-  /** Below it; absent: nothing. */
+  /** The label below the bar. */
   readonly name?: string | undefined
 }
 
-/** Bars side by side, one for each stretch of time; numbers stand in a table beside it. */
+/** A bar chart over time; a table beside it contains the numbers. */
 export function BarChart({
   label,
   sum,
   bars,
 }: {
-  /** What is shown. */
+  /** The accessible name of the chart. */
   label: string
-  /** All of it in a sentence, for whoever does not see it. */
+  /** A summary, for screen readers. */
   sum: string
   bars: readonly Bar[]
 }): ReactNode {
@@ -67,7 +67,7 @@ export function BarChart({
                 </text>
               </>
             )}
-            {/* The whole height, so that a small bar can be pointed at. */}
+            {/* The full height, so that a small bar is easy to point at. */}
             <rect x={index * step} width={step} y={0} height={FLOOR} className="bar-target">
               <title>{title}</title>
             </rect>

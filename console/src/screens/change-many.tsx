@@ -19,11 +19,11 @@ type What = keyof typeof WHATS
 
 interface Draft {
   readonly what: What
-  /** The settings that are to change. */
+  /** The settings to change. */
   readonly chosen: readonly Editable[]
   readonly how: How
   readonly typed: Typed
-  /** Of this request, however often its form is sent. */
+  /** The idempotency key of this request, for every attempt. */
   readonly key: string
 }
 
@@ -41,7 +41,7 @@ const HOW_NAMES: Readonly<Record<How, string>> = {
   to: 'units, whatever it is now',
 }
 
-/** What a setting is called here, and of which quotas alone it can be one. */
+/** The name of each setting, and the quotas to which it is limited. */
 const NAMES: Readonly<Record<Editable, readonly [name: string, only?: string]>> = {
   total: ['Total'],
   label: ['Label'],
@@ -72,7 +72,7 @@ function fresh(): Draft {
   return { what: 'update', chosen: ['total'], how: 'percentMore', typed, key: newKey() }
 }
 
-/** What keeps it from being asked for, by field. */
+/** The mistakes that prevent sending, by field. */
 function mistakes({ what, chosen, how, typed }: Draft): Readonly<Partial<Record<Editable | 'chosen', string>>> {
   if (what !== 'update') return {}
   const all: Partial<Record<Editable, string | undefined>> = {
@@ -97,7 +97,7 @@ function changeOf({ what, chosen, how, typed }: Draft): Change {
   return { update: { ...settings, ...total } } as Change
 }
 
-/** Asks what is to become of all quotas that a list's filters show; what comes of it is looked at before it is done. */
+/** Requests a change of all quotas that a list's filters select. A preview of it is shown before it is applied. */
 export function ChangeManyScreen({ client, search }: { client: ChannelClient; search: ManySearch }): ReactNode {
   const navigate = useNavigate()
   const here = useStillHere()
@@ -114,7 +114,7 @@ export function ChangeManyScreen({ client, search }: { client: ChannelClient; se
     mutationFn: async (sent: Draft) =>
       setsOf(client).create({ filter: filterOf(client, search), change: changeOf(sent) }, { key: sent.key }),
     onSuccess: ({ id }, sent) => {
-      // Whoever comes back finds it as it was, to ask for something else.
+      // The draft stays, with a new key, for another request.
       keepDraft(name, { ...sent, key: newKey() })
       if (here())
         void navigate({ to: '/$channel/change-sets/$id', params: { channel: client.name, id: String(id) }, search: {} })

@@ -27,11 +27,11 @@ import { leftText, type Look, lookedAgain, secondsLeft } from '../time-left.ts'
 import { draftOf, keepDraft } from '../use-draft.ts'
 
 const PAGE_SIZE = 50
-/** How often it is looked at, in milliseconds: at work, and at rest. */
+/** The intervals of reads, in milliseconds: while the service processes the change set, and otherwise. */
 const LOOK_MS = 700
 const FRESH_MS = 30_000
 
-/** One change set, in whatever state: its preview, how far it is, and what became of it. */
+/** One change set in any state: its preview, progress and result. */
 export function ChangeSetScreen({
   client,
   id,
@@ -87,7 +87,7 @@ export function ChangeSetScreen({
   )
 }
 
-/** Looked at often while the service is at work with it. */
+/** Reads the change set; often while the service processes it. */
 export function useChangeSet(client: ChannelClient, id: number) {
   return useQuery({
     queryKey: [client.name, 'change-set', id],
@@ -96,7 +96,7 @@ export function useChangeSet(client: ChannelClient, id: number) {
   })
 }
 
-/** Says what has come of it, and lets all that is shown be read anew. */
+/** Announces the result, and renews all data. */
 function useEnd(client: ChannelClient, set: ChangeSet | undefined): void {
   const queries = useQueryClient()
   const before = useRef<ChangeSet>(undefined)
@@ -116,8 +116,8 @@ function useEnd(client: ChannelClient, set: ChangeSet | undefined): void {
 }
 
 /**
- * Where it stands, and what can be done now.
- * @param at when it was so, in milliseconds since 1970
+ * The state, and the possible actions.
+ * @param at the time at which it was read, in milliseconds since 1970
  */
 function Standing({ client, set, at }: { client: ChannelClient; set: ChangeSet; at: number }): ReactNode {
   const { state, counts } = set
@@ -154,7 +154,7 @@ function Standing({ client, set, at }: { client: ChannelClient; set: ChangeSet; 
   )
 }
 
-/** What is to be done with each row, in words for a button. */
+/** The verb of the button that applies the change set. */
 function verbOf({ source, change }: ChangeSet): string {
   if (source === 'import') return 'Apply to'
   return change !== null && 'delete' in change ? 'Delete' : change !== null && 'reset' in change ? 'Reset' : 'Change'
@@ -164,7 +164,7 @@ function objectOf({ source, counts: { planned } }: ChangeSet): string {
   return source === 'import' ? counted(planned, 'row') : counted(planned, 'quota')
 }
 
-/** It was looked at, and can be applied. */
+/** The change set is prepared, and can be applied. */
 function Ready({ client, set }: { client: ChannelClient; set: ChangeSet }): ReactNode {
   const queries = useQueryClient()
   const navigate = useNavigate()
@@ -172,7 +172,7 @@ function Ready({ client, set }: { client: ChannelClient; set: ChangeSet }): Reac
   const key = [client.name, 'change-set', set.id]
   const { counts, change, source } = set
   const typed = draftOf<ImportDraft>(importDraft(client))
-  /** What is typed of this set; what was typed since is another one's. */
+  /** The draft of this change set; undefined if it belongs to another one by now. */
   const own = typed?.checked === set.id ? typed : undefined
   const forgetTyped = (): void => {
     if (source === 'filter') keepDraft(manyDraft(client, searchOf(client, set)), undefined)
@@ -257,7 +257,7 @@ function Ready({ client, set }: { client: ChannelClient; set: ChangeSet }): Reac
   )
 }
 
-/** How far it is, what remains, and how long that takes. */
+/** The progress, and the estimated remaining time. */
 function Progress({ set, at }: { set: ChangeSet; at: number }): ReactNode {
   const { done, total } = progressOf(set)
   const [looks, setLooks] = useState<readonly Look[]>([])
@@ -281,7 +281,7 @@ function Progress({ set, at }: { set: ChangeSet; at: number }): ReactNode {
   )
 }
 
-/** What became of it. */
+/** The result. */
 function Result({ set }: { set: ChangeSet }): ReactNode {
   const { state, counts, source } = set
   const of = source === 'import' ? 'row' : 'quota'
@@ -320,7 +320,7 @@ function Result({ set }: { set: ChangeSet }): ReactNode {
   )
 }
 
-/** Leads to the rows of which this became, below. */
+/** Links to the rows with this outcome, below. */
 function ToRows({ set: { id }, outcome, children }: { set: ChangeSet; outcome: RowOutcome; children: ReactNode }) {
   return (
     <Link from="/$channel/change-sets/$id" to="." params={{ id: String(id) }} search={{ outcome }} replace>
@@ -349,7 +349,7 @@ function Undo({ client, set }: { client: ChannelClient; set: ChangeSet }): React
             try {
               const reverting = await setsOf(client).revert(asked)
               queries.setQueryData(key, reverting)
-              // The button is gone; the dialog gives the focus to nobody.
+              // The button is gone, so the dialog cannot return the focus to it.
               setTimeout(toHeading)
             } catch (error) {
               await queries.invalidateQueries({ queryKey: key })
@@ -369,7 +369,7 @@ function Undo({ client, set }: { client: ChannelClient; set: ChangeSet }): React
   )
 }
 
-/** Why there is nothing to look at. */
+/** The reason of a failed preparation. */
 function Failed({ client, set: { problem, source } }: { client: ChannelClient; set: ChangeSet }): ReactNode {
   return (
     <>
@@ -400,7 +400,7 @@ function Rows({ client, set, search }: { client: ChannelClient; set: ChangeSet; 
   const { outcome, after } = search
   const { counts } = set
   const asked = useQuery({
-    // As it was in this state; what moves is told by the counts.
+    // One query for each version; between versions, the counts show the progress.
     queryKey: [client.name, 'change-set', set.id, 'rows', set.version, search],
     queryFn: ({ signal }) =>
       setsOf(client)
@@ -504,7 +504,7 @@ function columnsOf(client: ChannelClient, set: ChangeSet) {
   ]
 }
 
-/** The button that was pressed is gone: one goes on from the top, where it is told how it stands. */
+/** Moves the focus to the heading, above the state, since the pressed button is gone. */
 function toHeading(): void {
   document.querySelector<HTMLElement>('main h1')?.focus()
 }

@@ -11,7 +11,7 @@ import { type ChangeSetsSearch, SET_STATES } from '../search.ts'
 
 const PAGE_SIZE = 50
 
-/** All change sets: who, when, what, how many, and whether they were undone. */
+/** All change sets: actor, time, change, number of rows, and state. */
 export function ChangeSetsScreen({ client, search }: { client: ChannelClient; search: ChangeSetsSearch }): ReactNode {
   const navigate = useNavigate()
   const asked = useQuery({

@@ -24,7 +24,7 @@ import { ACTIONS, type ChangesSearch } from '../search.ts'
 import { readId } from '../whole-number.ts'
 import { differences, EDITABLE, isNothing, sameSetting, type SettingValue, settingText } from '../settings.ts'
 
-/** Changes as rows, each with its undoing where there is one. */
+/** Changes as rows, each with a button that undoes it, if possible. */
 export function ChangeTable({
   client,
   rows,
@@ -84,7 +84,7 @@ export function ChangeTable({
   )
 }
 
-/** Leads to the change set that it was part of. */
+/** Links to the change set of a change. */
 function PartOf({ client, change: { changeSetId } }: { client: ChannelClient; change: Change }): ReactNode {
   if (changeSetId === undefined) return null
   return (
@@ -95,9 +95,9 @@ function PartOf({ client, change: { changeSetId } }: { client: ChannelClient; ch
 }
 
 /**
- * What of a quota was and what is.
- * @param ahead it is yet to become so
- * @param named says what was done, too
+ * The values of a quota before and after a change.
+ * @param ahead is the change not applied yet?
+ * @param named shows the action, too
  */
 export function Difference({
   change,
@@ -108,7 +108,7 @@ export function Difference({
   ahead?: boolean
   named?: boolean
 }): ReactNode {
-  // That it was deleted, and when, is told already.
+  // The action and the time of a deletion are shown already.
   const rows = change.action === 'update' || change.action === 'reset' ? differences(change) : []
   const made =
     change.action === 'create'
@@ -155,7 +155,7 @@ function FromTo({ was, is, ahead = false }: { was: string; is: string; ahead?: b
   )
 }
 
-/** What was done to an owner's quotas lately, a sentence each. */
+/** The recent changes of an owner's quotas, one sentence each. */
 export function LatelyChanged({ client, rows }: { client: ChannelClient; rows: readonly Change[] }): ReactNode {
   return (
     <ul className="lately">
@@ -216,12 +216,12 @@ function Deed({ client, change }: { client: ChannelClient; change: Change }): Re
   )
 }
 
-/** Can it be taken back? A quota that was made is deleted, and what was reset is gone. */
+/** Can the change be undone? A new quota is deleted instead, and a reset is final. */
 function canUndo({ action }: Change): boolean {
   return action === 'update' || action === 'delete'
 }
 
-/** A change that can be taken back, with a button for it. */
+/** A button that undoes a change, if possible. */
 export function Undo({ client, change }: { client: ChannelClient; change: Change }): ReactNode {
   const [asking, setAsking] = useState(false)
   if (!canUndo(change)) return <span className="muted">–</span>
@@ -235,7 +235,7 @@ export function Undo({ client, change }: { client: ChannelClient; change: Change
   )
 }
 
-/** Asks before a change is undone: looks first what the quota is now. */
+/** Asks for confirmation before a change is undone: first reads the quota. */
 function Undoing({
   client,
   change,
@@ -256,7 +256,7 @@ function Undoing({
     announce('The change is undone.')
     await queries.invalidateQueries({ queryKey: [client.name] })
   }
-  // As it was when it was asked: it changes under the question while that is answered.
+  // The quota as first read: later reads must not change the open question.
   const [quota, setQuota] = useState<Quota | null>()
   if (quota === undefined && !asked.isFetching) {
     if (isProblem(asked.error, 'quota_not_found')) setQuota(null)
@@ -473,13 +473,13 @@ function ChangeFilters({ client, filter }: { client: ChannelClient; filter: Filt
   )
 }
 
-/** The beginning of a day of this browser's calendar, so many days from today. */
+/** The beginning of a day in the browser's time zone, this number of days from today. */
 function dayFromToday(days: number): string {
   const date = new Date(now())
   return new Date(date.getFullYear(), date.getMonth(), date.getDate() + days).toISOString()
 }
 
-/** From Monday on, where the browser does not say on which day its weeks begin. */
+/** Days since the beginning of the week; Monday if the browser does not know the locale's first day. */
 function daysIntoWeek(): number {
   const locale = new Intl.Locale(navigator.language) as Intl.Locale & {
     getWeekInfo?: () => { firstDay: number }
@@ -489,7 +489,7 @@ function daysIntoWeek(): number {
   return (new Date(now()).getDay() - first + 7) % 7
 }
 
-/** Stretches of time that people ask for; each ends later than now, or where the next begins. */
+/** Common periods; each ends in the future, or where the next one begins. */
 const PERIODS: readonly { readonly name: string; readonly of: () => readonly [from: string, to: string] }[] = [
   { name: 'Today', of: () => [dayFromToday(0), dayFromToday(1)] },
   { name: 'Yesterday', of: () => [dayFromToday(-1), dayFromToday(0)] },

@@ -24,27 +24,27 @@ import { ZoneInput } from './zone-input.tsx'
 
 interface Draft {
   readonly typed: Typed
-  /** The record that the typing started from; its version is sent. */
+  /** The record at the beginning of the draft; its version is sent. */
   readonly base: Quota
-  /** What somebody else has made of it meanwhile, once the service has said so. */
+  /** The record after another person's change, if the service has reported one. */
   readonly theirs?: { readonly quota: Quota; readonly actor: string | undefined }
 }
 
-/** What a form about a quota is kept under. */
+/** The name of the draft of a quota's form. */
 export function draftName(client: ChannelClient, id: number): string {
   return `${client.name}/quotas/${id}`
 }
 
-/** What is left of a draft once a part of it is saved: what was typed since then, upon what was saved. */
-function onto(saved: Quota, typed: Typed, sent: Typed): Draft {
+/** The rest of a draft after a part of it is saved: the later input, on the saved record. */
+function rebased(saved: Quota, typed: Typed, sent: Typed): Draft {
   const shown = typedOf(saved)
   const fields = editableOf(saved).filter((field) => typed[field] !== sent[field])
   return { base: saved, typed: { ...shown, ...Object.fromEntries(fields.map((field) => [field, typed[field]])) } }
 }
 
 /**
- * Changes a quota's settings, and only those that were touched. What somebody else saves meanwhile is never overwritten
- * unseen: the second to save is shown theirs, their own, and what both started from.
+ * Changes a quota's settings, and only the edited ones. It never silently overwrites another person's change: it shows
+ * the person who saves second both versions and the original.
  */
 export function EditForm({
   client,
@@ -61,19 +61,19 @@ export function EditForm({
     base: quota,
   }))
   const { theirs } = draft
-  // A draft of an earlier console knows fewer settings.
+  // A draft of an earlier version of the console has fewer settings.
   const base = { ...quota, ...draft.base }
   const typed = { ...typedOf(quota), ...draft.typed }
   const here = useStillHere()
   const name = draftName(client, quota.id)
-  // Answers come late: the form may be gone by then, reopened, or typed in. They settle what was sent and no more.
+  // When the answer arrives, the form may be closed, reopened or edited: it settles only the sent values.
   const save = useMutation({
     mutationFn: async (sent: Draft) =>
       client.update(sent.base.id, settingsOf(sent.typed, changedFields(sent.typed, sent.base)), sent.base.version),
     onSuccess: (saved, sent) => {
       queries.setQueryData([client.name, 'quota', saved.id], saved)
       const since = draftOf<Draft>(name)
-      const left = since === undefined ? undefined : onto(saved, since.typed, sent.typed)
+      const left = since === undefined ? undefined : rebased(saved, since.typed, sent.typed)
       const done = left === undefined || changedFields(left.typed, left.base).length === 0
       announce(`Quota ${saved.id} is saved.${done ? '' : ' What you typed since then is not.'}`)
       if (done && (here() || !isOpen(name))) keepDraft(name, undefined)
@@ -104,7 +104,7 @@ export function EditForm({
 
   const fields = changedFields(typed, base)
   const wrong = mistakes(typed, base.quotaType)
-  const told = fieldErrors(save.error)
+  const refused = fieldErrors(save.error)
   const set = (field: Editable) => (value: string) => setDraft({ ...draft, typed: { ...typed, [field]: value } })
   const leave = (): void => {
     clear()
@@ -119,8 +119,8 @@ export function EditForm({
     if (changedFields(sent.typed, sent.base).length === 0) leave()
     else save.mutate(sent)
   }
-  /** Mine where I touched it, theirs everywhere else. */
-  const onTop = (): void => {
+  /** Keeps the edited fields, and takes the other person's values for all others. */
+  const merge = (): void => {
     if (theirs === undefined) return
     const shown = typedOf(theirs.quota)
     const merged = Object.fromEntries(
@@ -151,7 +151,7 @@ export function EditForm({
           <p>Nothing was overwritten. Save yours on top of it, or take it as it is now.</p>
           <ConflictTable base={base} theirs={theirs.quota} typed={typed} fields={fields} wrong={wrong} />
           <div className="actions">
-            <button type="button" className="primary" onClick={onTop}>
+            <button type="button" className="primary" onClick={merge}>
               Save mine on top
             </button>
             <button type="button" onClick={takeTheirs}>
@@ -171,7 +171,7 @@ export function EditForm({
         {base.cap !== null && (
           <Field
             label="What it does"
-            error={told['cap']}
+            error={refused['cap']}
             hint={typed.cap === 'observe' ? 'lets everything through, and counts' : 'refuses what goes over'}
           >
             {(ids) => (
@@ -182,7 +182,7 @@ export function EditForm({
             )}
           </Field>
         )}
-        <SettingFields typed={typed} quotaType={base.quotaType} set={set} errors={{ ...wrong, ...told }} />
+        <SettingFields typed={typed} quotaType={base.quotaType} set={set} errors={{ ...wrong, ...refused }} />
         <Field label="Status">
           {(ids) => (
             <select {...ids} value={typed.status} onChange={(event) => set('status')(event.target.value)}>
@@ -273,13 +273,13 @@ const TOTAL_HINTS: Readonly<Record<QuotaType, string>> = {
   3: 'units in any such window',
 }
 
-/** What the quota will do as it is typed, where enough of it is. */
+/** The effect of the typed settings, if they are complete. */
 export function Example({ typed, quotaType }: { typed: Typed; quotaType: QuotaType }): ReactNode {
   const limit = limitOf(typed, quotaType)
   return <output className="example">{limit === undefined ? '' : exampleOf(limit)}</output>
 }
 
-/** Per cents at which something is told. */
+/** The field for thresholds, in percent. */
 export function ThresholdsField({
   text,
   onText,
@@ -306,7 +306,7 @@ export function ThresholdsField({
   )
 }
 
-/** The fields that a new quota and an old one share. */
+/** The fields that the forms of new and existing quotas share. */
 export function SettingFields({
   typed,
   quotaType,

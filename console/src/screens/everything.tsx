@@ -9,13 +9,13 @@ import { Loaded, Panel, Screen } from '../parts.tsx'
 import type { EverythingSearch } from '../search.ts'
 
 const ROWS = 5
-/** What an idempotency key, the name of a token and a request id may be made of; everything may be a label. */
+/** The forms of idempotency keys, token names and request ids. Any text may be a label. */
 const KEY = /^[\x20-\x7e]{1,255}$/
 const NAME = /^[A-Za-z0-9._-]{1,64}$/
 const REQUEST = /^[A-Za-z0-9._-]{1,128}$/
 const LONGEST_LABEL = 120
 
-/** What bears a text that somebody has at hand: as a key, whoever sent it, as a label, as a name, as a request. */
+/** Finds a text among keys of recent callers, labels, names and request ids. */
 export function EverythingScreen({
   client,
   search: { q = '' },
@@ -100,7 +100,7 @@ export function EverythingScreen({
   )
 }
 
-/** A part of what was found; nothing where there is nothing. */
+/** One kind of results; nothing if there are none. */
 function Found<T extends { readonly items: readonly unknown[] }>({
   of,
   title,

@@ -12,14 +12,14 @@ import { announce, Download, Failure, Field, Loaded, Panel, Screen, useStillHere
 import { columnsOf, lineOf, placeOf, rowsOf, SEPARATOR_NAMES, separatorOf, toCsv } from '../pasted.ts'
 import { draftOf, keepDraft, useDraft } from '../use-draft.ts'
 
-/** What is longer than this is a file, and not kept while it is edited: the browser keeps so much, in characters. */
+/** The maximum length of a draft, in characters: the browser's storage is limited. A longer text becomes a file. */
 const MAX_TYPED = 500_000
-/** What the service takes, in bytes. */
+/** The service's limit, in bytes. */
 const MAX_FILE = 50_000_000
-/** So many mistakes are shown; the others can be downloaded. */
+/** The maximum number of mistakes shown; the others can be downloaded. */
 const SHOWN = 100
 
-/** Makes and changes quotas by a table: pasted out of a spreadsheet, typed, or in a file. */
+/** Creates and changes quotas from a table: pasted from a spreadsheet, typed, or a file. */
 export function ImportScreen({ client }: { client: ChannelClient }): ReactNode {
   const navigate = useNavigate()
   const here = useStillHere()
@@ -32,7 +32,7 @@ export function ImportScreen({ client }: { client: ChannelClient }): ReactNode {
       const csv = of === undefined ? toCsv(sent.text) : await csvOf(of)
       const sets = setsOf(client)
       const made = await sets.import(csv, { key: sent.key })
-      // What was made of it before was not applied, and is of no use any more.
+      // The change set of an earlier check was not applied, and is no longer needed.
       if (sent.checked !== undefined && sent.checked !== made.id) void sets.delete(sent.checked).catch(() => undefined)
       const since = draftOf<ImportDraft>(name) ?? sent
       keepDraft(name, { ...since, key: newKey(), checked: made.id, edited: since.text !== sent.text })
@@ -112,7 +112,7 @@ export function ImportScreen({ client }: { client: ChannelClient }): ReactNode {
                 onChange={(event) => {
                   check.reset()
                   setFile(event.target.files?.[0])
-                  // The same one can be chosen again when it was corrected.
+                  // Lets the person choose the same file again after correcting it.
                   event.target.value = ''
                 }}
               />
@@ -153,7 +153,7 @@ export function ImportScreen({ client }: { client: ChannelClient }): ReactNode {
   )
 }
 
-/** What was read of it, before it is sent. */
+/** The parsed table, before it is sent. */
 function Understood({ text, example }: { text: string; example: string }): ReactNode {
   if (text.trim() === '') {
     return (
@@ -192,7 +192,7 @@ const COLUMNS: readonly (readonly [names: string, meaning: string])[] = [
   ['version', 'where it is there, it must still be the quota’s'],
 ]
 
-/** What the columns are called and mean. */
+/** The names and meanings of the columns. */
 function Columns({ client }: { client: ChannelClient }): ReactNode {
   const owners = client.namesPerson ? 'account_id, user_id' : 'user_id'
   const rows = [...COLUMNS.slice(0, 1), [owners, 'whose it is; of a new one'] as const, ...COLUMNS.slice(1)]
@@ -217,7 +217,7 @@ function Columns({ client }: { client: ChannelClient }): ReactNode {
   )
 }
 
-/** What is wrong with a table that was checked, line by line. */
+/** The mistakes in a checked table, line by line. */
 function Checked({
   client,
   id,
@@ -228,12 +228,12 @@ function Checked({
   client: ChannelClient
   id: number
   edited: boolean
-  /** Undefined of a file. */
+  /** Undefined for a file. */
   text: string | undefined
   field: RefObject<HTMLTextAreaElement | null>
 }): ReactNode {
   const asked = useChangeSet(client, id)
-  // As it was checked, if nothing was typed since: lines may have moved.
+  // The checked text, if it has not been edited since: otherwise line numbers may differ.
   const [checkedText] = useState(edited ? undefined : text)
   return (
     <Panel title="What was found">
@@ -374,7 +374,7 @@ async function mistakesOf(client: ChannelClient, set: ChangeSet, signal: AbortSi
     .slice(0, SHOWN)
 }
 
-/** A file as CSV; one with commas goes as it is, piece by piece. */
+/** A file as CSV; a file with commas is sent unchanged, in pieces. */
 async function csvOf(file: File): Promise<Blob | string> {
   if (file.size > MAX_FILE)
     throw new Notice(

@@ -11,7 +11,7 @@ interface Last {
   readonly cell: (operation: Operation) => ReactNode
 }
 
-/** The operations of an owner or of a quota, newest first, as far back as somebody wants to see. */
+/** The operations of an owner or of a quota, newest first, with a button for older ones. */
 export function Ledger({
   client,
   of,
@@ -54,8 +54,8 @@ export function Ledger({
 
 /**
  * Operations as rows.
- * @param quotaId tells what that quota paid of each, and leaves out what is the same everywhere
- * @param owners tells whose they are
+ * @param quotaId shows this quota's part of each, and omits columns that are the same in all rows
+ * @param owners shows the owners
  */
 export function LedgerTable({
   client,
@@ -124,7 +124,7 @@ export function LedgerTable({
             }
           : {
               head: 'Of this quota',
-              // A cap pays nothing: it counts the whole.
+              // A cap pays nothing: it counts the whole amount.
               cell: (operation: Operation) => amount(paid(operation) ?? operation.amount),
               className: 'number',
               folds: true,

@@ -7,25 +7,23 @@ import { announce, CapBadge, Confirm, Label, QuotaLink, UsageBar } from '../part
 import { limitOfQuota } from '../settings.ts'
 
 /*
- * What an owner may take: the quotas that pay and the caps that bound it, beside each other.
+ * The limits of an owner: the quotas that pay, and the caps.
  */
 
-/** Refusals of this code did not happen: a cap that only watches would have refused. */
+/** The code of refusals that did not happen: a cap that only observes would have refused. */
 const OBSERVED = 'quota_observed'
 
-/** What somebody is told of a refusal that did happen. */
+/** The refusals that did happen. */
 export function really(rows: readonly Refusal[]): readonly Refusal[] {
   return rows.filter(({ code }) => code !== OBSERVED)
 }
 
-/** What the caps that only watch would have refused. */
+/** The refusals by caps that only observe. */
 function observed(rows: readonly Refusal[]): readonly Refusal[] {
   return rows.filter(({ code }) => code === OBSERVED)
 }
 
-/**
- * Says first of all that caps are in the way, where they are: of what was refused last, or of a single unit.
- */
+/** A notice if caps refuse the amount of the last refusal, or a single unit. */
 export function HeldUp({
   client,
   owner,
@@ -73,7 +71,7 @@ export function HeldUp({
   )
 }
 
-/** Would so much fit now? Parts of a screen that ask for the same share the answer. */
+/** Checks whether an amount fits now. Parts of a screen share the answer for the same amount. */
 export function useCheck(client: ChannelClient, owner: number, wanted: number) {
   return useQuery({
     queryKey: [client.name, 'owner', owner, 'check', wanted],
@@ -81,7 +79,7 @@ export function useCheck(client: ChannelClient, owner: number, wanted: number) {
   })
 }
 
-/** Which limits are in the way of a refused amount, as the end of a sentence. */
+/** The limits that refuse an amount, as the end of a sentence. */
 export function InTheWay({ client, check }: { client: ChannelClient; check: Check }): ReactNode {
   const { caps, payable, requested } = check
   return (
@@ -96,7 +94,7 @@ export function InTheWay({ client, check }: { client: ChannelClient; check: Chec
   )
 }
 
-/** A cap by its number, its label and what it allows, as far as its record is known. */
+/** A cap by its number and, if its record is known, its label and limit. */
 function CapName({
   client,
   cap,
@@ -121,7 +119,7 @@ function CapName({
   )
 }
 
-/** The payers together and each cap, with what is left of it and when it comes back. */
+/** The payers together and each cap, with the remaining units and the time of the refill. */
 export function Limits({
   client,
   summary,
@@ -131,7 +129,7 @@ export function Limits({
   client: ChannelClient
   summary: Summary
   quotas: readonly Quota[]
-  /** Of the last week; undefined while nobody knows. */
+  /** The refusals of the last week; undefined while they are loading. */
   refusals: readonly Refusal[] | undefined
 }): ReactNode {
   const { caps, available, remaining, quotaCount } = summary
@@ -172,7 +170,7 @@ function CapCard({
   cap: Cap
   record: Quota | undefined
   observed: readonly Refusal[] | undefined
-  /** Is it the only one that only watches? */
+  /** Is it the only cap that only observes? */
   alone: boolean
 }): ReactNode {
   const watches = cap.cap === 'observe'
@@ -239,10 +237,10 @@ function WouldHaveRefused({ rows, alone }: { rows: readonly Refusal[] | undefine
   )
 }
 
-/** Lets a cap that only watches refuse from now on, or one that refuses only watch; asks first. */
+/** Switches a cap between refusing and observing, after a confirmation. */
 export function SwitchCap({ client, quota }: { client: ChannelClient; quota: Quota }): ReactNode {
   const queries = useQueryClient()
-  // As it was when it was asked.
+  // The record at the time of the question.
   const [asked, setAsked] = useState<Quota>()
   const enforce = quota.cap === 'observe'
   return (

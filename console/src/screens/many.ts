@@ -1,4 +1,4 @@
-/* The screens of many quotas at once, which are loaded together. */
+/* The screens of change sets, which are loaded together. */
 
 export { ChangeManyScreen } from './change-many.tsx'
 export { ChangeSetScreen } from './change-set.tsx'

@@ -16,7 +16,7 @@ interface Draft {
   readonly person: string
   readonly quotaType: QuotaType
   readonly typed: Typed
-  /** Of this quota, however often its form is sent. */
+  /** The idempotency key of this quota, for every attempt. */
   readonly key: string
 }
 
@@ -43,7 +43,7 @@ function fresh(owner: number | undefined): Draft {
   }
 }
 
-/** What a quota may be there for, in plain words. */
+/** The roles of quotas, in plain words. */
 const ROLES: readonly { readonly cap: CapMode | null; readonly name: string; readonly more: string }[] = [
   { cap: null, name: 'pays', more: 'units that may be used; several quotas add up' },
   { cap: 'enforce', name: 'limits', more: 'a cap: refuses what goes over it, however much there is to pay with' },
@@ -55,7 +55,7 @@ const TYPES: readonly { readonly quotaType: QuotaType; readonly name: string; re
   { quotaType: 1, name: 'total', more: 'so much until an end, once' },
 ]
 
-/** What is wrong with a number of somebody; one that may be left out is fine where it is. */
+/** The mistake in the id of an owner or user; an optional one may be empty. */
 function idMistake(text: string, needed: boolean): string | undefined {
   return text.trim() === '' && !needed ? undefined : readId(text).mistake
 }
@@ -68,12 +68,12 @@ export function NewQuotaScreen({ client, search }: { client: ChannelClient; sear
   const here = useStillHere()
   const [tried, setTried] = useState(false)
   const { quotaType } = draft
-  // A draft of an earlier console knows fewer settings.
+  // A draft of an earlier version of the console has fewer settings.
   const typed = { ...fresh(undefined).typed, ...draft.typed }
   const cap = capOf(typed)
   const set = (change: Partial<Draft>): void => keep({ ...draft, ...change, key: newKey() })
-  /** A rolling one is what a cap begins with, and what nothing but a cap can be. */
-  const become = (next: CapMode | null): void =>
+  /** Changes the role. A cap is rolling by default, and only a cap can be rolling. */
+  const setRole = (next: CapMode | null): void =>
     set({
       typed: { ...typed, cap: next ?? '' },
       quotaType: next === null ? (quotaType === 3 ? 2 : quotaType) : cap === null ? 3 : quotaType,
@@ -81,7 +81,7 @@ export function NewQuotaScreen({ client, search }: { client: ChannelClient; sear
   const save = useMutation({
     mutationFn: async ({ typed, quotaType, owner, person, key }: Draft) => {
       const { status: _status, ...settings } = settingsOf(typed, editableOf({ quotaType, cap: capOf(typed) }))
-      // An end that was left empty is none.
+      // An empty end is omitted.
       const { expireAt, ...rest } = settings
       return client.create(
         readId(owner).value ?? 0,
@@ -96,7 +96,7 @@ export function NewQuotaScreen({ client, search }: { client: ChannelClient; sear
       )
     },
     onSuccess: ({ id }, sent) => {
-      // What was typed since then is another quota's.
+      // Later input belongs to another quota.
       const same = draftOf<Draft>(name)?.key === sent.key
       if (same) clear()
       announce(`Quota ${id} is made.`)
@@ -108,7 +108,7 @@ export function NewQuotaScreen({ client, search }: { client: ChannelClient; sear
       if (!here()) announce('The new quota is not made. What you typed is kept.')
     },
   })
-  const told = fieldErrors(save.error)
+  const refused = fieldErrors(save.error)
   const personMistake = client.namesPerson ? idMistake(draft.person, false) : undefined
   const own = {
     ...mistakes(typed, quotaType),
@@ -116,7 +116,7 @@ export function NewQuotaScreen({ client, search }: { client: ChannelClient; sear
     ...(personMistake === undefined ? {} : { person: personMistake }),
   }
   const wrong: Readonly<Partial<Record<string, string | undefined>>> = tried ? own : {}
-  const shown = (name: string): string | undefined => wrong[name] ?? told[name]
+  const shown = (name: string): string | undefined => wrong[name] ?? refused[name]
   const submit = (event: SubmitEvent<HTMLFormElement>): void => {
     event.preventDefault()
     setTried(true)
@@ -140,7 +140,7 @@ export function NewQuotaScreen({ client, search }: { client: ChannelClient; sear
             text={draft.owner}
             reading={readId(draft.owner)}
             onText={(owner) => set({ owner })}
-            error={shown('owner') ?? told['accountId']}
+            error={shown('owner') ?? refused['accountId']}
           />
           {client.namesPerson && (
             <NumberField
@@ -149,14 +149,14 @@ export function NewQuotaScreen({ client, search }: { client: ChannelClient; sear
               reading={readId(draft.person)}
               onText={(person) => set({ person })}
               hint="whom the account belongs to; may be empty"
-              error={shown('person') ?? told['userId']}
+              error={shown('person') ?? refused['userId']}
             />
           )}
           <fieldset>
             <legend>What it does</legend>
             {ROLES.map((role) => (
               <label key={role.name} className="check">
-                <input type="radio" name="role" checked={cap === role.cap} onChange={() => become(role.cap)} />
+                <input type="radio" name="role" checked={cap === role.cap} onChange={() => setRole(role.cap)} />
                 <span>
                   {role.name} <span className="muted">{role.more}</span>
                 </span>

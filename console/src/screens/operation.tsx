@@ -24,7 +24,7 @@ import { readWhole } from '../whole-number.ts'
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
-/** Finds an operation, by what somebody has of it. */
+/** Finds an operation by its id or key. */
 export function OperationsScreen({ client, search }: { client: ChannelClient; search: OperationsSearch }): ReactNode {
   const navigate = useNavigate()
   const [text, setText] = useState(search.key ?? '')

@@ -12,10 +12,10 @@ import { isReady } from '../session.ts'
 
 const HOURS = 24
 const DAYS = 7
-/** How often the service is asked whether it is ready, in milliseconds. */
+/** The interval of readiness checks, in milliseconds. */
 const LOOK_EVERY_MS = 30_000
 
-/** Why a request was refused, in words. */
+/** The reasons of refusals, in words. */
 export const REASONS: Readonly<Record<Refusal['code'], string>> = {
   quota_exceeded: 'quota exceeded',
   no_active_quota: 'no active quota',

@@ -31,18 +31,18 @@ import { readWhole } from '../whole-number.ts'
 const HOURS = 48
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
-/** Of refusals, those that caps which only watch would have brought about included. */
+/** The period of the refusals that are read, including those of caps that only observe. */
 const WEEK_HOURS = 7 * 24
-/** What is changed lately, and at most so much of it. */
+/** The period and the maximum number of recent changes. */
 const LATELY_MS = 7 * DAY_MS
 const LATELY_ROWS = 5
-/** A quota that has gone may be why something was refused for so long, unless it was the last one. */
+/** The time for which a lost quota may explain refusals; unlimited if no active quota is left. */
 const LOST_MS = 31 * DAY_MS
 const LOSSES = 3
 
 export function OwnerScreen({ client, owner }: { client: ChannelClient; owner: number }): ReactNode {
   const [toppingUp, setToppingUp] = useState(false)
-  // Whole hours, so that the key stays the same while the screen does.
+  // Whole hours, computed once, so that the query key does not change while the screen is open.
   const [hour] = useState(() => Math.floor(now() / HOUR_MS) * HOUR_MS)
   const [week, from] = [WEEK_HOURS, HOURS].map((hours) => new Date(hour - (hours - 1) * HOUR_MS).toISOString()) as [
     string,
@@ -191,17 +191,17 @@ export function OwnerScreen({ client, owner }: { client: ChannelClient; owner: n
   )
 }
 
-/** The refusal that came last: rows of one hour are in no order of time. */
+/** The latest refusal: rows of one hour are not in order of time. */
 function latestOf(rows: readonly Refusal[]): Refusal | undefined {
   return rows.toSorted((a, b) => Date.parse(b.lastAt) - Date.parse(a.lastAt))[0]
 }
 
-/** Units that the last refused request wanted; undefined where that is not known. */
+/** The amount of the last refused request; undefined if it is unknown. */
 function askedLast(rows: readonly Refusal[]): number | undefined {
   return latestOf(rows)?.last ?? undefined
 }
 
-/** The answer to "why was it refused?": what was asked for, what of it would fit now, and what has gone. */
+/** Explains refusals: the requested amount, whether it fits now, and the lost quotas. */
 function Why({
   client,
   owner,
@@ -264,11 +264,11 @@ interface LostQuota {
   readonly quota: Quota
   readonly what: 'deleted' | 'disabled' | 'expired'
   readonly at: string
-  /** What brought it about, where somebody did and that is known. */
+  /** The change that caused it, if there is one and it is known. */
   readonly change: Change | undefined
 }
 
-/** Since when a quota pays no more, and who saw to that. */
+/** The time from which a quota no longer pays, and the change that caused it. */
 function lossOf(quota: Quota, changes: readonly Change[]): LostQuota {
   const { deletedAt, status, expireAt, updatedAt } = quota
   const what = deletedAt !== undefined ? 'deleted' : status === 'disabled' ? 'disabled' : 'expired'
@@ -280,7 +280,7 @@ function lossOf(quota: Quota, changes: readonly Change[]): LostQuota {
         : action === 'update' && (what === 'disabled' ? after.status === 'disabled' : after.expireAt === expireAt)),
   )
   const at = what === 'deleted' ? deletedAt : what === 'disabled' ? change?.at : expireAt
-  // An end that was set to the past is one from when it was set.
+  // An end that was set to a time in the past takes effect when it is set.
   const since = what === 'expired' && change !== undefined && change.at > (at ?? '') ? change.at : at
   return { quota, what, at: since ?? updatedAt, change }
 }
@@ -299,7 +299,7 @@ function Loss({ client, quota, what, at, change }: LostQuota & { client: Channel
   )
 }
 
-/** Would an amount fit now, and if not, when? As a sentence. */
+/** Whether an amount fits now, and otherwise when, as a sentence. */
 function Fits({ client, owner, wanted }: { client: ChannelClient; owner: number; wanted: number }): ReactNode {
   const asked = useCheck(client, owner, wanted)
   if (asked.error !== null) return <Failure error={asked.error} />
@@ -307,8 +307,8 @@ function Fits({ client, owner, wanted }: { client: ChannelClient; owner: number;
 }
 
 /**
- * Asks the service whether an amount would fit, and if not, when.
- * @param suggested what was refused last, so that the answer stands there unasked
+ * A form that checks whether an amount fits, and otherwise when.
+ * @param suggested the amount of the last refusal, whose answer is shown at first
  */
 function WouldFit({
   client,

@@ -159,7 +159,7 @@ function Record({ client, quota, editing }: { client: ChannelClient; quota: Quot
   )
 }
 
-/** When a cap allows more again: its owner's summary knows. */
+/** The time at which a cap allows more again, from its owner's summary. */
 function CapRefill({ client, quota }: { client: ChannelClient; quota: Quota }): ReactNode {
   const { data } = useQuery({
     queryKey: [client.name, 'owner', quota.owner, 'summary'],
@@ -311,7 +311,7 @@ function Actions({ client, quota }: { client: ChannelClient; quota: Quota }): Re
           act={async () => {
             await client.delete(id, version)
             announce(`Quota ${id} is deleted. It can be restored on this page.`)
-            // What is remembered of it must not go on standing there.
+            // The cached record must not stay on the screen.
             await queries.resetQueries({ queryKey: [client.name, 'quota', id] })
             await queries.invalidateQueries({ queryKey: [client.name] })
           }}
@@ -326,7 +326,7 @@ function Actions({ client, quota }: { client: ChannelClient; quota: Quota }): Re
   )
 }
 
-/** A quota that is deleted, or never was: its history tells which. */
+/** A quota that is deleted or never existed: its history shows which. */
 function GoneQuota({ client, id, error }: { client: ChannelClient; id: number; error: unknown }): ReactNode {
   const queries = useQueryClient()
   const asked = useQuery({

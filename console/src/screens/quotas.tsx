@@ -24,7 +24,7 @@ import { CAP_FILTERS, STATUSES, type QuotasSearch } from '../search.ts'
 import { readId } from '../whole-number.ts'
 
 const PAGE_SIZE = 50
-/** Beyond, the service wants to be walked by id: a page so far down would have to count all rows before it. */
+/** Further pages are read by id: the service would have to skip all rows before a page by number. */
 const LAST_PAGE = 1_000
 
 const CYCLES: Readonly<Record<string, string>> = {
@@ -35,13 +35,13 @@ const CYCLES: Readonly<Record<string, string>> = {
   year: 'yearly',
 }
 
-/** What kind of quota it is, in a word or two. */
+/** The kind of a quota, in a word or two. */
 export function kindOf({ quotaType, cycleUnit, windowSeconds }: Quota): string {
   if (quotaType === 3) return `rolling, ${windowText(windowSeconds ?? 0)}`
   return quotaType === 1 ? 'total' : (CYCLES[cycleUnit ?? ''] ?? 'cycle')
 }
 
-/** The same, with what it is there for where it does not pay. */
+/** The same, with the mode of a cap. */
 export function Kind({ quota }: { quota: Quota }): ReactNode {
   return (
     <>
@@ -61,7 +61,7 @@ export function NextEvent({ quota: { cycleResetAt, expireAt, quotaType } }: { qu
   )
 }
 
-/** Quotas as rows, on whatever screen. */
+/** Quotas as rows, on any screen. */
 export function QuotaTable({
   client,
   rows,
@@ -245,7 +245,7 @@ export function QuotasScreen({ client, search }: { client: ChannelClient; search
 
 type Filter = Omit<QuotasSearch, 'page' | 'beforeId'>
 
-/** What can be done with all that the filters show, on whichever page. */
+/** The actions on all quotas that the filters select, on all pages. */
 function OfAll({
   client,
   filter,

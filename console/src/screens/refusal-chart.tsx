@@ -5,10 +5,10 @@ import { amount, counted, Time, timeText } from '../format.tsx'
 import { REASONS } from './overview.tsx'
 
 const HOUR_MS = 3_600_000
-/** Hours between two names below. */
+/** Hours between two labels of the axis. */
 const NAMED_EVERY = 12
 
-/** Refusals hour by hour as bars; and as a table, for whoever wants the numbers. */
+/** Refusals by hour, as bars and as a table with the numbers. */
 export function RefusalChart({
   rows,
   from,

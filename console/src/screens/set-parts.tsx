@@ -5,9 +5,9 @@ import { amount } from '../format.tsx'
 import { fieldName, sentence, Signed } from '../parts.tsx'
 import { SET_OUTCOMES } from '../search.ts'
 
-/* What the screens of change sets share. */
+/* The parts that the screens of change sets share. */
 
-/** A sentence, its names by themselves: their letters may run the other way. */
+/** A sentence; its names are isolated, since they may be written from right to left. */
 export function Words({ parts }: { parts: readonly Part[] }): ReactNode {
   return (
     <span className="words">
@@ -18,13 +18,13 @@ export function Words({ parts }: { parts: readonly Part[] }): ReactNode {
   )
 }
 
-/** Where a change set stands. */
+/** The state of a change set. */
 export function SetBadge({ state }: Pick<ChangeSet, 'state'>): ReactNode {
   const [sign, name] = STATES[state]
   return <Signed kind={`set-${state}`} sign={sign} name={name} />
 }
 
-/** What became of a row. */
+/** The outcome of a row. */
 export function OutcomeBadge({ outcome }: { outcome: RowOutcome }): ReactNode {
   const [sign, name] = OUTCOMES[outcome]
   return <Signed kind={`row-${outcome}`} sign={sign} name={name} />
@@ -51,8 +51,8 @@ const WHY: Readonly<Record<string, string>> = {
 }
 
 /**
- * Why a row was not done.
- * @param columns are fields called as a file's columns are?
+ * The reason why a row was not applied.
+ * @param columns are fields named like the columns of a file?
  */
 export function Why({ problem, columns = false }: { problem: Problem; columns?: boolean }): ReactNode {
   const { code, detail, errors = [] } = problem

@@ -3,8 +3,8 @@ import { Failure, Field } from '../parts.tsx'
 import { provider, signIn, signInByProvider } from '../session.ts'
 
 /**
- * Asks for a token. It goes nowhere but into the head of requests, and, if its owner wants that, into what the tab
- * keeps until it is closed.
+ * Asks for a token. The token is sent only in request headers, and, if the person wants it, kept in the tab's storage
+ * until the tab is closed.
  */
 export function SignInForm({ autoFocus = false, onDone }: { autoFocus?: boolean; onDone?: () => void }): ReactNode {
   const field = useRef<HTMLInputElement>(null)

@@ -5,11 +5,11 @@ import { amount, Time } from '../format.tsx'
 import { thresholdsText } from '../limits.ts'
 import { Download, Label, Loaded, OperationLink, OwnerLink, Panel, QuotaLink, Table, UsageBar } from '../parts.tsx'
 
-/* Thresholds: what was passed, and who is over one now. */
+/* Passed thresholds, and the quotas that are over one now. */
 
 const ROWS = 10
 
-/** The thresholds that a quota, or an owner's quotas, have passed; nothing where there is nothing to tell. */
+/** The thresholds that a quota, or an owner's quotas, have passed; nothing if there are none. */
 export function PassedThresholds({
   client,
   of,
@@ -17,7 +17,7 @@ export function PassedThresholds({
 }: {
   client: ChannelClient
   of: { owner: number } | { quotaId: number }
-  /** Does it stand there even where nothing was passed? */
+  /** Is the panel shown even if no threshold was passed? */
   expected?: boolean
 }): ReactNode {
   const asked = useQuery({
@@ -82,13 +82,13 @@ export function PassedThresholds({
   )
 }
 
-/** Says what is not shown. */
+/** A note on rows that are not shown. */
 function Cut({ shown, of, more }: { shown: number; of: number; more: boolean }): ReactNode {
   if (more) return <p className="muted">More was passed than is read here; the newest may be missing.</p>
   return of > shown ? <p className="muted">And {amount(of - shown)} before.</p> : null
 }
 
-/** Who is over a threshold now. */
+/** The quotas that are over a threshold now. */
 export function NearTheLimit({ client }: { client: ChannelClient }): ReactNode {
   const asked = useQuery({ queryKey: [client.name, 'near'], queryFn: ({ signal }) => client.nearLimit(signal) })
   return (

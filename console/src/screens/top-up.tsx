@@ -14,7 +14,7 @@ interface Draft {
   readonly label: string
   readonly until: Until
   readonly other: string
-  /** Of this top-up, however often it is sent. */
+  /** The idempotency key of this top-up, for every attempt. */
   readonly key: string
 }
 
@@ -25,7 +25,7 @@ function monthEnd(): string {
 }
 
 /**
- * Gives units on top of what there is: a total quota, which ends with the running cycle unless another end is chosen.
+ * Adds units: creates a total quota, which ends with the current cycle unless the person chooses another end.
  */
 export function TopUp({
   client,
@@ -63,7 +63,7 @@ export function TopUp({
       ),
     onSuccess: ({ id, total }, { sent }) => {
       announce(`${amount(total)} units are given, as quota ${id}.`)
-      // What was typed since then is another top-up, and a dialog that was opened since then stays.
+      // Later input belongs to another top-up, and a dialog that was opened later stays.
       const same = (draftOf<Draft>(name)?.key ?? sent.key) === sent.key
       if (same) clear()
       if (same && here()) onClose()
@@ -73,7 +73,7 @@ export function TopUp({
       if (!here()) announce(`The top-up of ${client.owner} ${owner} was not given. What you typed is kept.`)
     },
   })
-  const told = fieldErrors(save.error)
+  const refused = fieldErrors(save.error)
   const endMistake = until === 'other' && end === null ? 'when it ends' : undefined
   const submit = (event: SubmitEvent): void => {
     event.preventDefault()
@@ -82,7 +82,7 @@ export function TopUp({
       requestAnimationFrame(() => form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus())
     else if (!save.isPending) save.mutate({ total: units.value, sent: draft })
   }
-  // A changed wish is another one: the old key stands for the old one.
+  // A changed request needs a new key: the old key belongs to the old request.
   const set = (change: Partial<Draft>): void => setDraft({ ...draft, ...change, key: newKey() })
   return (
     <Dialog title={`Top up ${client.owner} ${owner}`} onClose={onClose}>
@@ -92,9 +92,9 @@ export function TopUp({
           text={draft.total}
           reading={units}
           onText={(total) => set({ total })}
-          error={told['total'] ?? (tried ? units.mistake : undefined)}
+          error={refused['total'] ?? (tried ? units.mistake : undefined)}
         />
-        <Field label="Label" error={told['label']}>
+        <Field label="Label" error={refused['label']}>
           {(ids) => (
             <input
               {...ids}
@@ -121,7 +121,7 @@ export function TopUp({
             <Field
               label="Ends"
               hint={`in your zone (${HERE})`}
-              error={told['expireAt'] ?? (tried ? endMistake : undefined)}
+              error={refused['expireAt'] ?? (tried ? endMistake : undefined)}
             >
               {(ids) => (
                 <input

@@ -5,10 +5,10 @@ import type { ChannelClient, Series } from '../channel-client.ts'
 import { amount, counted, dayText } from '../format.tsx'
 import { Download, Loaded, Panel } from '../parts.tsx'
 
-/** Days between two names below. */
+/** Days between two labels of the axis. */
 const NAMED_EVERY = 5
 
-/** What was used day by day, of an owner or of one quota: the last 30 days. */
+/** The usage of an owner or a quota by day, for the last 30 days. */
 export function UsageByDay({
   client,
   of,

@@ -5,7 +5,7 @@ import { amount, counted, fromLocalInput, HERE, now, Time, toLocalInput } from '
 import { announce, Badge, Confirm, Failure, Field, Loaded, Screen, Table } from '../parts.tsx'
 import { client } from '../session.ts'
 
-/* Where events are delivered to: how it goes, and what an administrator can do about it. */
+/* Webhook endpoints: their state, and the actions of an administrator. */
 
 const KEY = ['webhooks']
 const endpoints = webhookEndpoints(client)
@@ -59,7 +59,7 @@ export function WebhooksScreen(): ReactNode {
   )
 }
 
-/** An answer in words: a status of HTTP, or why there was none. */
+/** The result of an attempt in words: an HTTP status, or the error. */
 function answerText(status: number | null, error: string | null): string {
   if (status === null) return error ?? 'no answer'
   return status >= 200 && status < 300 ? `${status}, received` : `${status}, refused`
@@ -91,7 +91,7 @@ function Waits({ hook: { waiting, oldestWaitingAt } }: { hook: WebhookEndpoint }
   )
 }
 
-/** The last 24 hours, for who knows of nothing better. */
+/** The time 24 hours ago, the default of the form. */
 function lastDay(): string {
   return toLocalInput(new Date(Math.floor((now() - DAY_MS) / 60_000) * 60_000).toISOString())
 }

@@ -1,16 +1,16 @@
 import { type ReactNode, useId } from 'react'
 import { readWindow, WINDOW_UNITS, windowParts, windowText, windowTyped } from '../limits.ts'
 
-/** Windows that are asked for most, in seconds. */
+/** The most common windows, in seconds. */
 const USUAL = [3_600, 86_400, 604_800, 2_592_000] as const
 
-/** How long the window of a rolling cap is: a number and its unit, the usual ones a press away. */
+/** The window of a rolling cap: a number and a unit, and buttons for common ones. */
 export function WindowInput({
   typed,
   onChange,
   error,
 }: {
-  /** As `24 hour`. */
+  /** Such as `24 hour`. */
   typed: string
   onChange: (typed: string) => void
   error: string | undefined

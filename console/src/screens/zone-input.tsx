@@ -2,7 +2,7 @@ import type { ReactNode } from 'react'
 
 const ZONES = ['UTC', ...Intl.supportedValuesOf('timeZone').filter((zone) => zone !== 'UTC')]
 
-/** A time zone by its IANA name, with those that the browser knows to choose from. */
+/** A time zone by its IANA name, with a list of those that the browser knows. */
 export function ZoneInput({
   value,
   onChange,
