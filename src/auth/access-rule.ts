@@ -6,7 +6,7 @@ import type { ChannelScope, Scope } from '../role/scope.js'
  * The access rule of a route:
  *
  * - `public`: everybody, with or without a token.
- * - `any`: every valid token. For reading only: who is calling, and the metrics. No such route spends or changes
+ * - `any`: every valid token. For reading only: the caller itself, and the metrics. No such route spends or changes
  *   anything.
  * - `docs`: tokens of users of the API. For the API document.
  * - `usage`: spending, settling, and reading usage.

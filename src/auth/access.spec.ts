@@ -36,11 +36,11 @@ const ask = (rule: AccessRule, role: Role, { scopes, channel, closedTo = [] }: A
 const RULES: AccessRule[] = ['any', 'docs', 'usage', 'service', 'admin']
 
 describe('access', () => {
-  it.each(RULES)('of the rule %s is what the rule says of each role', (rule) => {
+  it.each(RULES)('admits the roles of the rule %s', (rule) => {
     for (const role of ROLES) expect(ask(rule, role) === 'admitted').toBe(admits(rule, role))
   })
 
-  it.each(RULES)('of the rule %s is not had by a role it does not know', (rule) => {
+  it.each(RULES)('denies an unknown role under the rule %s', (rule) => {
     expect(ask(rule, 'auditor' as Role)).toBe(
       `forbidden: this needs a token with the role ${rolesOf(rule).join(' or ')}`,
     )
@@ -56,7 +56,7 @@ describe('access', () => {
     ['admin', 'admin', ['sms'], 'sms', 'admitted'],
     ['admin', 'admin', ['mail'], 'sms', 'forbidden: a token of the scope mail may not do this'],
     ['any', 'usage', ['mail', 'own'], undefined, 'admitted'],
-    // What a role may not do, no scope gives it.
+    // No scope adds permissions to a role.
     ['service', 'usage', ['mail'], 'mail', 'forbidden: this needs a token with the role service or admin'],
     ['service', 'admin', ['own'], 'mail', 'forbidden: a token of the scope own may not do this'],
   ])('of the rule %s, role %s, scopes %j, to %s: %s', (rule, role, scopes, channel, expected) => {
@@ -64,17 +64,17 @@ describe('access', () => {
     expect(ask(rule, role, asked)).toBe(expected)
   })
 
-  it('is what a route says of a scope, whatever its rule', () => {
+  it('is denied to the scopes that a route names, under any rule', () => {
     expect(ask('any', 'usage', { scopes: ['own'], closedTo: ['own'] })).toMatch(/^forbidden: .* own /)
     expect(ask('any', 'usage', { scopes: ['mail'], closedTo: ['own'] })).toBe('admitted')
     expect(ask('any', 'usage', { closedTo: ['own'] })).toBe('admitted')
   })
 
-  it('to quotas of SMS is for administrators alone', () => {
+  it('to quotas of SMS is only for administrators', () => {
     expect(ask('admin', 'service')).toBe('forbidden: this needs a token with the role admin')
   })
 
-  it('is asked of nobody where configuration opens the route, by the guard of its own rule alone', () => {
+  it('is granted to everybody if configuration opens the route, but only by the guard of its own rule', () => {
     const context = contextOf({ opened: true, route: { access: 'any', closedTo: [] } })
     expect(new RoleGuard('any').canActivate(context)).toBe(true)
     expect(answerOf(() => new AdminGuard().canActivate(context))).toMatch(/^forbidden/)

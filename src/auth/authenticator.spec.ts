@@ -81,7 +81,7 @@ describe('the authenticator', () => {
   })
 })
 
-describe('a token with an end', () => {
+describe('a token that expires', () => {
   const end = Date.parse('2027-01-01T00:00:00Z')
   let now = end
   const present = new (class extends Clock {
@@ -98,7 +98,7 @@ describe('a token with an end', () => {
       (error: unknown) => (error as Unauthenticated).challenge,
     )
 
-  it('is good up to that instant, and unknown after it', async () => {
+  it('is valid up to that instant, and unknown after it', async () => {
     now = end
     expect(await asked('one')).toBe('a')
     now = end + 1
@@ -108,7 +108,7 @@ describe('a token with an end', () => {
     expect(await asked('one')).toBe('a')
   })
 
-  it('tells when, as long as it is good', () => {
+  it('reports its expiry while it is valid', () => {
     now = end
     expect([...tokens.ends()]).toEqual([['a', end]])
     now = end + 1
@@ -122,7 +122,7 @@ describe('tokens', () => {
     expect(newToken('usage')).not.toBe(newToken('usage'))
   })
 
-  it('are made for the run where none is configured', async () => {
+  it('are created for the process if none is configured', async () => {
     const tokens = tokensOf({})
     expect(tokens.made.map(({ name, role }) => [name, role])).toEqual([
       ['service', 'service'],
@@ -137,7 +137,7 @@ describe('tokens', () => {
     }
   })
 
-  it('are not made beside configured ones', () => {
+  it('are not created if some are configured', () => {
     expect(tokensOf({ AUTH_TOKENS: entry('a', 'usage', 'one') }).made).toEqual([])
   })
 })

@@ -62,7 +62,7 @@ export class Authenticator {
 }
 
 /**
- * The strategy's challenge of a header in another form is 400; the contract requires 401 whenever there is no valid
+ * If the header has another form, the strategy's challenge is 400; the contract requires 401 whenever there is no valid
  * token.
  */
 function refusal(challenge: unknown): Unauthenticated {

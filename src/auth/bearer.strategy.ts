@@ -11,7 +11,7 @@ import { type KnownToken, Tokens } from './tokens.js'
 /** The realm in the challenge of a 401. */
 export const REALM = 'quota'
 
-/** Passport's bearer strategy: looks up the principal of a static token or of one of the identity provider. */
+/** Passport's bearer strategy: looks up the principal of a static token, or of a token of the identity provider. */
 @Injectable()
 export class BearerStrategy extends PassportStrategy(Strategy) {
   constructor(

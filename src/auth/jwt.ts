@@ -94,7 +94,7 @@ export class JwtVerifier {
     now: Instant,
   ): Promise<JWTPayload | undefined> {
     try {
-      const asked = {
+      const options = {
         issuer,
         audience,
         clockTolerance: clockSkewSeconds,
@@ -105,13 +105,13 @@ export class JwtVerifier {
       // is unavailable.
       const { alg } = decodeProtectedHeader(token)
       if (!ALGORITHMS.some((one) => one === alg)) return undefined
-      UnsecuredJWT.decode(`${UNSECURED}.${token.split('.')[1] ?? ''}.`, asked)
-      const findKey = async (...of: Parameters<ProviderKeys['find']>) => {
-        const key = await this.keys.find(...of)
+      UnsecuredJWT.decode(`${UNSECURED}.${token.split('.')[1] ?? ''}.`, options)
+      const findKey = async (...query: Parameters<ProviderKeys['find']>) => {
+        const key = await this.keys.find(...query)
         if (key === undefined) throw new errors.JWKSNoMatchingKey()
         return key
       }
-      return (await jwtVerify(token, findKey, { ...asked, algorithms: [...ALGORITHMS] })).payload
+      return (await jwtVerify(token, findKey, { ...options, algorithms: [...ALGORITHMS] })).payload
     } catch (error) {
       // The token is invalid. jose throws a TypeError for a key that does not fit, WebCrypto a DOMException.
       if ([errors.JOSEError, TypeError, DOMException].some((kind) => error instanceof kind)) return undefined

@@ -25,7 +25,7 @@ type Key = Awaited<ReturnType<LocalJWKSet>>
  * They are read when the first token arrives, cached, and read again every ten minutes in the background. A token with
  * an unknown key causes a read, at most every 30 seconds in total. After a failed read, the known keys stay valid.
  *
- * `createRemoteJWKSet` of jose does not keep these promises: it makes requests wait for the provider when its keys are
+ * `createRemoteJWKSet` of jose behaves differently: it makes requests wait for the provider when its keys are
  * old, tries again without a pause after a failed read, and measures by the clock of the process, not by `Clock`.
  */
 @Injectable()
@@ -42,7 +42,7 @@ export class ProviderKeys implements OnApplicationBootstrap, OnApplicationShutdo
   private stopped = false
   /** The version of the keys: incremented when they change, which invalidates verified tokens. */
   generation = 0
-  /** Whether the last read failed. */
+  /** Did the last read fail? */
   away = false
 
   constructor(

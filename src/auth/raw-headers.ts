@@ -1,6 +1,6 @@
 /**
- * Returns how often a request sends a header. `headers` does not tell: Node joins some repeated headers with a comma,
- * and drops others.
+ * Returns how often a request sends a header. `headers` does not show this: Node joins some repeated headers with a
+ * comma, and drops others.
  * @param rawHeaders of the request
  * @param name in lower case
  */

@@ -2,7 +2,7 @@ import { hash, randomBytes } from 'node:crypto'
 import type { Role } from '../role/role.js'
 
 /**
- * Creates a token: `qs_`, its role, and 32 random bytes. It grants access to whoever has it, so it is shown once and
+ * Creates a token: `qs_`, its role, and 32 random bytes. Anybody who has it has access, so it is shown once and
  * never stored.
  */
 export function newToken(role: Role): string {

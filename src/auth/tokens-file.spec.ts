@@ -45,14 +45,14 @@ describe('the file of tokens', () => {
     await rm(folder, { recursive: true, force: true })
   })
 
-  it('says nothing as long as it says the same', async () => {
+  it('logs nothing while its content is unchanged', async () => {
     for (let n = 0; n < 4; n += 1) await file.look()
     await write('# the same', entry('a', 'one'))
     await lookTwice()
     expect([names(), said, file.changes]).toEqual([['a'], [], { taken: 0, refused: 0 }])
   })
 
-  it('is taken when it was seen twice, as a whole', async () => {
+  it('is applied as a whole after two equal reads', async () => {
     const before = tokens.known
     await file.look()
     await write(entry('b', 'two'), entry('c', 'three'))
@@ -60,7 +60,7 @@ describe('the file of tokens', () => {
     expect(tokens.known).toBe(before)
     await file.look()
     expect(names()).toEqual(['b', 'c'])
-    // Whoever is at it goes on with the list that it began with.
+    // A request in progress continues with the list with which it began.
     expect(before.map(({ principal }) => principal.name)).toEqual(['a'])
     expect(said).toEqual([['log', 'AUTH_TOKENS_FILE was read again: 2 tokens, 2 new, 1 gone']])
     expect(file.changes).toEqual({ taken: 1, refused: 0 })
@@ -68,7 +68,7 @@ describe('the file of tokens', () => {
     expect(said).toHaveLength(1)
   })
 
-  it('is not taken while it is being written', async () => {
+  it('is not applied while it is being written', async () => {
     await write(entry('a', 'one'), entry('b', 'two'))
     await file.look()
     await write('')
@@ -82,7 +82,7 @@ describe('the file of tokens', () => {
     expect(names()).toEqual(['b', 'a'])
   })
 
-  it('is read at once where somebody asks', async () => {
+  it('is read at once on request', async () => {
     await write(entry('b', 'two'))
     await file.readAgain()
     expect(names()).toEqual(['b'])
@@ -99,7 +99,7 @@ describe('the file of tokens', () => {
     ['is broken', async () => write(entry('b', 'two'), 'hush:usage:hush'), /entry 2: the digest must be/],
     ['is empty', async () => write(''), /holds no entry/],
     ['is gone', async () => rm(path), /ENOENT/],
-  ])('keeps the tokens from before where it %s, and tells it once', async (_how, spoil, why) => {
+  ])('keeps the previous tokens if it %s, and logs that once', async (_how, spoil, why) => {
     await spoil()
     for (let n = 0; n < 5; n += 1) await file.look()
     expect([names(), file.stale, file.changes]).toEqual([['a'], true, { taken: 0, refused: 1 }])
@@ -109,14 +109,14 @@ describe('the file of tokens', () => {
     await write('x')
     await lookTwice()
     expect([said.length, file.changes.refused]).toEqual([2, 2])
-    // What it was before is good again.
+    // The previous content is accepted again.
     await write(entry('a', 'one'))
     await lookTwice()
     expect([names(), file.stale, file.changes.taken]).toEqual([['a'], false, 0])
     expect(said.at(-1)).toEqual(['log', 'AUTH_TOKENS_FILE was read again: 1 tokens, 0 new, 0 gone'])
   })
 
-  it('is followed where a link of its path is put in its place, as mounted secrets change', async () => {
+  it('is followed if a symbolic link in its path is replaced, as in mounted secrets', async () => {
     await rm(path)
     for (const [version, ...entries] of [
       ['v1', entry('a', 'one')],
@@ -136,7 +136,7 @@ describe('the file of tokens', () => {
     expect(names()).toEqual(['b'])
   })
 
-  it('warns of new tokens whose time is over', async () => {
+  it('warns of new tokens that have expired', async () => {
     await write(entry('a', 'one'), `${entry('b', 'two')}:2001-01-01T00:00:00Z`)
     await file.readAgain()
     expect(said[0]).toEqual(['warn', 'a token of b is refused: its not_after, 2001-01-01T00:00:00.000Z, has passed'])
@@ -146,7 +146,7 @@ describe('the file of tokens', () => {
     expect(said).toEqual([['warn', expect.stringContaining('a token of b is refused')]])
   })
 
-  it('is read at SIGHUP; where there is none the signal does nothing but a line', async () => {
+  it('is read on SIGHUP; without a file, the signal only logs a line', async () => {
     const signals: (() => void)[] = []
     const host = { on: (_signal: string, listener: () => void) => signals.push(listener) }
     await write(entry('b', 'two'))

@@ -15,8 +15,8 @@ import { outcomeOf, type Dependencies } from './preparer.js'
 /** The number of rows that are processed at the same time. */
 const STEP = 200
 
-/** A temporary failure: the row does not change, and is tried again. */
-function isPassing(error: unknown): boolean {
+/** Is this a temporary failure? Then the row does not change, and is tried again. */
+function isTemporary(error: unknown): boolean {
   return error instanceof ServiceError && error.code === 'unavailable'
 }
 
@@ -92,11 +92,11 @@ export class Applier<Q extends QuotaRow> {
       item.appliedVersion = versionIn(result)
       quotaIds.push(item.quotaId)
     }
-    await this.asRecorded(items, quotaIds)
+    await this.copyChanges(items, quotaIds)
   }
 
-  /** Shows the recorded change of each row: a cycle may have ended since the preview. */
-  private async asRecorded(items: readonly ChangeSetItemRow[], quotaIds: readonly number[]): Promise<void> {
+  /** Copies the recorded change to each row: a cycle may have ended since the preview. */
+  private async copyChanges(items: readonly ChangeSetItemRow[], quotaIds: readonly number[]): Promise<void> {
     const { ledger, transactions } = this.dependencies
     const changes = await transactions.read((transaction) =>
       ledger.store.changesOfSet(transaction, this.leased.set.id, quotaIds),
@@ -167,21 +167,21 @@ export class Applier<Q extends QuotaRow> {
     const { id: setId } = this.leased.set
     const settled = await Promise.allSettled(
       items.map(async (item) => {
-        const once = deduplicationKeyForRow(step, setId, item.row)
-        return this.dependencies.ledger.inBackground(this.actor, setId, item.ownerId ?? 0, commandFor(item), once)
+        const key = deduplicationKeyForRow(step, setId, item.row)
+        return this.dependencies.ledger.inBackground(this.actor, setId, item.ownerId ?? 0, commandFor(item), key)
       }),
     )
     const results: [ChangeSetItemRow, Answer | ServiceError][] = []
-    let trouble: Error | undefined
+    let passing: Error | undefined
     for (const [place, result] of settled.entries()) {
       const item = items[place]
       if (item === undefined) continue
       if (result.status === 'fulfilled') results.push([item, result.value])
-      else if (isPassing(result.reason)) trouble = result.reason as ServiceError
+      else if (isTemporary(result.reason)) passing = result.reason as ServiceError
       else if (result.reason instanceof ServiceError) results.push([item, result.reason])
       else results.push([item, new ServiceError('internal_error', 'this row failed', { cause: result.reason })])
     }
-    if (results.length === 0 && trouble !== undefined) throw trouble
+    if (results.length === 0 && passing !== undefined) throw passing
     return results
   }
 }

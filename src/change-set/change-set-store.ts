@@ -182,8 +182,8 @@ export class ChangeSetStore {
   }
 
   /**
-   * Returns, for each quota, the version steps by change sets that have been reverted since: from the version before a
-   * change set to the one after its revert. The settings are equal at both.
+   * Returns, for each quota, pairs of versions of change sets that have been reverted: the version before the change
+   * set, and the one after its revert. The settings are equal at both.
    */
   async undone(transaction: Transaction, quotaIds: readonly number[]): Promise<Map<number, Map<number, number>>> {
     const { item } = this

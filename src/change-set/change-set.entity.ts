@@ -102,7 +102,7 @@ export abstract class ChangeSetRow implements Counts {
   @Column({ ...INSTANT, name: 'reverted_at', nullable: true })
   revertedAt!: Instant | null
 
-  /** JSON: the reason why it failed or will fail. */
+  /** JSON: the reason why it failed, or will fail once it is prepared. */
   @Column({ type: 'text', nullable: true })
   problem!: string | null
 

@@ -46,7 +46,7 @@ export async function* readCsv(chunks: AsyncIterable<Buffer>): AsyncGenerator<Cs
     bom: true,
     // Limits the memory for a record without an end.
     max_record_size: MAX_RECORD_BYTES,
-    // Called as soon as a record is read, so that a later mistake gets a later line.
+    // Called as soon as a record is read, so that a later mistake is reported at a later line.
     on_record: (cells: unknown, { bytes }): CsvRecord => ({ line: lines.passed(bytes), cells: cells as string[] }),
     record_delimiter: ['\r\n', '\n'],
     relax_column_count: true,

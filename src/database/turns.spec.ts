@@ -5,10 +5,10 @@ const LONG_MS = 60_000
 const later = (): number => performance.now() + LONG_MS
 const turn = async (): Promise<void> => new Promise(setImmediate)
 
-/** Ends what a test has left, in hand and waiting. */
+/** Ends the work that a test has left, running and waiting. */
 const leftovers: (() => Promise<void>)[] = []
 
-/** Work that ends when it is told to; says in which order it began. */
+/** Work that a test ends; records the order in which it began. */
 function bench(places: number) {
   const turns = new Turns(places)
   const began: string[] = []
@@ -33,7 +33,7 @@ function bench(places: number) {
   return { turns, began, want, end }
 }
 
-// A turn that does not come is an error that nobody waits for any more, in whichever test runs by then.
+// A turn that does not come is an unhandled rejection in the test that runs by then.
 afterEach(async () => {
   for (const rest of leftovers.splice(0)) await rest()
 })

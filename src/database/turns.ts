@@ -5,8 +5,8 @@ import { FairSemaphore } from '../fairness/fair-semaphore.js'
 const MAX_WAITING_OF_ONE = 1_000
 
 /**
- * Limits the concurrent work at the store, and gives parties turns if there is more. One party never has all of several
- * places, so another party usually finds one free.
+ * Limits the concurrent work at the store; parties take turns for further work. With more than one place, one party
+ * never has all of them, so another party usually finds one free.
  */
 export class Turns {
   private readonly semaphore: FairSemaphore

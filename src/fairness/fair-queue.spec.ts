@@ -42,7 +42,7 @@ describe('a fair queue', () => {
     ])
   })
 
-  it('loses nothing, keeps the order of each party, and lets nobody wait for more than one round of the others', () => {
+  it('loses nothing, keeps the order of each party, and lets no party wait for more than one round of the others', () => {
     const step = fc.oneof(
       fc.record({ party: fc.constantFrom('a', 'b', 'c', 'd') }),
       fc.record({ take: fc.integer({ min: 1, max: 7 }) }),

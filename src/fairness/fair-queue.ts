@@ -18,7 +18,7 @@ export class FairQueue<T> {
   private readonly lines = new Map<string, Line<T>>()
   private count = 0
 
-  /** @param limit number of items at which the queue counts as full (`isFullFor`) */
+  /** @param limit number of items at which the queue is full (`isFullFor`) */
   constructor(private readonly limit: number = Infinity) {}
 
   /** The number of waiting items. */
@@ -87,7 +87,7 @@ export class FairQueue<T> {
   }
 
   /**
-   * The items of the party with the greatest weight, in order: to make room at its cost.
+   * The items of the party with the greatest weight, in order; the user of the queue removes some to make room.
    * @param weightOf the weight of an item
    */
   largest(weightOf: (party: string) => number = () => 1): readonly T[] {

@@ -6,7 +6,7 @@ import { FairSemaphore, type Limits, type Wait } from './fair-semaphore.js'
 const LONG_MS = 10_000
 const PARTIES = ['a', 'b', 'c']
 
-/** Something that asks for a place. */
+/** An item that requests a place. */
 class Item {
   state: 'waiting' | 'granted' | 'refused' = 'granted'
   private wait: Wait | undefined
@@ -30,7 +30,7 @@ class Item {
     })
   }
 
-  /** Gives its place back, or its wait up. */
+  /** Releases its place, or ends its wait. */
   end(): void {
     if (this.state === 'granted') this.semaphore.release(this.party, this.weight)
     else this.wait?.cancel()
@@ -62,7 +62,7 @@ describe('a fair semaphore', () => {
     const [six, two, five, one] = [6, 2, 5, 1].map((weight) => new Item(semaphore, 'a', weight))
     two!.end()
     await turn()
-    // The one would fit. It came later.
+    // The last item would fit, but it came later.
     expect([five!.state, one!.state]).toEqual(['waiting', 'waiting'])
     six!.end()
     await turn()
@@ -153,7 +153,7 @@ describe('a fair semaphore', () => {
           } else jest.advanceTimersByTime(one.pass)
           await turn()
           live = live.filter(({ state }) => state !== 'refused')
-          // Who was let in came first of its party.
+          // The admitted item was the first of its party.
           for (const [party, before] of waited) {
             const still = before.filter((item) => live.includes(item))
             const states = still.map(({ state }) => state)
@@ -162,7 +162,7 @@ describe('a fair semaphore', () => {
             const [mine, waiting] = [of(party, 'granted'), of(party, 'waiting')]
             const heavy = mine.filter(({ weight }) => weight > 0)
             expect(heavy.length === 1 || weightOf(mine) <= weightOfOne).toBe(true)
-            // Whoever waits first finds no place.
+            // The first waiting item of each party does not fit.
             if (waiting[0] !== undefined) expect(hasPlace(party, waiting[0].weight)).toBe(false)
             expect(semaphore.shares().get(party)).toEqual(
               mine.length + waiting.length === 0

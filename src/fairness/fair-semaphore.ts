@@ -10,7 +10,7 @@ export interface Limits {
   readonly weightOfOne?: number
   /** Held and waiting items, of one party. */
   readonly keptOfOne?: number
-  /** Waiting weight, of one party. One item may wait, whatever its weight. */
+  /** Waiting weight, of one party. One item of any weight may wait. */
   readonly waitingWeightOfOne?: number
 }
 

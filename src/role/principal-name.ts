@@ -8,9 +8,9 @@ const MAX_NAME_LENGTH = 64
 /** The number of digits of the digest that ends a name that is too long. */
 const NAME_DIGITS = 12
 
-/** The name of a principal of the identity provider, from its token. */
-export function oidcName(told: string): string {
-  return cut(OIDC_PREFIX + told, told)
+/** The name of a principal of the identity provider, from a claim of its token. */
+export function oidcName(claimed: string): string {
+  return cut(OIDC_PREFIX + claimed, claimed)
 }
 
 /**
@@ -28,9 +28,9 @@ export function unicodeName(name: string): string | null {
 }
 
 /** Returns a principal's name from those two columns. */
-export function nameOf(stored: string, beside: string | null): string {
+export function nameOf(stored: string, unicode: string | null): string {
   // An older instance writes only `stored`, and does not change the other column.
-  if (beside !== null && storedName(beside) === stored) return beside
+  if (unicode !== null && storedName(unicode) === stored) return unicode
   if (!stored.startsWith(OIDC_PREFIX)) return stored
   try {
     // Releases before 0.5.0 do not write the other column.

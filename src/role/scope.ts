@@ -1,16 +1,16 @@
 import type { Role } from './role.js'
 
-/** The channels to which a token can be narrowed. */
+/** The scopes that narrow a token to one channel. */
 export const CHANNEL_SCOPES = ['mail', 'sms'] as const
 export type ChannelScope = (typeof CHANNEL_SCOPES)[number]
 
 /** All scopes, in the order of display. src/auth/access-rule.ts defines what each admits. */
 export const SCOPES = [...CHANNEL_SCOPES, 'own'] as const
 
-/** Narrows a role: to a channel, or to operations that the token's own name made. */
+/** Narrows a role: to a channel, or to the principal's own operations. */
 export type Scope = (typeof SCOPES)[number]
 
-/** The roles that a scope narrows. With other roles, it would have no meaning, or promise more than it enforces. */
+/** The roles that a scope narrows. With another role, it would have no effect, or restrict less than it promises. */
 const NARROWS: Readonly<Record<Scope, Readonly<Record<Role, boolean>>>> = {
   mail: { usage: true, service: true, admin: true, metrics: false },
   sms: { usage: true, service: true, admin: true, metrics: false },

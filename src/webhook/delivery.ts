@@ -24,7 +24,7 @@ const READ_AHEAD = 64
 /** Events are removed after 31 days: waiting ones are given up a little earlier, in milliseconds. */
 const KEPT_MS = 31 * 86_400_000 - 3_600_000
 const GONE = 410
-/** The minimum time between two turns, unless deliveries wait for a result, in milliseconds. */
+/** The minimum time between two turns, unless due deliveries wait for the next one, in milliseconds. */
 const TOGETHER_MS = 250
 /** A pause up to this length has its own timer: the next regular turn would be too late for it. In milliseconds. */
 const SHORT_PAUSE_MS = 60_000
@@ -251,7 +251,7 @@ export class Delivery {
     const [replay] = progress.replays
     const feed = replay && feeds.all.get(replay.channel)
     if (replay === undefined) return 0
-    let more = 0
+    let difference = 0
     if (feed !== undefined && replay.after < replay.to) {
       const to = Math.min(replay.to, replay.after + QUEUE_STEP)
       const places = (await feed.places(transaction, types, replay.after, to)).filter(
@@ -261,12 +261,12 @@ export class Delivery {
       const counted = Math.min(replay.left, places.length)
       replay.after = to
       replay.left -= counted
-      more = queued - counted
+      difference = queued - counted
     }
-    if (feed !== undefined && replay.after < replay.to) return more
+    if (feed !== undefined && replay.after < replay.to) return difference
     // Events removed meanwhile were counted.
     progress.replays.shift()
-    return more - replay.left
+    return difference - replay.left
   }
 
   /** Records the results of attempts. @returns does this instance still deliver? */
@@ -276,18 +276,18 @@ export class Delivery {
     const ended = [...this.ended]
     let results: DeliveryResult[] = []
     let next: Instant[] = []
-    let goesOn = true
+    let isActive = true
     const mine = await this.locked(async (transaction, row) => {
       results = []
       next = []
-      const gone: WebhookDeliveryRow[] = []
+      const settled: WebhookDeliveryRow[] = []
       for (const { delivery, attempt, endedAt } of ended) {
         row.attemptAt = endedAt
         row.attemptStatus = attempt.status
         row.attemptError = attempt.error
         if (attempt.error === null) {
           results.push('delivered')
-          gone.push(delivery)
+          settled.push(delivery)
           row.failuresInRow = 0
           row.delivered += 1
           row.waiting -= 1
@@ -299,7 +299,7 @@ export class Delivery {
         results.push(pause === undefined || attempt.status === GONE ? 'given_up' : 'failed')
         if (attempt.status === GONE) row.state = 'disabled'
         else if (pause === undefined) {
-          gone.push(delivery)
+          settled.push(delivery)
           row.failed += 1
           row.waiting -= 1
         } else {
@@ -307,9 +307,9 @@ export class Delivery {
           next.push(endedAt + pause)
         }
       }
-      await store.remove(transaction, this.name, gone)
-      goesOn = row.state === 'active'
-      if (!goesOn) {
+      await store.remove(transaction, this.name, settled)
+      isActive = row.state === 'active'
+      if (!isActive) {
         release(row)
         dropWaiting(row)
       }
@@ -321,7 +321,7 @@ export class Delivery {
     for (const { delivery } of ended) this.inFlight.delete(keyOf(delivery))
     for (const result of results) counted(this.name, result)
     for (const at of next) this.wakeSoon(at - clock.now())
-    return goesOn
+    return isActive
   }
 
   private get struggling(): boolean {
@@ -337,7 +337,7 @@ export class Delivery {
     return this.struggling ? 1 : Math.min(CONCURRENCY, MAX_FAILURES_IN_ROW - this.failuresInRow)
   }
 
-  /** Takes one turn for all that happens within TOGETHER_MS: a turn costs several statements and two transactions. */
+  /** Takes one turn for everything within TOGETHER_MS: a turn costs several statements and two transactions. */
   private wakeTogether(): void {
     const pause = Math.max(0, this.turnedAt + TOGETHER_MS - performance.now())
     // The regular turns log the store's failures.
@@ -353,7 +353,7 @@ export class Delivery {
     setTimeout(() => void this.wake().catch(() => undefined), milliseconds).unref()
   }
 
-  /** Sends due events, as far as there is room. */
+  /** Sends due events, up to the allowed number of attempts. */
   private async begin(): Promise<void> {
     if (this.struggling) this.ready = []
     if (this.sending >= this.allowed) return
@@ -370,7 +370,7 @@ export class Delivery {
     }
   }
 
-  /** Attempts in flight, and failures that are not recorded yet: these may be the first of many. */
+  /** Attempts in flight, and failures that are not recorded yet: they count, since further attempts may fail, too. */
   private get sending(): number {
     return this.inFlight.size - this.ended.filter(({ attempt }) => attempt.error === null).length
   }
@@ -411,7 +411,7 @@ export class Delivery {
     const attempt = await send(endpoint, message, this.parts.clock.now(), stop.signal)
     if (stop.signal.aborted) return
     this.ended.push({ delivery, attempt, endedAt: this.parts.clock.now() })
-    // What was read ahead need not wait for the turn that records this result.
+    // Events that were read ahead need not wait for the turn that records this result.
     if (attempt.error === null) this.beginReady()
     // If the store is unavailable, a later turn records it.
     if (attempt.status === GONE || (this.ready.length === 0 && this.moreDue)) await this.wake().catch(() => undefined)

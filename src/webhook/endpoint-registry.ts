@@ -48,7 +48,7 @@ export class EndpointRegistry {
     const names = [...this.endpoints.keys()]
     const known = await transactions.read((transaction) => store.all(transaction))
     if (names.length === 0 && known.every(({ state }) => state === 'removed')) return
-    // An endpoint that is named again begins anew: its remaining deliveries are removed first.
+    // An endpoint that is named again starts empty: its remaining deliveries are removed first.
     for (const { name, state } of known) if (state !== 'active') await this.removeLeftOvers(name)
     // Number the events already committed, so that a new endpoint does not receive them.
     if (names.some((name) => known.find((row) => row.name === name)?.state !== 'active'))

@@ -21,7 +21,7 @@ export interface Attempt {
 }
 
 /**
- * Posts a message once. It never throws, and ends within 16 seconds, whatever the endpoint does.
+ * Posts a message once. It never throws, and ends within 16 seconds, regardless of the endpoint.
  * @param now the present, in milliseconds since 1970
  * @param stop aborts it
  */

@@ -60,7 +60,7 @@ const WALKED_FOR_EACH = 4
  */
 const MAX_LISTS = 50
 
-/** Pages that reach at most this far into their list are read together: nobody waits for a deep one. */
+/** Pages that reach at most this far into their list share statements; none of them waits for a deep page. */
 const SHALLOW_ROWS = 1_000
 
 /** A requested page. */
@@ -111,12 +111,12 @@ export class ListReader<Q extends QuotaRow> {
 
   /**
    * A page of live quotas, or of deleted ones, newest first.
-   * @param principalId the principal whose turn it takes. A list that is read alone is shared only among this
-   * principal's requests: behind another principal's, it might wait for all requests of that one
+   * @param principalId the principal whose turn it takes. Only this principal's requests share a list that is read
+   * alone: another principal's read might wait for all other requests of that principal
    */
   async get(principalId: string, filter: QuotaFilter<Q>, page: PageRequest): Promise<SharedPage> {
     const ask = { party: principalId, filter, page, key: JSON.stringify([filter, page]) }
-    if (!gathers(ask)) return this.alone.get(ask)
+    if (!isShareable(ask)) return this.alone.get(ask)
     // The total includes the rows before the page's first row, which the page does not read.
     const found = page.beforeId === undefined ? await this.ends.get(ask) : undefined
     return found ?? this.counted.get(ask)
@@ -144,7 +144,7 @@ export class ListReader<Q extends QuotaRow> {
     return view
   }
 
-  /** Pages that show the end of their list, by which its length is known; undefined if there is more. */
+  /** Pages that show the end of their list, and so its length; undefined if there is more. */
   private async readEnds(reads: Reads, asks: readonly Ask<Q>[]): Promise<(SharedPage | undefined)[]> {
     const now = this.clock.now()
     const found = await readLists(
@@ -170,7 +170,7 @@ export class ListReader<Q extends QuotaRow> {
     return this.read(
       reads,
       now,
-      asks.map((ask) => ({ ask, sources: onlyWay(this.sources.of(ask.filter, now)) })),
+      asks.map((ask) => ({ ask, sources: sameSources(this.sources.of(ask.filter, now)) })),
     )
   }
 
@@ -194,10 +194,14 @@ export class ListReader<Q extends QuotaRow> {
         this.part(ask, sources.page, ask.page.pageSize, this.count(ask.filter, sources.total)),
       ),
     )
-    return lists.map(async ({ ask }, place) => this.counting(ask, found[place], now))
+    return lists.map(async ({ ask }, place) => this.withTotal(ask, found[place], now))
   }
 
-  private async counting({ filter, page }: Ask<Q>, found: ListFound<Q> | undefined, now: Instant): Promise<SharedPage> {
+  private async withTotal(
+    { filter, page }: Ask<Q>,
+    found: ListFound<Q> | undefined,
+    now: Instant,
+  ): Promise<SharedPage> {
     const total = await this.counts.total(countNameOf(filter), found?.counted ?? 0, async () =>
       // A later count is for a different time, so the sources are built again.
       this.countedBy(
@@ -226,14 +230,14 @@ export class ListReader<Q extends QuotaRow> {
   }
 
   /**
-   * Labels with the same beginning are adjacent in their index, but not in order of id. A few are sorted. If many
-   * match, the list is examined in its own order as long as it soon finds matches; otherwise they are sorted anyway,
-   * since reading them from their index costs less than skipping all newer rows.
+   * Selects how to read a list. Labels with the same beginning are adjacent in their index, but not in order of id. A
+   * few are sorted. If many match, the list is examined in its own order if that soon finds matches; otherwise they are
+   * sorted anyway, since reading them from their index costs less than skipping all newer rows.
    */
   private async bestSources(reads: Reads, filter: QuotaFilter<Q>, now: Instant, page?: PageRequest): Promise<Sources> {
     const sources = this.sources.of(filter, now)
     const { label, ...unlabelled } = filter
-    if (label === undefined) return onlyWay(sources)
+    if (label === undefined) return sameSources(sources)
     const { table } = this.store.quota
     const { subjects, deleted = false, ...conditions } = unlabelled
     const alone = this.sources.byLabel({ subjects: {}, status: undefined, deleted, label }, now)
@@ -241,10 +245,10 @@ export class ListReader<Q extends QuotaRow> {
     const others = this.sources.of(unlabelled, now)
     const narrowed = Object.values<unknown>({ ...subjects, ...conditions }).some((value) => value !== undefined)
     const most = Math.min(count, MAX_SORTED)
-    if (narrowed && (await this.countedBy(reads, countOf(table, others, most + 1))) <= most) return onlyWay(sources)
+    if (narrowed && (await this.countedBy(reads, countOf(table, others, most + 1))) <= most) return sameSources(sources)
     const named = [this.sources.byLabel(filter, now)]
     if (count <= MAX_SORTED || page === undefined || !(await this.isNear(reads, sources[0], others[0], page))) {
-      return onlyWay(named)
+      return sameSources(named)
     }
     // For the label alone, its own index gives the number; with further conditions, examining the list soon finds
     // enough of them.
@@ -287,16 +291,16 @@ export class ListReader<Q extends QuotaRow> {
 }
 
 /**
- * Is the read certainly fast: live quotas of one subject, which an index has in order of id, from near the start of the
- * list?
+ * May the page share a statement with others? Its read is fast: live quotas of one subject, which an index has in order
+ * of id, near the start of the list.
  */
-function gathers<Q extends QuotaRow>({ filter, page }: Ask<Q>): boolean {
+function isShareable<Q extends QuotaRow>({ filter, page }: Ask<Q>): boolean {
   const { subjects, deleted, label } = filter
   const named = Object.values(subjects).filter((id) => id !== undefined).length
   return named === 1 && deleted !== true && label === undefined && page.page * page.pageSize <= SHALLOW_ROWS
 }
 
-function onlyWay(sources: readonly Where[]): Sources {
+function sameSources(sources: readonly Where[]): Sources {
   return { page: sources, total: sources }
 }
 

@@ -37,7 +37,7 @@ export interface Where extends Counted {
   readonly unordered?: true
 }
 
-/** Two ways to read the same rows of a list. */
+/** The sources of a list's rows for a page, and for the total. */
 export interface Sources {
   /** In order of id, or few enough to be sorted. */
   readonly page: readonly Where[]

@@ -53,7 +53,7 @@ const NEWEST_FIRST = 'page.`id` DESC'
 /** An owner's active quotas, as read for all requests in one turn of the event loop. */
 interface OwnerNow<Q> {
   readonly quotas: Q[]
-  /** The time when they can pay more, if it was requested. */
+  /** The times when they can pay more; undefined until a check needs them. */
   refills: Promise<Refills> | undefined
 }
 
@@ -82,7 +82,7 @@ export class QuotaReader<Q extends QuotaRow> {
     this.counts = new RecentCounts(clock)
     this.lists = new ListReader(channel, this.store, transactions, clock, this.counts)
     const { quota } = this.store
-    const shared = (what: string): Reads => transactions.readsOf(`(${channel.name} ${what})`)
+    const shared = (kind: string): Reads => transactions.readsOf(`(${channel.name} ${kind})`)
     const ones = shared('quotas')
     const checks = (this.checks = shared('checks'))
     this.one = new SharedReads(async (ids) => {

@@ -21,7 +21,7 @@ export interface TopRefusalView {
 /** An owner's refusals with one code within one hour, in the form of answers. */
 export interface RefusalView extends TopRefusalView {
   hour: string
-  /** The smallest, the largest and the latest requested amount; present only if amounts are requested. */
+  /** The smallest, the largest and the latest refused amount; present only if the caller asks for them. */
   smallest?: number | null
   largest?: number | null
   last?: number | null
@@ -77,7 +77,7 @@ export class RefusalReader<Q extends QuotaRow> {
   /**
    * An owner's refusals by hour, newest first. Without `from`, the period begins 31 days ago.
    * @param principalId the principal whose turn it takes
-   * @param amounts adds the requested amounts
+   * @param amounts adds the smallest, the largest and the latest amount
    */
   async ofOwner(
     principalId: string,

@@ -119,6 +119,7 @@ export class SeriesReader<Q extends QuotaRow> {
     return (await reads.read((transaction) => this.store.ownersOfQuotas(transaction, [quotaId]))).get(quotaId)
   }
 
+  /** Updates the totals if they lag by more than MAX_REST_MS. */
   private async catchUp(): Promise<void> {
     const deadline = performance.now() + PATIENCE_MS
     const oldest = this.clock.now() - MAX_REST_MS

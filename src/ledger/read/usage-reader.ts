@@ -16,7 +16,7 @@ import { operationNotFound } from '../store/errors.js'
 import { straightJoin, LedgerStore } from '../store/ledger-store.js'
 import type { OperationEntry } from '../store/working-set.js'
 
-/** The subject of a ledger page: exactly one of the two. */
+/** Selects the ledger of an owner or of a quota. */
 export type LedgerOf = { readonly ownerId: number } | { readonly quotaId: number }
 
 /** The conditions on operations; absent members are no condition. The period is that of `created_at`. */
@@ -59,7 +59,7 @@ interface OfCap {
 /** The maximum time between an operation's id and its act: requests wait, and a clock may be set back. */
 const WAITING_MS = 86_400_000
 
-/** One source of a page's ids, to be read newest first. */
+/** One branch of the union that selects a page's ids, newest first. */
 interface Arm {
   readonly from: string
   readonly id: string
@@ -130,14 +130,14 @@ export class UsageReader<Q extends QuotaRow> {
       const page = found.slice(0, size)
       const entries = await this.store.operationsById(transaction, page)
       entries.sort((a, b) => (a.row.id < b.row.id ? 1 : -1))
-      const next = found.length > size ? page.at(-1) : await this.ifAnyIsOlder(transaction, of, end)
+      const next = found.length > size ? page.at(-1) : await this.nextMark(transaction, of, end)
       return { items: entries.map((entry) => this.view(entry)), next_before: next ?? null }
     })
   }
 
   /**
-   * The id, inclusive, at which a page ends that began at `before`. It is the first of a millisecond, so that it is not
-   * the id of an operation that the caller must not know. Undefined if there are fewer operations.
+   * The id, inclusive, at which a page ends that begins at `before`. It is the smallest of a millisecond, so that it
+   * does not disclose the id of another caller's operation. Undefined if there are fewer operations.
    */
   private async endOfWalk(
     transaction: Transaction,
@@ -149,7 +149,8 @@ export class UsageReader<Q extends QuotaRow> {
     return last === undefined ? undefined : firstOfItsMillisecond(last)
   }
 
-  private async ifAnyIsOlder(
+  /** Returns `end` if there are older operations. */
+  private async nextMark(
     transaction: Transaction,
     of: LedgerOf | OfCap,
     end: string | undefined,
@@ -160,8 +161,8 @@ export class UsageReader<Q extends QuotaRow> {
   }
 
   /**
-   * The operations of a key: those that it made, and those that it refunded; of one caller at most one. None if the key
-   * belongs to a quota's act, or to nothing.
+   * The operations of a key: made or refunded with it; at most one for each caller. None if the key belongs to an act
+   * on a quota, or is unknown.
    * @param callers the possible owners of the key
    */
   async byKey(reader: Reader, callers: readonly string[], key: string): Promise<LedgerPage> {
@@ -263,15 +264,15 @@ export class UsageReader<Q extends QuotaRow> {
         act: 'p',
         conditions: [
           { sql: `p.${act.column(property)} = ?`, values: [value] },
-          ...('firstId' in of ? this.namingIt(of) : []),
+          ...('firstId' in of ? this.countedBy(of) : []),
           ...during(act, 'p', 'at', { from, to }),
         ],
       },
     ]
   }
 
-  /** Plain consumes of its owner that a cap counted: nearly all of them while the cap was active. */
-  private namingIt({ quotaId, firstId, lastId }: OfCap): Condition[] {
+  /** Plain consumes of the cap's owner that the cap counted: nearly all of them while the cap was active. */
+  private countedBy({ quotaId, firstId, lastId }: OfCap): Condition[] {
     const { act } = this.store
     const id = `p.${act.column('id')}`
     return [
@@ -305,7 +306,7 @@ export class UsageReader<Q extends QuotaRow> {
     const { operation } = this.store
     const column = (property: keyof OperationRow): string => `o.${operation.column(property)}`
     const now = operation.bind('expiresAt', this.clock.now())
-    const so: Condition[] =
+    const ofState: Condition[] =
       state === undefined
         ? []
         : state === 'reserved'
@@ -319,7 +320,7 @@ export class UsageReader<Q extends QuotaRow> {
               ]
             : [{ sql: `${column('state')} = ?`, values: [state] }]
     return [
-      ...so,
+      ...ofState,
       ...(kind === undefined ? [] : [{ sql: `${column('kind')} = ?`, values: [kind] }]),
       ...during(operation, 'o', 'createdAt', { from, to }),
     ]

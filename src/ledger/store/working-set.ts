@@ -47,7 +47,7 @@ interface DueUnitsOfCap {
   readonly countedAt: Instant
   amount: number
   /** Is it subtracted from the cap's counters here? Not if the cap's count no longer contains it. */
-  taken: boolean
+  subtracted: boolean
 }
 
 /** The part of the working set that belongs to one owner. */
@@ -55,11 +55,11 @@ export interface OwnerWorkingSet<Q extends QuotaRow> {
   readonly ownerId: number
   /** Every quota of the owner that may be live, and those that a request named. */
   readonly quotas: Set<Q>
-  /** Open holds as far as they are needed: all that are not due, if a refusal may need them. */
+  /** Open holds: those that the batch opened, and if a refusal may need them, all that are not due. */
   readonly holds: Map<string, Hold>
   /** Active quotas, payers in draw-down order; undefined after an edit. */
   limits: Limits<Q> | undefined
-  /** When they can pay more; undefined before a refusal needs it, and after an edit. */
+  /** The times when they can pay more; undefined before a refusal needs them, and after an edit. */
   refills: Refills | undefined
 }
 
@@ -116,7 +116,7 @@ export class WorkingSet<Q extends QuotaRow> {
     this.loaded.set(quota.id, { used, reserved, cycleSeq, cycleEndsAt, holdDueAt, window, passed })
     roll(quota, this.now)
     if (quota.cap === null) quota.reserved -= this.dueUnitsOf(quota)
-    else for (const due of this.dueUnitsOfCaps.get(quota.id) ?? []) takeOff(quota, due)
+    else for (const due of this.dueUnitsOfCaps.get(quota.id) ?? []) subtractFrom(quota, due)
     this.quotas.set(quota.id, quota)
     const owner = this.owner(quota.ownerId)
     owner.quotas.add(quota)
@@ -202,8 +202,8 @@ export class WorkingSet<Q extends QuotaRow> {
   }
 
   /**
-   * Moves a quota's counters by parts of an operation, if the cycle that paid is still the current one. After a
-   * reset, the new count does not change. The roll is then written, too; otherwise the row would keep the old count.
+   * Changes quotas' counters by the allocations of an operation, if the cycle that paid is still the current one. After
+   * a reset, the new count does not change. The roll is also written; otherwise the row would keep the old count.
    */
   applyAllocations(parts: readonly Allocation[], by: { used?: 1 | -1; reserved?: 1 | -1 }): void {
     for (const { quotaId, cycleSeq, amount } of parts) {
@@ -290,8 +290,8 @@ export class WorkingSet<Q extends QuotaRow> {
   }
 
   /**
-   * Adds the units of due holds that are not yet recorded as expired. From now on, `reserved` excludes them, whatever
-   * is stored; this also applies to quotas added later.
+   * Adds the units of due holds that are not yet recorded as expired. From now on, `reserved` excludes them, although
+   * the stored value includes them; this also applies to quotas added later.
    * @param ownerIds the holds' owners: all of their due holds are given
    */
   addDueUnits(ownerIds: readonly number[], units: readonly DueUnits[]): void {
@@ -302,11 +302,11 @@ export class WorkingSet<Q extends QuotaRow> {
         this.dueUnits.set(cycleOf(quotaId, cycleSeq), amount)
         if (quota?.cycleSeq === cycleSeq) quota.reserved -= amount
       } else {
-        const ofCap = { cycleSeq, countedAt, amount, taken: false }
+        const ofCap = { cycleSeq, countedAt, amount, subtracted: false }
         const known = this.dueUnitsOfCaps.get(quotaId)
         if (known === undefined) this.dueUnitsOfCaps.set(quotaId, [ofCap])
         else known.push(ofCap)
-        if (quota !== undefined) takeOff(quota, ofCap)
+        if (quota !== undefined) subtractFrom(quota, ofCap)
       }
     }
   }
@@ -335,7 +335,7 @@ export class WorkingSet<Q extends QuotaRow> {
 
   /**
    * Records that due holds have expired. Needs the quotas that paid for them.
-   * @param all or only those whose units the batch has spent
+   * @param all of them; false: only those whose units the batch has spent
    */
   expireHolds(due: readonly HeldBy[], all: boolean): void {
     for (const { ownerId, hold } of due) {
@@ -385,7 +385,7 @@ export class WorkingSet<Q extends QuotaRow> {
 
   /** The units that are subtracted from the current count of a cap. */
   private dueUnitsHeldBy({ id, cycleSeq }: Q): DueUnitsOfCap[] {
-    return (this.dueUnitsOfCaps.get(id) ?? []).filter((due) => due.taken && due.cycleSeq === cycleSeq)
+    return (this.dueUnitsOfCaps.get(id) ?? []).filter((due) => due.subtracted && due.cycleSeq === cycleSeq)
   }
 
   /**
@@ -444,8 +444,8 @@ export class WorkingSet<Q extends QuotaRow> {
 }
 
 /** Subtracts the units of due holds from a cap's counters. */
-function takeOff(cap: QuotaState, due: DueUnitsOfCap): void {
-  due.taken = settleIn(cap, { quotaId: cap.id, cycleSeq: due.cycleSeq }, due.countedAt, { reserved: -due.amount })
+function subtractFrom(cap: QuotaState, due: DueUnitsOfCap): void {
+  due.subtracted = settleIn(cap, { quotaId: cap.id, cycleSeq: due.cycleSeq }, due.countedAt, { reserved: -due.amount })
 }
 
 function cycleOf(quotaId: number, cycleSeq: number): string {

@@ -192,10 +192,10 @@ export class Retention<Q extends QuotaRow> {
     ])
     const states = new Map(found.map((row) => [String(row['id']), row['state']]))
     const acts = others.map((row) => act.decode(row))
-    const [youngest, younger] = [firstIdAt(cutoff), new Set<string | null>()]
+    const [cutoffId, withLaterActs] = [firstIdAt(cutoff), new Set<string | null>()]
     for (const one of acts)
-      if (one.at >= cutoff || one.id >= youngest || one.id > foldedTo) younger.add(one.operationId)
-    const old = roots.filter(({ id, at }) => at < cutoff && !younger.has(id)).map(({ id }) => id)
+      if (one.at >= cutoff || one.id >= cutoffId || one.id > foldedTo) withLaterActs.add(one.operationId)
+    const old = roots.filter(({ id, at }) => at < cutoff && !withLaterActs.has(id)).map(({ id }) => id)
     const inRows = old.filter((id) => states.has(id) && states.get(id) !== 'reserved')
     const gone = new Set<string | null>(inRows)
     return {

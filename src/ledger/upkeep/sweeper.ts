@@ -16,7 +16,7 @@ const EVERY_MS = 2_000
 const STEP = 500
 
 /** Lets requests run between two steps: on SQLite, a step blocks the event loop. */
-async function turn(): Promise<void> {
+async function yieldToRequests(): Promise<void> {
   await new Promise(setImmediate)
 }
 
@@ -64,14 +64,14 @@ export class Sweeper<Q extends QuotaRow> implements OnApplicationBootstrap, OnMo
   /** Runs everything that is due, step by step. Steps that depend on the time run only while the clock is steady. */
   async sweep(): Promise<void> {
     if (this.clock.steady) await this.expire()
-    await this.nameOwners()
-    while (this.clock.steadyForRemoval && (await this.dropRefusals()) > 0) await turn()
+    await this.setOwnersOfChanges()
+    while (this.clock.steadyForRemoval && (await this.dropRefusals()) > 0) await yieldToRequests()
     await this.reader.refreshCounts()
   }
 
   /** Records expired quotas and holds. */
   private async expire(): Promise<void> {
-    while ((await this.markExpired()) === STEP) await turn()
+    while ((await this.markExpired()) === STEP) await yieldToRequests()
     // Owners are submitted together, so that they share batches. Holds that remain after their step are not retried at
     // once.
     let first: string | undefined
@@ -79,7 +79,7 @@ export class Sweeper<Q extends QuotaRow> implements OnApplicationBootstrap, OnMo
       const due = await this.sweepHolds()
       if (due.length < MAX_EXPIRED_AT_ONCE || due[0] === first) break
       first = due[0]
-      await turn()
+      await yieldToRequests()
     }
   }
 
@@ -136,7 +136,7 @@ export class Sweeper<Q extends QuotaRow> implements OnApplicationBootstrap, OnMo
   }
 
   /** Sets the owner of changes that an instance of release 0.1.0 wrote next to this one. */
-  private async nameOwners(): Promise<void> {
+  private async setOwnersOfChanges(): Promise<void> {
     const { change, quota } = this.ledger.store
     const [id, ownerId] = [change.column('id'), change.column('ownerId')]
     const rows = await this.transactions.read((transaction) =>

@@ -55,7 +55,7 @@ export class Upkeep<Q extends QuotaRow> implements OnApplicationBootstrap, OnMod
   private known: LedgerStateRow | undefined
   private behindSince: Instant | undefined
   private oldestActAt: Instant | undefined
-  private aheadTold = false
+  private aheadLogged = false
   /** An observer for metrics; at most one. */
   observer: UpkeepObserver | undefined
   /** Further removals: each runs one step, and returns whether there may be more. */
@@ -116,7 +116,7 @@ export class Upkeep<Q extends QuotaRow> implements OnApplicationBootstrap, OnMod
     await this.running
     if (this.known?.holder === this.id && this.transactions.reach === 'all') {
       // Otherwise the next instance waits until the lease expires.
-      await this.hold(this.id, null).catch((error: unknown) => this.logFailure(error))
+      await this.moveLease(this.id, null).catch((error: unknown) => this.logFailure(error))
     }
   }
 
@@ -131,13 +131,13 @@ export class Upkeep<Q extends QuotaRow> implements OnApplicationBootstrap, OnMod
     const reached = instantOfId(state.foldedTo)
     this.ledger.keepIdsAfter(reached)
     const ahead = reached - this.clock.now()
-    if (ahead > 0 && !this.aheadTold) {
+    if (ahead > 0 && !this.aheadLogged) {
       this.logger.error(
         `the watermark of the totals is ${Math.round(ahead / 1000)} s in the future, set by a wrong clock: no acts are added up until then. ` +
           'npm run verify reports it',
       )
     }
-    this.aheadTold = ahead > 0
+    this.aheadLogged = ahead > 0
     return state
   }
 
@@ -174,7 +174,7 @@ export class Upkeep<Q extends QuotaRow> implements OnApplicationBootstrap, OnMod
     if (instantOfId(foldedTo) > this.clock.now()) return
     this.oldestActAt = await this.retention.oldestActAt()
     if (this.oldestActAt !== undefined && this.oldestActAt < cutoff) {
-      await this.mark('beginsAt', cutoff)
+      await this.advance('beginsAt', cutoff)
       let after = ''
       const done = await this.paced(async () => {
         const { removed, last } = await this.retention.removeActs(after, days)
@@ -184,7 +184,7 @@ export class Upkeep<Q extends QuotaRow> implements OnApplicationBootstrap, OnMod
       })
       if (!done) return
     }
-    await this.mark('removedTo', cutoff)
+    await this.advance('removedTo', cutoff)
   }
 
   /**
@@ -215,11 +215,11 @@ export class Upkeep<Q extends QuotaRow> implements OnApplicationBootstrap, OnMod
    */
   private async lease(found: LedgerStateRow): Promise<boolean> {
     const state = leaseFor(this.id, found, this.clock.now(), LEASE_MS)
-    return state === 'held' || (state === 'free' && (await this.hold(found.holder, this.id)))
+    return state === 'held' || (state === 'free' && (await this.moveLease(found.holder, this.id)))
   }
 
-  /** @returns whether the expected holder had the lease and this one has it now */
-  private async hold(expected: string | null, holder: string | null): Promise<boolean> {
+  /** Moves the lease to a holder, or releases it. @returns whether the expected holder had it */
+  private async moveLease(expected: string | null, holder: string | null): Promise<boolean> {
     const { state } = this.ledger.store
     const heldUntil = holder === null ? null : state.bind('heldUntil', this.clock.now() + LEASE_MS)
     const held = await this.transactions.write(async (transaction) => {
@@ -234,7 +234,8 @@ export class Upkeep<Q extends QuotaRow> implements OnApplicationBootstrap, OnMod
     return held
   }
 
-  private async mark(property: 'beginsAt' | 'removedTo', instant: Instant): Promise<void> {
+  /** Stores a time, unless the stored one is later. */
+  private async advance(property: 'beginsAt' | 'removedTo', instant: Instant): Promise<void> {
     const { state } = this.ledger.store
     const column = state.column(property)
     const value = state.bind(property, instant)

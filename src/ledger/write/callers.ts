@@ -16,7 +16,7 @@ const MAX_NOTED = 50_000
  */
 export class Callers<Q extends QuotaRow> {
   private day: Instant = 0
-  /** By caller; undefined when recorded. */
+  /** By caller: the pending write; undefined when recorded. */
   private readonly noted = new Map<string, Promise<void> | undefined>()
 
   constructor(
