@@ -35,6 +35,7 @@ import {
   everythingSearch,
   manySearch,
   newSearch,
+  numberOf,
   operationsSearch,
   overviewSearch,
   quotaSearch,
@@ -365,12 +366,6 @@ function NotFound(): ReactNode {
       </div>
     </Screen>
   )
-}
-
-/** A number in a path, such as a quota’s; undefined for other texts. */
-function numberOf(text: string): number | undefined {
-  const value = /^\d{1,16}$/.test(text) ? Number(text) : 0
-  return value > 0 && Number.isSafeInteger(value) ? value : undefined
 }
 
 const rootRoute = createRootRoute({

@@ -1,6 +1,6 @@
 import { amount } from './amount.ts'
 import { roleText, thresholdsText, windowText } from './limits.ts'
-import { readWhole, type Reading } from './whole-number.ts'
+import { MAX_AMOUNT, readWhole, type Reading } from './whole-number.ts'
 
 /*
  * A requested change of many quotas, in words: the selected quotas, and the change of each.
@@ -38,7 +38,7 @@ export interface Words {
 }
 
 /** `every active quota of account 7 whose label begins with “Trial”`. */
-export function filterParts(filter: AskedFilter, { owner }: Pick<Words, 'owner'>): Part[] {
+function filterParts(filter: AskedFilter, { owner }: Pick<Words, 'owner'>): Part[] {
   const { status, cap, label, person } = filter
   const parts: Part[] = [`every ${status === undefined ? '' : `${status} `}quota`]
   if (filter.owner !== undefined) parts.push(` of ${owner} ${filter.owner}`)
@@ -51,7 +51,7 @@ export function filterParts(filter: AskedFilter, { owner }: Pick<Words, 'owner'>
 }
 
 /** `total raised by 10 %, label “Basic”`. */
-export function changeParts(change: AskedChange, words: Pick<Words, 'time'>): Part[] {
+function changeParts(change: AskedChange, words: Pick<Words, 'time'>): Part[] {
   if (change.delete === true) return ['deleted']
   if (change.reset === true) return ['count set to 0']
   const said = Object.entries(change.update ?? {}).map(([field, value]) => settingParts(field, value, words))
@@ -110,13 +110,12 @@ function totalText(total: AskedTotal): string {
 /** The meanings of a typed number for the new total. */
 export const HOWS = ['percentMore', 'percentLess', 'more', 'less', 'to'] as const
 export type How = (typeof HOWS)[number]
-const MOST = 1_000_000_000_000
 const BOUNDS: Readonly<Record<How, number>> = {
   percentMore: 10_000,
   percentLess: 100,
-  more: MOST,
-  less: MOST,
-  to: MOST,
+  more: MAX_AMOUNT,
+  less: MAX_AMOUNT,
+  to: MAX_AMOUNT,
 }
 
 /** Reads a typed number. */

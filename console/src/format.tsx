@@ -1,9 +1,7 @@
 import type { ReactNode } from 'react'
 
-export { amount, counted } from './amount.ts'
-
 /*
- * Numbers and times in the format of the browser's locale. Times are in the browser's time zone; a tooltip shows UTC.
+ * Times in the format of the browser's locale, in its time zone; a tooltip shows UTC.
  */
 
 const dateTime = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
@@ -32,7 +30,7 @@ export function dayText(at: string): string {
   return new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short', timeZone: 'UTC' }).format(new Date(at))
 }
 
-export function utcText(at: string): string {
+function utcText(at: string): string {
   return `${at.slice(0, 19).replace('T', ' ')} UTC`
 }
 

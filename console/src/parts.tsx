@@ -16,7 +16,8 @@ import {
   useSyncExternalStore,
 } from 'react'
 import type { ChannelName, Operation, Quota, Status } from './channel-client.ts'
-import { amount, ClockTime } from './format.tsx'
+import { amount } from './amount.ts'
+import { ClockTime } from './format.tsx'
 import { Notice } from './notice.ts'
 import { type CapMode, roleText } from './limits.ts'
 import type { Reading } from './whole-number.ts'

@@ -19,7 +19,7 @@ export function writeSearch(search: Raw): string {
 }
 
 /** Reads an integer from 1; undefined for anything else. */
-function number(value: unknown): number | undefined {
+export function numberOf(value: unknown): number | undefined {
   const found = /^\d{1,16}$/.test(String(value)) ? Number(value) : 0
   return found > 0 && Number.isSafeInteger(found) ? found : undefined
 }
@@ -64,10 +64,10 @@ export const SET_OUTCOMES: readonly RowOutcome[] = [
 export const overviewSearch = (raw: Raw) => defined({ cursor: text(raw['cursor']) })
 export const quotasSearch = (raw: Raw) =>
   defined({
-    page: number(raw['page']),
-    beforeId: number(raw['beforeId']),
-    owner: number(raw['owner']),
-    person: number(raw['person']),
+    page: numberOf(raw['page']),
+    beforeId: numberOf(raw['beforeId']),
+    owner: numberOf(raw['owner']),
+    person: numberOf(raw['person']),
     status: oneOf(STATUSES, raw['status']),
     label: text(raw['label']),
     cap: oneOf(CAP_FILTERS, raw['cap']),
@@ -79,22 +79,22 @@ export const manySearch = (raw: Raw) => {
   return defined({ owner, person, status, label, cap })
 }
 export const changeSetsSearch = (raw: Raw) =>
-  defined({ state: oneOf(SET_STATES, raw['state']), before: number(raw['before']) })
+  defined({ state: oneOf(SET_STATES, raw['state']), before: numberOf(raw['before']) })
 export const changeSetSearch = (raw: Raw) =>
-  defined({ outcome: oneOf(SET_OUTCOMES, raw['outcome']), after: number(raw['after']) })
+  defined({ outcome: oneOf(SET_OUTCOMES, raw['outcome']), after: numberOf(raw['after']) })
 export const quotaSearch = (raw: Raw) =>
   defined({ edit: raw['edit'] === 'true' || raw['edit'] === true ? (true as const) : undefined })
-export const newSearch = (raw: Raw) => defined({ owner: number(raw['owner']) })
+export const newSearch = (raw: Raw) => defined({ owner: numberOf(raw['owner']) })
 export const changesSearch = (raw: Raw) =>
   defined({
-    owner: number(raw['owner']),
-    quotaId: number(raw['quotaId']),
+    owner: numberOf(raw['owner']),
+    quotaId: numberOf(raw['quotaId']),
     actor: text(raw['actor']),
     action: oneOf(ACTIONS, raw['action']),
     requestId: text(raw['requestId']),
     from: text(raw['from']),
     to: text(raw['to']),
-    before: number(raw['before']),
+    before: numberOf(raw['before']),
   })
 export const everythingSearch = (raw: Raw) => defined({ q: text(raw['q']) })
 export const operationsSearch = (raw: Raw) => defined({ key: text(raw['key']), caller: text(raw['caller']) })

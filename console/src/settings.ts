@@ -10,8 +10,9 @@ import {
   windowText,
   windowTyped,
 } from './limits.ts'
-import { readWhole, type Reading } from './whole-number.ts'
-import { amount, fromLocalInput, timeText, toLocalInput } from './format.tsx'
+import { MAX_AMOUNT, readWhole, type Reading } from './whole-number.ts'
+import { amount } from './amount.ts'
+import { fromLocalInput, timeText, toLocalInput } from './format.tsx'
 
 /*
  * A quota's settings in a form: texts, until they are sent.
@@ -34,11 +35,10 @@ export type Editable = (typeof EDITABLE)[number]
 export type Typed = Record<Editable, string>
 
 export const UNITS = ['hour', 'day', 'week', 'month', 'year'] as const
-export const MOST = 1_000_000_000_000
 
 /** Reads a typed total. */
 export function readTotal(text: string): Reading {
-  return readWhole(text, { min: 0, max: MOST })
+  return readWhole(text, { min: 0, max: MAX_AMOUNT })
 }
 
 const OF_TYPE: Readonly<Record<QuotaType, readonly Editable[]>> = {

@@ -9,6 +9,9 @@ export type Reading =
   | { readonly value: number; readonly shown: string | undefined; readonly mistake?: undefined }
   | { readonly mistake: string; readonly value?: undefined }
 
+/** The largest amount that the service accepts. */
+export const MAX_AMOUNT = 1_000_000_000_000
+
 /** The range of a number, inclusive. */
 export interface Bounds {
   readonly min: number

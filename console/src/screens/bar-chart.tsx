@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react'
-import { amount } from '../format.tsx'
+import { amount } from '../amount.ts'
 
 const WIDTH = 960
 const HEIGHT = 140

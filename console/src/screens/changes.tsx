@@ -3,7 +3,8 @@ import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { type ReactNode, useState } from 'react'
 import { type Change, type ChannelClient, given, type Quota } from '../channel-client.ts'
-import { amount, fromLocalInput, now, Time, toLocalInput } from '../format.tsx'
+import { amount } from '../amount.ts'
+import { fromLocalInput, now, Time, toLocalInput } from '../format.tsx'
 import {
   announce,
   ChangeSetLink,

@@ -1,7 +1,8 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
 import type { ChannelClient, Operation } from '../channel-client.ts'
-import { amount, Time } from '../format.tsx'
+import { amount } from '../amount.ts'
+import { Time } from '../format.tsx'
 import { Badge, Loaded, OperationLink, OwnerLink, QuotaLink, Table } from '../parts.tsx'
 
 const ROWS = 20

@@ -4,7 +4,8 @@ import { Link, useNavigate } from '@tanstack/react-router'
 import { type SubmitEvent, type ReactNode, useState } from 'react'
 import { CapLinks, LedgerTable } from './ledger-table.tsx'
 import { ANYBODY, type ChannelClient, newKey, type Operation } from '../channel-client.ts'
-import { amount, Time } from '../format.tsx'
+import { amount } from '../amount.ts'
+import { Time } from '../format.tsx'
 import {
   announce,
   Badge,

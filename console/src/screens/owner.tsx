@@ -11,7 +11,8 @@ import { PassedThresholds } from './thresholds.tsx'
 import { TopUp } from './top-up.tsx'
 import { UsageByDay } from './usage-chart.tsx'
 import type { Change, Check, ChannelClient, Operation, Quota, Refusal } from '../channel-client.ts'
-import { amount, counted, fromNow, now, Time } from '../format.tsx'
+import { amount, counted } from '../amount.ts'
+import { fromNow, now, Time } from '../format.tsx'
 import {
   announce,
   Confirm,
@@ -25,8 +26,7 @@ import {
   Screen,
   UsageBar,
 } from '../parts.tsx'
-import { MOST } from '../settings.ts'
-import { readWhole } from '../whole-number.ts'
+import { MAX_AMOUNT, readWhole } from '../whole-number.ts'
 
 const HOURS = 48
 const HOUR_MS = 3_600_000
@@ -321,7 +321,7 @@ function WouldFit({
 }): ReactNode {
   const [text, setText] = useState(String(suggested))
   const [wanted, setWanted] = useState(suggested)
-  const reading = readWhole(text, { min: 1, max: MOST })
+  const reading = readWhole(text, { min: 1, max: MAX_AMOUNT })
   const submit = (event: SubmitEvent<HTMLFormElement>): void => {
     event.preventDefault()
     if (reading.value === undefined) event.currentTarget.querySelector('input')?.focus()

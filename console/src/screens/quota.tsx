@@ -10,7 +10,8 @@ import { kindOf } from './quotas.tsx'
 import { PassedThresholds } from './thresholds.tsx'
 import { UsageByDay } from './usage-chart.tsx'
 import { type ChannelClient, newKey, type Quota } from '../channel-client.ts'
-import { amount, HERE, Time, timeText } from '../format.tsx'
+import { amount } from '../amount.ts'
+import { HERE, Time, timeText } from '../format.tsx'
 import { exampleOf, thresholdsText, windowText } from '../limits.ts'
 import {
   announce,

@@ -2,7 +2,8 @@ import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tansta
 import { Link, useNavigate } from '@tanstack/react-router'
 import { type ReactNode, useState } from 'react'
 import { type ChannelClient, given, type Quota, type QuotaPage } from '../channel-client.ts'
-import { amount, Time } from '../format.tsx'
+import { amount } from '../amount.ts'
+import { Time } from '../format.tsx'
 import { roleText, windowText } from '../limits.ts'
 import {
   announce,

@@ -1,7 +1,8 @@
 import type { ReactNode } from 'react'
 import { BarChart } from './bar-chart.tsx'
 import type { Refusal } from '../channel-client.ts'
-import { amount, counted, Time, timeText } from '../format.tsx'
+import { amount, counted } from '../amount.ts'
+import { Time, timeText } from '../format.tsx'
 import { REASONS } from './overview.tsx'
 
 const HOUR_MS = 3_600_000

@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react'
 import { type Part, textOf } from '../ask.ts'
 import { type ChangeSet, type Counts, OUTCOMES, type RowOutcome, STATES } from '../change-sets.ts'
-import { amount } from '../format.tsx'
+import { amount } from '../amount.ts'
 import { fieldName, sentence, Signed } from '../parts.tsx'
 import { SET_OUTCOMES } from '../search.ts'
 

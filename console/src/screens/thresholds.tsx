@@ -1,7 +1,8 @@
 import { useQuery } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
 import type { ChannelClient, Passed } from '../channel-client.ts'
-import { amount, Time } from '../format.tsx'
+import { amount } from '../amount.ts'
+import { Time } from '../format.tsx'
 import { thresholdsText } from '../limits.ts'
 import { Download, Label, Loaded, OperationLink, OwnerLink, Panel, QuotaLink, Table, UsageBar } from '../parts.tsx'
 

@@ -1,11 +1,11 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { type SubmitEvent, type ReactNode, useRef, useState } from 'react'
 import { type ChannelClient, newKey, type Quota } from '../channel-client.ts'
-import { amount, fromLocalInput, HERE, now, timeText, toLocalInput } from '../format.tsx'
+import { amount } from '../amount.ts'
+import { fromLocalInput, HERE, now, timeText, toLocalInput } from '../format.tsx'
 import { announce, Dialog, Failure, Field, fieldErrors, NumberField, useStillHere } from '../parts.tsx'
-import { MOST } from '../settings.ts'
 import { draftOf, useDraft } from '../use-draft.ts'
-import { readWhole } from '../whole-number.ts'
+import { MAX_AMOUNT, readWhole } from '../whole-number.ts'
 
 type Until = 'cycle' | 'month' | 'other'
 
@@ -53,7 +53,7 @@ export function TopUp({
   const here = useStillHere()
   const form = useRef<HTMLFormElement>(null)
   const [tried, setTried] = useState(false)
-  const units = readWhole(draft.total, { min: 1, max: MOST })
+  const units = readWhole(draft.total, { min: 1, max: MAX_AMOUNT })
   const save = useMutation({
     mutationFn: async ({ total, sent }: { total: number; sent: Draft }) =>
       client.create(

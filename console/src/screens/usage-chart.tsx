@@ -2,7 +2,8 @@ import { useQuery } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
 import { BarChart } from './bar-chart.tsx'
 import type { ChannelClient, Series } from '../channel-client.ts'
-import { amount, counted, dayText } from '../format.tsx'
+import { amount, counted } from '../amount.ts'
+import { dayText } from '../format.tsx'
 import { Download, Loaded, Panel } from '../parts.tsx'
 
 /** Days between two labels of the axis. */

@@ -1,7 +1,8 @@
 import { type WebhookEndpoint, webhookEndpoints } from '@quota-service/client/events'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { type ReactNode, useState } from 'react'
-import { amount, counted, fromLocalInput, HERE, now, Time, toLocalInput } from '../format.tsx'
+import { amount, counted } from '../amount.ts'
+import { fromLocalInput, HERE, now, Time, toLocalInput } from '../format.tsx'
 import { announce, Badge, Confirm, Failure, Field, Loaded, Screen, Table } from '../parts.tsx'
 import { client } from '../session.ts'
 
