@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm'
-import { type Dialect, placeholders, RowCodec, type Scalar } from '../database/row-codec.js'
+import { placeholders, RowCodec, type Scalar } from '../database/row-codec.js'
 import type { Transaction } from '../database/transaction-runner.js'
 import type { Instant } from '../time/instant.js'
 import type { ChangeSetChannel } from './change-set-channel.js'
@@ -141,7 +141,7 @@ export class ChangeSetStore {
 
   /** Writes complete rows by their key, in one statement. */
   async writeItems(transaction: Transaction, items: readonly ChangeSetItemRow[]): Promise<void> {
-    const clause = this.overwrite(transaction.dialect)
+    const clause = this.item.overwriting(transaction.dialect, ['setId', 'row'], this.item.updated)
     for (const { sql, values } of this.item.inserts(items)) await transaction.later(sql + clause, values)
   }
 
@@ -215,12 +215,5 @@ export class ChangeSetStore {
       [value],
     )
     return rows[0] === undefined ? undefined : set.decode(rows[0])
-  }
-
-  private overwrite(dialect: Dialect): string {
-    const columns = this.item.updated.map((name) => this.item.column(name))
-    return dialect === 'mysql'
-      ? ` ON DUPLICATE KEY UPDATE ${columns.map((column) => `${column} = VALUES(${column})`).join(', ')}`
-      : ` ON CONFLICT (${this.item.column('setId')}, ${this.item.column('row')}) DO UPDATE SET ${columns.map((column) => `${column} = excluded.${column}`).join(', ')}`
   }
 }

@@ -183,6 +183,18 @@ export class RowCodec<T extends ObjectLiteral> {
     }
     return statements
   }
+
+  /**
+   * The clause of an INSERT that overwrites properties of an existing row.
+   * @param key properties of the unique key by which rows are found
+   */
+  overwriting(dialect: Dialect, key: readonly (keyof T & string)[], properties: readonly (keyof T & string)[]): string {
+    const set = (value: (column: string) => string): string =>
+      properties.map((property) => `${this.column(property)} = ${value(this.column(property))}`).join(', ')
+    return dialect === 'mysql'
+      ? ` ON DUPLICATE KEY UPDATE ${set((column) => `VALUES(${column})`)}`
+      : ` ON CONFLICT (${key.map((property) => this.column(property)).join(', ')}) DO UPDATE SET ${set((column) => `excluded.${column}`)}`
+  }
 }
 
 /**

@@ -83,14 +83,10 @@ export class Callers<Q extends QuotaRow> {
 
   private async write(id: string, name: string): Promise<void> {
     const { caller } = this.store
-    const changed = [caller.column('name'), caller.column('spentAt')]
     await this.transactions.write(async (transaction) => {
-      const conflict =
-        transaction.dialect === 'mysql'
-          ? `ON DUPLICATE KEY UPDATE ${changed.map((column) => `${column} = VALUES(${column})`).join(', ')}`
-          : `ON CONFLICT (${caller.column('id')}) DO UPDATE SET ${changed.map((column) => `${column} = excluded.${column}`).join(', ')}`
+      const clause = caller.overwriting(transaction.dialect, ['id'], ['name', 'spentAt'])
       for (const { sql, values } of caller.inserts([{ id, name: storedName(name), spentAt: this.clock.now() }]))
-        await transaction.later(`${sql} ${conflict}`, values)
+        await transaction.later(sql + clause, values)
     })
   }
 }
