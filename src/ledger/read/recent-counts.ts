@@ -57,7 +57,7 @@ export class RecentCounts {
   }
 
   /** The count with this name, at most 60 s old; undefined if the first count has not finished. */
-  async get(name: string, count: () => Promise<number>): Promise<number | undefined> {
+  private async get(name: string, count: () => Promise<number>): Promise<number | undefined> {
     const now = this.clock.now()
     let known = this.counts.get(name)
     if (known === undefined || now - known.at > OLDEST_MS || now < known.at) known = this.start(name, count, now)

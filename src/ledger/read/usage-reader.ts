@@ -121,17 +121,16 @@ export class UsageReader<Q extends QuotaRow> {
       // Open holds are few, however long the ledger is.
       const far = reader.ownOnly && filter.state !== 'reserved'
       const end = far ? await this.endOfWalk(transaction, of, before) : undefined
-      const all = [this.inRows(of, filter), ...this.plain(of, filter)]
+      const all = this.arms(of, filter)
       const arms = (reader.ownOnly ? all.map((arm) => this.madeBy(reader, arm)) : all).map((arm) =>
         within(arm, before, end),
       )
       // One more than requested shows whether there is a next page.
       const found = await newestIn(transaction, arms, `LIMIT ${size + 1}`, size + 1)
       const page = found.slice(0, size)
-      const entries = await this.store.operationsById(transaction, page)
-      entries.sort((a, b) => (a.row.id < b.row.id ? 1 : -1))
+      const items = await this.shown(transaction, page)
       const next = found.length > size ? page.at(-1) : await this.nextMark(transaction, of, end)
-      return { items: entries.map((entry) => this.view(entry)), next_before: next ?? null }
+      return { items, next_before: next ?? null }
     })
   }
 
@@ -144,7 +143,7 @@ export class UsageReader<Q extends QuotaRow> {
     of: LedgerOf | OfCap,
     before: string | undefined,
   ): Promise<string | undefined> {
-    const arms = [this.inRows(of, {}), ...this.plain(of, {})].map((arm) => within(arm, before, undefined))
+    const arms = this.arms(of, {}).map((arm) => within(arm, before, undefined))
     const [last] = await newestIn(transaction, arms, `LIMIT 1 OFFSET ${MOST_WALKED - 1}`, MOST_WALKED)
     return last === undefined ? undefined : firstOfItsMillisecond(last)
   }
@@ -156,7 +155,7 @@ export class UsageReader<Q extends QuotaRow> {
     end: string | undefined,
   ): Promise<string | undefined> {
     if (end === undefined) return undefined
-    const arms = [this.inRows(of, {}), ...this.plain(of, {})].map((arm) => within(arm, end, undefined))
+    const arms = this.arms(of, {}).map((arm) => within(arm, end, undefined))
     return (await newestIn(transaction, arms, 'LIMIT 1', 1)).length > 0 ? end : undefined
   }
 
@@ -173,9 +172,7 @@ export class UsageReader<Q extends QuotaRow> {
       const makers = reader.ownOnly ? await this.store.makersOf(transaction, found) : undefined
       const ids = found.filter((id) => makers === undefined || makers.get(id) === reader.id)
       const newest = [...new Set(ids)].sort((a, b) => (a < b ? 1 : -1)).slice(0, MOST_OF_A_KEY)
-      const entries = await this.store.operationsById(transaction, newest)
-      entries.sort((a, b) => (a.row.id < b.row.id ? 1 : -1))
-      return { items: entries.map((entry) => this.view(entry)), next_before: null }
+      return { items: await this.shown(transaction, newest), next_before: null }
     })
   }
 
@@ -214,6 +211,10 @@ export class UsageReader<Q extends QuotaRow> {
       ]),
     )
     return Number(rows[0]?.['n'] ?? 0)
+  }
+
+  private arms(of: LedgerOf | OfCap, filter: LedgerFilter): Arm[] {
+    return [this.inRows(of, filter), ...this.plain(of, filter)]
   }
 
   /**
@@ -324,6 +325,12 @@ export class UsageReader<Q extends QuotaRow> {
       ...(kind === undefined ? [] : [{ sql: `${column('kind')} = ?`, values: [kind] }]),
       ...during(operation, 'o', 'createdAt', { from, to }),
     ]
+  }
+
+  /** Operations in the form of answers, newest first. */
+  private async shown(transaction: Transaction, ids: readonly string[]): Promise<OperationView[]> {
+    const entries = await this.store.operationsById(transaction, ids)
+    return entries.sort((a, b) => (a.row.id < b.row.id ? 1 : -1)).map((entry) => this.view(entry))
   }
 
   private view({ row, allocations, caps }: OperationEntry): OperationView {
