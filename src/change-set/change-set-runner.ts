@@ -70,7 +70,7 @@ export class ChangeSetRunner<Q extends QuotaRow> implements OnApplicationBootstr
     // Another part has logged the outage and watches it.
     if (this.stop.signal.aborted || this.dependencies.transactions.reach !== 'all') return
     this.running ??= this.rounds()
-      .catch((error: unknown) => this.logFailure(error))
+      .catch((error: unknown) => this.logger.warn(`work on a change set failed, retrying later: ${String(error)}`))
       .finally(() => {
         this.running = undefined
       })
@@ -151,9 +151,5 @@ export class ChangeSetRunner<Q extends QuotaRow> implements OnApplicationBootstr
       await sleep(Math.min(MAX_REST_MS, tookMs * REST), undefined, { ref: false, signal }).catch(() => undefined)
     }
     if (signal.aborted) throw new Stopped()
-  }
-
-  private logFailure(error: unknown): void {
-    this.logger.warn(`work on a change set failed, retrying later: ${String(error)}`)
   }
 }

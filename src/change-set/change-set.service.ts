@@ -13,7 +13,7 @@ import { keyReused } from '../ledger/store/errors.js'
 import { unicodeName, storedName } from '../role/principal-name.js'
 import type { ChangeSetItemRow } from './change-set-item.entity.js'
 import type { ChangeSetRunner } from './change-set-runner.js'
-import { ITEMS_AT_ONCE } from './change-set-store.js'
+import { ITEMS_AT_ONCE, type ItemsWanted } from './change-set-store.js'
 import type {
   ApplyDto,
   ChangeSetsQuery,
@@ -336,11 +336,7 @@ export class ChangeSetService<Q extends QuotaRow> {
     return set
   }
 
-  private async items(
-    principalId: string,
-    set: ChangeSetRow,
-    wanted: Parameters<Dependencies<Q>['store']['items']>[2],
-  ): Promise<ChangeSetItemRow[]> {
+  private async items(principalId: string, set: ChangeSetRow, wanted: ItemsWanted): Promise<ChangeSetItemRow[]> {
     // The rows of a failed change set are being removed.
     if (set.state === 'failed') return []
     const { store, transactions } = this.dependencies

@@ -13,7 +13,7 @@ import { editDistance } from './edit-distance.js'
 export type Cells = Record<string, unknown>
 
 /** The columns of a row's outcome; an import ignores them. */
-export const RESULT_COLUMNS = ['outcome', 'problem'] as const
+const RESULT_COLUMNS: readonly string[] = ['outcome', 'problem']
 
 /** The cell of an empty list. */
 const NO_INTEGERS = 'none'
@@ -51,7 +51,7 @@ export function importedCells<Q extends QuotaRow>(
   const cells: Cells = {}
   for (const [place, column] of columns.entries()) {
     const text = given[place]
-    if (text === undefined || text === '' || isIn(RESULT_COLUMNS, column)) continue
+    if (text === undefined || text === '' || RESULT_COLUMNS.includes(column)) continue
     cells[column] = importedCell(kind, column, text)
   }
   return cells
@@ -134,8 +134,4 @@ function nearest(name: string, known: readonly string[]): string {
   const bare = name.slice(0, 64).toLowerCase()
   const far = known.map((one) => [editDistance(bare, one), one] as const)
   return far.sort(([a], [b]) => a - b)[0]?.[1] ?? ''
-}
-
-function isIn(names: readonly string[], name: string): boolean {
-  return names.includes(name)
 }

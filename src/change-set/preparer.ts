@@ -190,10 +190,10 @@ export class Preparer<Q extends QuotaRow> {
 }
 
 /** A filter as sent, already validated. */
-export type FilterSent = Readonly<Record<string, unknown>>
+type FilterSent = Readonly<Record<string, unknown>>
 
 /** Returns the conditions for the query of the list. */
-export function filterOfSet<Q extends QuotaRow>({ channel }: ChangeSetChannel<Q>, filter: FilterSent): QuotaFilter<Q> {
+function filterOfSet<Q extends QuotaRow>({ channel }: ChangeSetChannel<Q>, filter: FilterSent): QuotaFilter<Q> {
   const { deleted: _live, ...wanted } = filterOf<Q>(
     filter as unknown as QuotaListFields,
     subjectFilter(channel, filter),

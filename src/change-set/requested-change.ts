@@ -41,7 +41,7 @@ export type RequestedChange =
  * Returns the changed total.
  * @throws ServiceError validation_failed if it is outside 0 … 10^12
  */
-export function changedTotal(total: number, change: TotalChange): number {
+function changedTotal(total: number, change: TotalChange): number {
   // The product may exceed 2^53.
   const changed =
     'add' in change ? BigInt(total + change.add) : (BigInt(total) * BigInt(100 + change.percent) + 50n) / 100n
@@ -92,6 +92,7 @@ export interface RequestOfRecord {
 
 const ID_FIELD = 'id'
 const TYPE_FIELD = 'quota_type'
+const NOT_AN_ID = 'must be an integer from 1 to 9007199254740991'
 
 /** Reads the records of one file as requested changes, with the same checks as single requests. */
 export class RecordReader<Q extends QuotaRow> {
@@ -135,13 +136,13 @@ export class RecordReader<Q extends QuotaRow> {
 
   private update({ id, ...cells }: Cells): RequestOfRecord {
     const errors: FieldError[] = []
-    if (!isId(id)) errors.push({ field: ID_FIELD, message: 'must be an integer from 1 to 9007199254740991' })
+    if (!isId(id)) errors.push({ field: ID_FIELD, message: NOT_AN_ID })
     const expected: Expected[] = []
-    for (const { field, property } of this.expectations()) {
+    for (const { field, property } of [...this.kind.channel.subjects, { field: TYPE_FIELD, property: 'quotaType' }]) {
       const value = cells[field]
       if (value === undefined) continue
       if (value === null || isId(value)) expected.push({ field, property, value })
-      else errors.push({ field, message: 'must be an integer from 1 to 9007199254740991' })
+      else errors.push({ field, message: NOT_AN_ID })
       Reflect.deleteProperty(cells, field)
     }
     errors.push(...this.versionErrors(cells))
@@ -160,11 +161,7 @@ export class RecordReader<Q extends QuotaRow> {
 
   private versionErrors({ version }: Cells): FieldError[] {
     if (version === undefined || isId(version)) return []
-    return [{ field: 'version', message: 'must be an integer from 1 to 9007199254740991' }]
-  }
-
-  private expectations(): { field: string; property: string }[] {
-    return [...this.kind.channel.subjects, { field: TYPE_FIELD, property: 'quotaType' }]
+    return [{ field: 'version', message: NOT_AN_ID }]
   }
 }
 

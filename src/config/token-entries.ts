@@ -67,10 +67,11 @@ export function parseTokens(entries: readonly string[], source: string): ReadTok
     const [roleName, ...words] = roleText.split('+')
     const role = ROLES.find((one) => one === roleName)
     const { scopes, mistakes: wrongScopes } = readScopes(words, role)
+    const nameMistake = tokenNameMistake(name)
     const notAfter = time.length === 0 ? undefined : parseInstant(time.join(':'))
     const mistakes = [
       ...(hash === '' || (time.length > 0 && notAfter === undefined) ? [FORM] : []),
-      ...(TOKEN_NAME.test(name) ? [] : [tokenNameMistake(name) ?? '']),
+      ...(nameMistake === undefined ? [] : [nameMistake]),
       ...(role === undefined ? [`the role must be one of ${ROLES.join(', ')}`] : []),
       ...wrongScopes,
       ...(hash === '' || /^[0-9a-f]{64}$/i.test(hash) ? [] : ['the digest must be the 64 hex digits of a SHA-256']),

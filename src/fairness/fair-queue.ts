@@ -79,7 +79,7 @@ export class FairQueue<T> {
    * @param may returns whether the first item of a party may be taken; otherwise the party keeps its turn and is
    * skipped
    */
-  takeOne(may: (party: string, item: T) => boolean = always): T | undefined {
+  takeOne(may: (party: string, item: T) => boolean = () => true): T | undefined {
     for (const [party, line] of this.lines) {
       if (may(party, line.items[line.next] as T)) return this.shift(party, line)
     }
@@ -113,8 +113,4 @@ export class FairQueue<T> {
     this.lines.set(party, line)
     return item
   }
-}
-
-function always(): boolean {
-  return true
 }

@@ -307,9 +307,8 @@ export function FieldsWithout<T extends object, K extends keyof T & string>(
 }
 
 /** A field that accepts any value and is ignored, so that a front end may send back the record that it read. */
-export function IgnoredField({
-  description = 'Accepted and ignored.',
-}: { description?: string } = {}): PropertyDecorator {
+export function IgnoredField(): PropertyDecorator {
+  const description = 'Accepted and ignored.'
   return applyDecorators(
     Allow(),
     Reflect.metadata(FIELD, { test: () => true } satisfies Field),

@@ -15,9 +15,9 @@ export interface Build {
 const FILE = new URL('../../build.json', import.meta.url)
 
 /** Reads the running build. The service starts without this information. */
-export function readBuild(file: URL = FILE): Build {
+export function readBuild(): Build {
   try {
-    const { version, commit } = JSON.parse(readFileSync(file, 'utf8')) as Build
+    const { version, commit } = JSON.parse(readFileSync(FILE, 'utf8')) as Build
     return { version, commit }
   } catch {
     return { version: 'unknown', commit: '' }

@@ -1,4 +1,5 @@
 import type { Server } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type INestApplicationContext, Injectable, Logger } from '@nestjs/common'
 import type { Request, Response } from 'express'
 import type { Config } from '../config/config.js'
@@ -125,8 +126,4 @@ export async function closeServer(server: Server, connections: Pick<Connections,
   }, LOOK_EVERY_MS)
   await closed
   clearInterval(looking)
-}
-
-function sleep(milliseconds: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, milliseconds))
 }
