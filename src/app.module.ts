@@ -20,7 +20,7 @@ import { TracingModule } from './tracing/tracing.module.js'
 import { WebhookModule } from './webhook/webhook.module.js'
 
 /** The pipeline, guard, pipe and filter of every route. */
-export const GLOBAL_PROVIDERS = [
+const GLOBAL_PROVIDERS = [
   ProblemFilter,
   RequestPipeline,
   { provide: APP_GUARD, useClass: CallerGuard },

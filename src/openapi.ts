@@ -51,7 +51,7 @@ type Node = Record<string, unknown>
  * The problems of every route. `problemsOf` adds those of the access rule and the body; handlers declare their own with
  * `@Problems`.
  */
-export const COMMON_PROBLEMS: readonly ErrorCode[] = ['validation_failed', 'internal_error', 'unavailable']
+const COMMON_PROBLEMS: readonly ErrorCode[] = ['validation_failed', 'internal_error', 'unavailable']
 
 const BODY_PROBLEMS: readonly ErrorCode[] = ['malformed_json', 'payload_too_large', 'unsupported_media_type']
 

@@ -45,7 +45,7 @@ export const EVERY_CALLER = '*'
 /** The default duration of a hold, in seconds. */
 export const DEFAULT_TTL_SECONDS = 600
 /** The maximum duration of a hold, in seconds: a day. */
-export const MAX_TTL_SECONDS = 86_400
+const MAX_TTL_SECONDS = 86_400
 
 /** The body of a consume; each channel adds the owner. */
 export abstract class ConsumeFields {

@@ -257,7 +257,7 @@ export function variableOf(name: string): string {
 }
 
 /** The default database outside production. */
-export const DEFAULT_DATABASE_URL = 'sqlite:./data/quota.db'
+const DEFAULT_DATABASE_URL = 'sqlite:./data/quota.db'
 
 const DATABASE_FORMS = 'mysql://USER:PASSWORD@HOST/DATABASE, mariadb://… or sqlite:PATH'
 

@@ -287,7 +287,7 @@ export function isLockTimeout(error: unknown): boolean {
 }
 
 /** Does the database refuse writes because its administrator or its cluster made it read-only? */
-export function isReadOnly(error: unknown): boolean {
+function isReadOnly(error: unknown): boolean {
   const { errno = 0, rawCode } = rootOf(error)
   return rawCode === undefined ? READ_ONLY.has(errno) : (rawCode & 0xff) === SQLITE_READONLY
 }

@@ -2,7 +2,7 @@ import type { FieldError } from '../error/service-error.js'
 import { DEFAULT_PAGE_SIZE, IdField, IntegerField, PageSizeField } from './field.decorator.js'
 
 /** The last row that a page may reach; `before_id` pages beyond it (contract, §2). */
-export const MAX_ROW = 100_000
+const MAX_ROW = 100_000
 
 /** The requested page. */
 export class PageQuery {

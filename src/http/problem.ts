@@ -7,7 +7,7 @@ export const PROBLEM_MEDIA_TYPE = 'application/problem+json'
  * The registered problem type of a request that exceeds a quota. The other problems have `about:blank` and are
  * identified by `code`.
  */
-export const QUOTA_EXCEEDED_TYPE = 'https://iana.org/assignments/http-problem-types#quota-exceeded'
+const QUOTA_EXCEEDED_TYPE = 'https://iana.org/assignments/http-problem-types#quota-exceeded'
 
 /** An error response. Some codes add members. */
 export interface Problem {

@@ -11,7 +11,7 @@ declare module 'node:http' {
 }
 
 /** Media type of every successful JSON response. */
-export const JSON_MEDIA_TYPE = 'application/json; charset=utf-8'
+const JSON_MEDIA_TYPE = 'application/json; charset=utf-8'
 
 /**
  * The headers of every response, names and values alternating: no caching, and helmet's security headers, which are the

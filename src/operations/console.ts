@@ -21,7 +21,7 @@ import { bringsBody } from '../http/request-body.js'
 export const CONSOLE_PATH = '/admin'
 
 /** The route of all its paths in the log and in metrics. */
-export const CONSOLE_ROUTE = '/admin/*'
+const CONSOLE_ROUTE = '/admin/*'
 
 const PAGE = 'index.html'
 /** The folder of the files whose names contain a hash of their content. */

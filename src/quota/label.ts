@@ -5,7 +5,7 @@ export const MAX_LABEL_LENGTH = 120
  * One to MAX_LABEL_LENGTH code points, no control characters (category Cc) and no lone surrogates, as a regular
  * expression's source.
  */
-export const LABEL_PATTERN = `^[^\\p{Cc}\\p{Cs}]{1,${MAX_LABEL_LENGTH}}$`
+const LABEL_PATTERN = `^[^\\p{Cc}\\p{Cs}]{1,${MAX_LABEL_LENGTH}}$`
 
 const LABEL = new RegExp(LABEL_PATTERN, 'u')
 

@@ -7,7 +7,7 @@ export const MIN_WINDOW_SECONDS = 60
 export const MAX_WINDOW_SECONDS = 2_678_400
 
 /** The number of slots in a window: a unit returns at most one slot late. */
-export const SLOTS_PER_WINDOW = 24
+const SLOTS_PER_WINDOW = 24
 
 /**
  * Units that are counted at about the same time and leave the window together, at `until` (half-open: at `until` itself

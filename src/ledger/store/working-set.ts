@@ -14,7 +14,7 @@ import type { QuotaRow } from '../rows/quota.entity.js'
 import type { NewEvent } from './new-event.js'
 
 /** The counters that usage changes, and their cycle. */
-export const COUNTERS = ['used', 'reserved', 'cycleSeq', 'cycleEndsAt', 'holdDueAt', 'window', 'passed'] as const
+const COUNTERS = ['used', 'reserved', 'cycleSeq', 'cycleEndsAt', 'holdDueAt', 'window', 'passed'] as const
 type Counters = Pick<QuotaState, (typeof COUNTERS)[number]>
 
 /** An operation with the allocations of its quotas. */
@@ -86,7 +86,7 @@ export class WorkingSet<Q extends QuotaRow> {
 
   readonly newActs: Act[] = []
   readonly newOperations: OperationEntry[] = []
-  readonly newHolds = new Map<string, { ownerId: number; hold: Hold }>()
+  readonly newHolds = new Map<string, HeldBy>()
   readonly closedHolds: string[] = []
   readonly expiredOperations = new Set<string>()
   readonly changedOperations = new Map<string, OperationEntry>()
