@@ -25,12 +25,13 @@ const COLOURS = ['#1f6feb', '#d97706', '#16a34a', '#9333ea', '#dc2626', '#0891b2
 const WIDTH = 1440
 const ROW = 34
 
-/** Panels that stay empty as long as nothing goes wrong. */
+/** Panels that stay empty as long as nothing goes wrong, or without an identity provider. */
 const EMPTY_WHEN_WELL = [
   'Answers with 5xx',
   'Failed attempts',
   'Refused: too many requests, no valid token',
   'Closed connections',
+  'Identity provider availability',
   'Refusals not counted individually',
   'Waiting writes',
 ]
