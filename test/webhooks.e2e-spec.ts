@@ -364,7 +364,7 @@ onEveryStore('webhooks', (kind) => {
   })
 
   it('is measured', async () => {
-    const { name } = await endpoint()
+    const { name, at } = await endpoint()
     await happen()
     await settled(name, { delivered: 1 })
     await webhooks().announce()
@@ -372,6 +372,14 @@ onEveryStore('webhooks', (kind) => {
     expect(text).toContain(`quota_webhook_deliveries_total{endpoint="${name}",result="delivered"} 1`)
     expect(text).toContain(`quota_webhook_oldest_waiting_seconds{endpoint="${name}"} 0`)
     expect(text).toContain(`quota_webhook_disabled{endpoint="${name}"} 0`)
+    receiver.answers.set(at, status(500))
+    await happen()
+    await come(at, 2)
+    await settled(name, { waiting: 1 })
+    app.clock.pass(4)
+    await webhooks().announce()
+    const late = await app.get('/metrics')
+    expect(late.text).toContain(`quota_webhook_oldest_waiting_seconds{endpoint="${name}"} 4\n`)
   })
 
   it('returns its lease at an orderly shutdown', async () => {
