@@ -1,10 +1,11 @@
 /**
- * `npm run build`: compiles the service into dist, the client into client/dist, the console into console/dist, and the connector for Postfix into
- * connectors/postfix/dist, all at the same time.
- * `npm run build -- service` only the one. With `--if-changed` only what is missing, or was built from other sources.
+ * `npm run build`: compiles the service into dist, the client into client/dist, the console into console/dist, and the
+ * connector for Postfix into connectors/postfix/dist, all at the same time.
+ * `npm run build -- service` builds only the service. `--if-changed` builds only parts that are missing, or were built
+ * from other sources.
  *
- * The compiler writes into a folder of its own, which takes the old one's place when it is whole. So who runs from dist, or starts meanwhile, never meets half
- * a build, and a build that fails leaves the last one as it was.
+ * The compiler writes into a temporary folder, which replaces the target when it is complete. Processes that run from
+ * dist, or start during a build, never see half a build; a failed build leaves the previous one in place.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -17,12 +18,12 @@ import { gzipSync } from 'node:zlib'
 const root = fileURLToPath(new URL('..', import.meta.url))
 const at = (...path) => join(root, ...path)
 const IF_CHANGED = '--if-changed'
-/** In what is built: what it was built from, as a digest. */
+/** A file in each built folder: the digest of the sources that it was built from. */
 const STAMP = '.built-from'
 
 /**
- * What there is to build: the folder that comes of it, all that its contents depend on, and how it is filled. Such a function gets the new folder's
- * path and returns whether it worked.
+ * The parts to build: the target folder, all sources that its contents depend on, and the function that fills it. That
+ * function gets the path of the new folder and returns whether it succeeded.
  */
 const PARTS = {
   service: {
@@ -52,7 +53,7 @@ const PARTS = {
   },
   console: {
     target: at('console/dist'),
-    // The client's sources and not what is built of them, so that neither waits for the other.
+    // The client's sources and not its build, so that neither waits for the other.
     sources: () => [
       'package-lock.json',
       ...['package.json', 'index.html', 'tsconfig.json', 'vite.config.ts'].map((file) => `console/${file}`),
@@ -91,7 +92,7 @@ async function build({ target, fill }, sources) {
   try {
     if (!(await fill(next))) return false
     writeFileSync(join(next, STAMP), sources)
-    // Made for this user alone, as a temporary folder is.
+    // A temporary folder is accessible to its user only.
     chmodSync(next, 0o755)
     takePlace(next, target)
     return true
@@ -101,7 +102,7 @@ async function build({ target, fill }, sources) {
 }
 
 async function buildService(next) {
-  // Beside it and not in it, since the compiler empties it first.
+  // Beside the folder and not in it, since the compiler empties the folder first.
   const settings = `${next}.json`
   try {
     writeFileSync(
@@ -117,7 +118,7 @@ async function buildService(next) {
   }
 }
 
-/** What is built, where git or COMMIT knows it: a build needs neither. */
+/** The commit that is built, if git or COMMIT knows it; a build needs neither. */
 function commit() {
   const { COMMIT } = process.env
   if (COMMIT !== undefined && COMMIT !== '') return COMMIT
@@ -129,7 +130,7 @@ function commit() {
   return status === 0 ? stdout.trim() : ''
 }
 
-/** Comments are for whoever reads the types; the code goes to browsers without them. */
+/** Comments are for readers of the types; browsers get the code without them. */
 async function buildClient(next) {
   const checked = await run(
     at('node_modules/typescript/bin/tsc'),
@@ -143,7 +144,7 @@ async function buildClient(next) {
   return true
 }
 
-/** Types are looked at by `npm run typecheck` alone: those of the client may not be built yet. */
+/** Only `npm run typecheck` checks types: those of the client may not be built yet. */
 async function buildPostfix(next) {
   await transpile('connectors/postfix/src', next)
   return true
@@ -160,13 +161,13 @@ async function transpile(folder, next) {
   }
   for (const file of modulesIn(folder)) {
     const { outputText } = ts.transpileModule(readFileSync(at(file), 'utf8'), { compilerOptions, fileName: file })
-    // Types alone: nobody imports it.
+    // Only types: no module imports it.
     if (outputText.trim() === 'export {};') continue
     writeFileSync(join(next, relative(folder, file).replace(/\.ts$/, '.js')), outputText)
   }
 }
 
-/** Types are checked by `npm run typecheck` alone. Writes a compressed copy beside each asset. */
+/** Only `npm run typecheck` checks types. Writes a compressed copy beside each asset. */
 async function buildConsole(next) {
   const options = ['--outDir', next, '--emptyOutDir', '--logLevel', 'warn']
   if (!(await run(at('node_modules/vite/bin/vite.js'), 'build', at('console'), ...options))) return false
@@ -177,14 +178,14 @@ async function buildConsole(next) {
   return true
 }
 
-/** Runs a command of a package in the root of the project. Did it succeed? */
+/** Runs a command of a package in the root of the project. Returns whether it succeeded. */
 async function run(command, ...args) {
   const child = spawn(process.execPath, [command, ...args], { cwd: root, stdio: 'inherit' })
   const [code] = await once(child, 'close')
   return code === 0
 }
 
-/** The sources in a folder, tests excepted. */
+/** The sources in a folder, without tests. */
 function modulesIn(folder) {
   return filesIn(folder).filter((file) => file.endsWith('.ts') && !file.endsWith('.spec.ts'))
 }
@@ -196,7 +197,7 @@ function filesIn(folder) {
     .sort()
 }
 
-/** Of the names and contents of files. */
+/** The digest of the names and contents of files. */
 function digestOf(files) {
   const digest = createHash('sha256')
   for (const file of files)
@@ -216,7 +217,7 @@ function builtFrom({ target }) {
   }
 }
 
-/** Puts a folder where another one is, or is not. Others may be doing the same at this moment. */
+/** Moves a folder to a place that may be occupied. Other processes may do the same at this moment. */
 function takePlace(next, place) {
   const old = []
   for (;;) {
@@ -234,6 +235,6 @@ function takePlace(next, place) {
       if (error.code !== 'ENOENT') throw error
     }
   }
-  // Not before: until then there is no dist.
+  // Not earlier: until the rename there is no dist.
   for (const aside of old) rmSync(aside, { recursive: true, force: true })
 }

@@ -1,13 +1,14 @@
 /**
- * `npm run check:deploy`: holds what is in deploy/ and compose.yaml against the service as it is built.
+ * `npm run check:deploy`: compares deploy/ and compose.yaml with the built service.
  *
- * - Alert rules and their tests: promtool, where it is installed (Debian: prometheus). Each alert has a test that sees it fire, one that does not, and a place in
- *   docs/operations.md.
- * - Every metric, label and value of a label in the rules and on the dashboard is one that a running service tells: the built one is started, on SQLite and where
- *   there is a MariaDB on a throwaway one too, does a little of everything, and is asked for its metrics.
- * - Manifests parse, their settings are ones that the service knows and takes, and they leave it the time that its end needs.
+ * - Alert rules and their tests: promtool, if it is installed (Debian: prometheus). Each alert has a test in which it
+ *   fires, one in which it does not, and a description in docs/operations.md.
+ * - A running service exposes every metric, label and label value in the rules and on the dashboard: the script starts
+ *   the built service, on SQLite and, if MariaDB is installed, on a throwaway MariaDB too, uses each feature a little, and
+ *   reads its metrics.
+ * - Manifests parse, the service knows and accepts their settings, and they leave it enough time to shut down.
  *
- * The exit code is 0 only if all of it holds.
+ * The exit code is 0 only if all checks pass.
  */
 import { execFileSync, spawn } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
@@ -32,18 +33,18 @@ const read = (path) => readFileSync(at(path), 'utf8')
 const RULES = 'deploy/prometheus/rules.yaml'
 const TESTS = 'deploy/prometheus/rules.test.yaml'
 const DASHBOARD = 'deploy/grafana/quota-service.json'
-/** Between what an instance may take to end and its being killed: the runtime's own time, and a last send of spans. */
+/** The margin between an instance's shutdown time and its kill: the runtime's own time, and a last send of spans. */
 const STOP_MARGIN_SECONDS = 10
-/** A policy of its own, so that an overlay names addresses without repeating others. */
+/** A separate policy, so that an overlay names addresses without repeating others. */
 const DATABASE_POLICY = 'quota-service-database'
 const ENTRY = `check:admin:${'0'.repeat(64)}`
-/** What the profile `sign-in` of compose.yaml imports into its provider. */
+/** The realm that the provider imports in the profile `sign-in` of compose.yaml. */
 const REALM = 'examples/sign-in/realm.json'
 const MANIFESTS = 'deploy/kubernetes/base'
-/** What Prometheus adds by itself. */
+/** The names that Prometheus adds by itself. */
 const OF_PROMETHEUS = { metrics: ['up'], labels: ['job', 'instance'] }
 const PATIENCE_MS = 60_000
-/** Of a metric that is declared, of which nothing was measured. */
+/** Stands for a metric that is declared but has no measurement. */
 const UNSEEN = new Map()
 
 const mistakes = []
@@ -60,7 +61,7 @@ try {
   await cleanUp()
 }
 for (const mistake of mistakes) console.error(`wrong: ${mistake}`)
-if (mistakes.length === 0) console.log('what is in deploy/ fits the service')
+if (mistakes.length === 0) console.log('deploy/ fits the service')
 process.exitCode = mistakes.length === 0 ? 0 : 1
 
 async function cleanUp() {
@@ -117,7 +118,7 @@ async function checkManifests() {
     if (!kustomization.resources.includes(file)) wrong(`${MANIFESTS}/kustomization.yaml leaves out ${file}`)
   }
   for (const file of kustomization.resources) {
-    if (!byFile.has(file)) wrong(`${MANIFESTS}/kustomization.yaml names ${file}, which is not there`)
+    if (!byFile.has(file)) wrong(`${MANIFESTS}/kustomization.yaml names ${file}, which does not exist`)
   }
   const { version } = JSON.parse(read('package.json'))
   if (kustomization.images[0].newTag !== version) wrong(`${MANIFESTS}/kustomization.yaml: newTag is not ${version}`)
@@ -146,7 +147,7 @@ async function checkManifests() {
     if (config.port !== containerPort)
       wrong(`${MANIFESTS}: the service listens on ${config.port}, not ${containerPort}`)
     if (config.host !== '::')
-      wrong(`${MANIFESTS}: the service must listen on ::, since a pod may have IPv6 addresses alone`)
+      wrong(`${MANIFESTS}: the service must listen on ::, since a pod may have only IPv6 addresses`)
     if (pod.terminationGracePeriodSeconds < endOf(config))
       wrong(`${MANIFESTS}: terminationGracePeriodSeconds must be at least ${endOf(config)}`)
     if (container.readinessProbe.periodSeconds >= config.shutdownDelaySeconds) {
@@ -164,7 +165,7 @@ async function checkManifests() {
     if (!known.has(name)) wrong(`compose.yaml: the service knows no setting ${name}`)
   }
   for (const name of known) {
-    // The image's own, those that only a process without a container has, and what stands in the way of one that is set.
+    // The image sets some, some are for processes without a container only, and one excludes a setting that is set.
     const fixed = ['NODE_ENV', 'HOST', 'PORT', 'DATABASE_URL_FILE'].includes(name)
     if (!fixed && !(name in service.environment)) wrong(`compose.yaml does not hand ${name} to the service`)
     if (!read('.env.example').includes(`${name}=`)) wrong(`.env.example does not name ${name}`)
@@ -181,17 +182,17 @@ async function checkManifests() {
     wrong(`compose.yaml: stop_grace_period must be at least ${endOf(ofImage)}s`)
   for (const [name, { build, image, ports = [], logging, deploy }] of Object.entries(compose.services)) {
     if (image !== service.image && !/:\d+\.\d+\.\d+(?:@|$)/.test(image))
-      wrong(`compose.yaml: the image of ${name} must be a whole version, lest it change by itself`)
+      wrong(`compose.yaml: the image of ${name} must be a full version, so that it does not change by itself`)
     if (image === service.image && name !== 'service' && build !== undefined)
-      wrong(`compose.yaml: ${name} builds the image of service once more, and two builds of one name may collide`)
+      wrong(`compose.yaml: ${name} builds the image of service again, and two builds of one name may collide`)
     if (ports.some((port) => !port.startsWith('127.0.0.1:'))) wrong(`compose.yaml: ${name} is open to other machines`)
-    if (logging?.options?.['max-size'] === undefined) wrong(`compose.yaml: the log of ${name} grows for ever`)
-    if (deploy?.resources?.limits?.memory === undefined) wrong(`compose.yaml: ${name} has no limit of memory`)
+    if (logging?.options?.['max-size'] === undefined) wrong(`compose.yaml: the log of ${name} grows without limit`)
+    if (deploy?.resources?.limits?.memory === undefined) wrong(`compose.yaml: ${name} has no memory limit`)
   }
   checkSignIn(signIn, provider)
   accepted(loadConfig, 'compose.yaml, profile sign-in', {
     ...imageEnvironment(),
-    // What has no value is handed through where .env sets it.
+    // A setting without a value is handed through if .env sets it.
     ...Object.fromEntries(Object.entries(signIn.environment).filter(([, value]) => value !== null)),
     DATABASE_URL: 'sqlite:data/quota.db',
     AUTH_TOKENS: ENTRY,
@@ -199,7 +200,7 @@ async function checkManifests() {
   console.log(`${byFile.size} manifests and compose.yaml: read, against ${known.size} settings`)
 }
 
-/** An instance and the provider that people try to sign in at: each tells the other's addresses and names. */
+/** The sign-in instance and its provider must agree on addresses and names. */
 function checkSignIn({ profiles, environment, ports }, provider) {
   const realm = JSON.parse(read(REALM))
   const origins = ports.map((port) => `http://localhost:${port.split(':')[1]}`)
@@ -228,12 +229,12 @@ function checkSignIn({ profiles, environment, ports }, provider) {
   }
 }
 
-/** How long whoever stops an instance waits at least before it kills it: what it may take to end, and a margin. */
+/** The minimum time in seconds before an instance is killed: its maximum shutdown time, and a margin. */
 function endOf({ shutdownDelaySeconds, shutdownGraceSeconds }) {
   return Math.max(shutdownDelaySeconds, shutdownGraceSeconds) + STOP_MARGIN_SECONDS
 }
 
-/** What is secret comes in files, not in the environment, which children and dumps of the process have as well. */
+/** Secrets come in files, not in the environment, which child processes and dumps contain as well. */
 function checkSecrets(pod, container) {
   for (const { name, value, valueFrom } of container.env) {
     if (valueFrom?.secretKeyRef !== undefined) wrong(`${MANIFESTS}: ${name} is in the environment, not in a file`)
@@ -248,12 +249,12 @@ function checkSecrets(pod, container) {
   }
 }
 
-/** Nothing is let out to everywhere; and the example names addresses of its own, where `kubectl` is here to say so. */
+/** No policy allows egress to everywhere. The example sets its own addresses; checked if `kubectl` is installed. */
 function checkEgress(policies) {
   for (const { metadata, spec } of policies) {
     for (const { to, ports } of spec.egress ?? []) {
       if (to === undefined || ports === undefined || to.some(({ ipBlock }) => ipBlock?.cidr.endsWith('/0')))
-        wrong(`${MANIFESTS}: ${metadata.name} lets out to everywhere, or to every port`)
+        wrong(`${MANIFESTS}: ${metadata.name} allows egress to everywhere, or to every port`)
     }
   }
   const database = policies.find(({ metadata }) => metadata.name === DATABASE_POLICY)
@@ -269,7 +270,7 @@ function checkEgress(policies) {
   }
 }
 
-/** Every variable that the configuration asks for. */
+/** Every variable that the configuration reads. */
 function settingsOf(loadConfig) {
   const known = new Set()
   const asked = new Proxy({}, { get: (_, name) => void known.add(String(name)) })
@@ -286,7 +287,7 @@ function accepted(loadConfig, place, env) {
   }
 }
 
-/** What the image sets. */
+/** The environment that the image sets. */
 function imageEnvironment() {
   const last = read('Dockerfile')
     .split(/^FROM /m)
@@ -322,7 +323,7 @@ async function checkNames() {
         const values = labels.get(label)
         if (values === undefined) wrong(`${place}: ${name} has no label ${label}`)
         else if (operator.endsWith('~')) checkPattern(place, name, label, value, values)
-        // What a little load does not bring about stands in the code, as a word of its own.
+        // A value that this small load does not produce must appear in the source as a string literal.
         else if (!values.has(value) && !source.includes(`'${value}'`) && !/^\d{3}$/.test(value)) {
           wrong(`${place}: ${name} never has ${label}="${value}"`)
         }
@@ -330,18 +331,18 @@ async function checkNames() {
     }
     if (selectors.some(({ name }) => series.get(name) === UNSEEN)) continue
     for (const label of [...groupings.filter((one) => one !== 'le'), ...legend]) {
-      if (!labelsHere.has(label)) wrong(`${place}: nothing in it has a label ${label}`)
+      if (!labelsHere.has(label)) wrong(`${place}: no metric in it has a label ${label}`)
     }
     if (groupings.includes('le') && selectors.some(({ name }) => !name.endsWith('_bucket'))) {
       wrong(`${place}: only a histogram's _bucket has le`)
     }
   }
   const count = expressions.length
-  console.log(`${count} expressions: every metric and label in them is there, of ${series.size} that the service has`)
-  if (rare.size > 0) console.log(`labels not looked at, since they are told on a server alone: ${[...rare].join(', ')}`)
+  console.log(`${count} expressions: every metric and label exists, among ${series.size} of the service`)
+  if (rare.size > 0) console.log(`labels not checked, since only a server has these metrics: ${[...rare].join(', ')}`)
 }
 
-/** Every variable part of a pattern is a word that was seen or stands for several. */
+/** A pattern must match a value that was seen, unless it is a variable of the dashboard or begins with 5. */
 function checkPattern(place, name, label, pattern, values) {
   if (pattern.startsWith('$')) return
   const whole = new RegExp(`^(?:${pattern})$`)
@@ -389,9 +390,9 @@ function sourceText() {
     .join('\n')
 }
 
-// --- A service that has done a little of everything
+// --- A service that has used each feature a little
 
-/** @returns {Promise<Map<string, Map<string, Set<string>>>>} by metric, and by label, the values that were told */
+/** @returns {Promise<Map<string, Map<string, Set<string>>>>} by metric, and by label, the values that were seen */
 async function seriesOfLoadedServices() {
   const series = new Map()
   const folder = mkdtempSync(join(tmpdir(), 'quota-deploy-'))
@@ -399,7 +400,7 @@ async function seriesOfLoadedServices() {
   const file = join(folder, 'quota.db')
   await loaded(`sqlite:${file}`, series, file)
   if (findMariaDb() === undefined) {
-    console.log('no MariaDB is installed: metrics were looked at on SQLite alone')
+    console.log('no MariaDB is installed: metrics were checked on SQLite only')
     return series
   }
   const server = await startMariaDb()
@@ -411,7 +412,7 @@ async function seriesOfLoadedServices() {
   return series
 }
 
-/** Starts a service, uses and stops it, and notes what its metrics say meanwhile. */
+/** Starts a service, uses and stops it, and records its metrics meanwhile. */
 async function loaded(databaseUrl, series, file) {
   const service = await start(databaseUrl)
   try {
@@ -466,7 +467,7 @@ async function start(databaseUrl) {
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
         ...(key === undefined ? {} : { 'idempotency-key': key }),
       }
-      // A connection each: idle ones would be closed to make room.
+      // A connection for each request: idle ones would be closed to make room.
       const sent = request({ host: '127.0.0.1', port, method, path, headers, agent: false }, (response) => {
         let text = ''
         response.setEncoding('utf8').on('data', (chunk) => (text += chunk))
@@ -489,7 +490,7 @@ async function start(databaseUrl) {
   return service
 }
 
-/** Spends, is refused, repeats, holds, lists, and talks nonsense, on both channels. */
+/** Consumes, is refused, repeats, holds, lists, and sends invalid requests, on both channels. */
 async function use({ send, port, metrics }) {
   const expect = async (status, ...request) => {
     const answer = await send(...request)
@@ -531,7 +532,7 @@ async function use({ send, port, metrics }) {
   await until('there is room again', async () => /^http_connections\{state="idle"\} 0$/m.test(await metrics()))
 }
 
-/** Another process has the file for itself: writes wait, and batches are tried again. */
+/** Another process locks the file: writes wait, and batches are retried. */
 async function whileLocked({ send, metrics }, file, series) {
   const other = new Database(file)
   try {
@@ -540,7 +541,7 @@ async function whileLocked({ send, metrics }, file, series) {
     const waiting = Promise.all(
       [1, 2, 3].map((one) => send('POST', '/api/v1/quotas/usage/consume', { body, key: `locked-${one}` })),
     )
-    // Where the wait fails, that is what is told.
+    // If the wait fails, its error is the one to report.
     waiting.catch(() => {})
     await until('a batch is tried again', async () => {
       const text = await metrics()
@@ -557,7 +558,7 @@ async function whileLocked({ send, metrics }, file, series) {
 async function whileDraining({ child, exited, send, metrics }, series) {
   child.kill('SIGTERM')
   await until('it refuses since it is being stopped', async () => (await send('GET', '/api/v1/quotas')).status === 503)
-  // A scrape is shared by all who ask within a second.
+  // All scrapes within a second share one result.
   await until('its metrics tell of that', async () => (await metrics()).includes('draining="true"'))
   note(series, await metrics())
   const [code] = await exited
@@ -566,14 +567,14 @@ async function whileDraining({ child, exited, send, metrics }, series) {
 
 async function until(what, reached) {
   const end = performance.now() + PATIENCE_MS
-  // A connection of ours may be among those that are closed to make room.
+  // One of our connections may be among those that are closed to make room.
   while (!(await reached().catch((error) => (error.code === 'ECONNRESET' ? false : Promise.reject(error))))) {
     if (performance.now() > end) throw new Error(`not within ${PATIENCE_MS / 1000} s: ${what}`)
     await sleep(250)
   }
 }
 
-/** Takes down what a scrape tells: names from its lines, and from its types those of which there is nothing yet. */
+/** Records the names in a scrape: from its lines, and from its types those without a measurement. */
 function note(series, text) {
   for (const line of text.split('\n')) {
     const declared = /^# TYPE (\S+) (\S+)$/.exec(line)

@@ -1,9 +1,9 @@
 /**
- * `npm run client:types`: writes client/src/schema.ts, the types of the contract, from openapi.json. With `--check` it writes nothing and fails where
- * the file is not what openapi.json makes of it.
+ * `npm run client:types`: generates client/src/schema.ts, the types of the contract, from openapi.json. With `--check` it
+ * writes nothing and fails if the file differs from what openapi.json generates.
  *
- * What no type of the client refers to is left out: answers other than success (a problem is known by its `code`, whatever route it comes from), headers
- * (the transport's business), and routes that are not for callers.
+ * It leaves out what no type of the client refers to: answers other than success (a `code` identifies a problem,
+ * regardless of the route), headers (the transport handles them), and routes that are not for callers.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -35,7 +35,7 @@ async function main(args) {
   return 1
 }
 
-/** The document without what the client's types never refer to. */
+/** The document without the parts that the client's types never refer to. */
 function forCallers({ paths, components, ...document }) {
   return {
     ...document,

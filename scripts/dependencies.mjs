@@ -1,11 +1,11 @@
 /**
- * Part of `npm run lint`: what we build on stays known, free to use, and runs where we say it runs.
+ * Part of `npm run lint`: dependencies stay known, free to use, and run on the versions of Node that we promise.
  *
- * - docs/dependencies.md has a line for each direct dependency, with its licence and its reason, and none for anything else.
- * - Everything that is shipped, in the image or in the console's files, has a licence that we allow, asks for no newer Node than `engines` and `.nvmrc` say,
- *   and wants to run nothing when it is installed.
+ * - docs/dependencies.md has a line for each direct dependency, with its licence and its reason, and no other lines.
+ * - Every shipped package, in the image or in the console's files, has a licence that we allow, requires no newer Node
+ *   than `engines` and `.nvmrc` say, and runs no script when it is installed.
  *
- * What is shipped is told by package-lock.json, so that the packages of other platforms are looked at as well.
+ * package-lock.json defines what is shipped, so the packages of other platforms are checked as well.
  */
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -27,9 +27,9 @@ const ALLOWED = [
   'Python-2.0',
   'Unlicense',
 ]
-/** Packages that tell their licence in words alone, and where they do. */
+/** Packages that state their licence only in prose, and the file that does. */
 const IN_WORDS = { pause: { licence: 'MIT', file: 'Readme.md', words: 'The MIT License' } }
-/** Packages that would run something when they are installed, and are never let: `npm ci --ignore-scripts`. */
+/** Packages with an install script, which never runs: `npm ci --ignore-scripts`. */
 const NEVER_RUN = ['@scarf/scarf']
 
 const { packages } = json('package-lock.json')
@@ -89,7 +89,7 @@ function checkShipped() {
   }
 }
 
-/** By the lock file; by the older field of the package itself; or in its words. */
+/** The licence from the lock file, from the package's older field, or from its prose. */
 function licenceOf(place) {
   const { license } = packages[place]
   if (license !== undefined) return license

@@ -1,7 +1,7 @@
-/** Where a Galera cluster can be started: the library that MariaDB loads for it. */
+/** Finds the library that MariaDB loads for a Galera cluster. */
 import { existsSync } from 'node:fs'
 
-/** Where Debian's and Fedora's package galera-4 puts it. */
+/** The paths in the package galera-4 of Debian and of Fedora. */
 const LIBRARIES = [
   '/usr/lib/galera/libgalera_smm.so',
   '/usr/lib64/galera-4/libgalera_smm.so',

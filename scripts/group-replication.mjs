@@ -1,4 +1,4 @@
-/** Where a group of MySQL servers can be started: the server, and the plug-in that it loads for it. */
+/** Finds a MySQL server, and the plug-in that it loads for Group Replication. */
 import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'
@@ -8,7 +8,7 @@ const PLUGIN = 'group_replication.so'
 let found
 
 /**
- * MYSQLD names the server, MYSQL_PLUGIN_DIR its folder of plug-ins, where they are not found by themselves. MariaDB
+ * MYSQLD names the server, MYSQL_PLUGIN_DIR its plug-in folder, if they are not found automatically. MariaDB
  * calls its server `mysqld`, too, and has no such plug-in.
  * @returns {{ server: string, plugins: string } | undefined}
  */

@@ -1,4 +1,4 @@
-/** Where a LibreOffice with Calc is: Debian's package libreoffice-calc. */
+/** Finds a LibreOffice with Calc: Debian's package libreoffice-calc. */
 import { existsSync } from 'node:fs'
 
 const PROGRAM = '/usr/bin/soffice'

@@ -1,8 +1,7 @@
 /**
- * In which order Jest takes the test files: the longest first, so that at the end no worker has a long one left while
- * the others have nothing. On a machine that has run them before, Jest knows how long each took; elsewhere, as in CI,
- * it is guessed by how much there is to run, contracts that a file imports included, of which Jest knows nothing, and
- * by WAITING.
+ * The order in which Jest runs the test files: longest first, so that at the end no worker has a long file left while the
+ * others are idle. On a machine that has run them before, Jest knows each duration. Elsewhere, as in CI, it is estimated
+ * from the size of the file and of the contracts that it imports, which Jest does not know, and from WAITING.
  */
 import { readFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
@@ -11,7 +10,7 @@ import { createRequire } from 'node:module'
 const { default: Sequencer } = createRequire(import.meta.url)('@jest/test-sequencer')
 
 const CONTRACT = /from '(\.[^']*\.contract)\.js'/g
-/** Suites that take longer than their size says, since they wait or work in a browser: about how many seconds. */
+/** Suites that take longer than their size suggests, since they wait or use a browser: approximate seconds. */
 const WAITING = {
   'console.e2e': 140,
   'event-faults.slow': 360,
@@ -27,7 +26,7 @@ const WAITING = {
   'console-work.slow': 70,
   'stopped-instance.slow': 60,
 }
-/** A line of a spec without an application takes so much less time. */
+/** The time for a line of a spec without an application, relative to other lines. */
 const SPEC_SHARE = 0.1
 
 export default class LongestFirst extends Sequencer {
@@ -37,7 +36,7 @@ export default class LongestFirst extends Sequencer {
   }
 }
 
-/** In milliseconds, very roughly: a byte of a suite that starts the service takes one. */
+/** A rough estimate in milliseconds: a byte of a suite that starts the service takes one. */
 function guess(path) {
   const [subject] = basename(path).split('-spec')
   if (Object.hasOwn(WAITING, subject)) return WAITING[subject] * 1000

@@ -1,5 +1,5 @@
 /**
- * A throwaway MariaDB on loopback: own directory, own port, gone when stopped.
+ * A throwaway MariaDB on loopback, with its own directory and port, removed when it is stopped.
  * `node scripts/mariadb.mjs` starts one for development and stops it at Ctrl-C.
  */
 import { execFile, execFileSync, spawn } from 'node:child_process'
@@ -18,10 +18,10 @@ const START_TIMEOUT_MS = 60_000
 const STOP_TIMEOUT_MS = 30_000
 const USER = 'quota'
 
-/** What runs at this moment; emptied by stop(). */
+/** The running servers; emptied by stop(). */
 const live = new Set()
 
-/** The paths of the server and of its installer; undefined where the machine lacks one of them. */
+/** The paths of the server and of its installer; undefined if one of them is missing. */
 export function findMariaDb() {
   const server = find('mariadbd') ?? find('mysqld')
   const installer = find('mariadb-install-db') ?? find('mysql_install_db')
@@ -31,10 +31,10 @@ export function findMariaDb() {
 /**
  * Starts a server on an empty directory and waits until it answers.
  * @param {object} [options]
- * @param {number} [options.basePort] take the first free port from here on; default: any free one
+ * @param {number} [options.basePort] take the first free port from this one on; default: any free port
  * @param {string} [options.host] the loopback address to listen on, `127.0.0.1` or `::1`
- * @param {string[]} [options.args] further options of the server, e.g. `--max-statement-time=5`
- * @param {string} [options.folder] where its directory is made; default: the folder for temporary files
+ * @param {string[]} [options.args] additional server options, such as `--max-statement-time=5`
+ * @param {string} [options.folder] the parent of its directory; default: the folder for temporary files
  * @returns {Promise<{
  *   port: number,
  *   version: string,
@@ -43,8 +43,8 @@ export function findMariaDb() {
  *   kill: () => Promise<void>,
  *   start: () => Promise<void>,
  *   stop: () => Promise<void>,
- * }>} `url` names a database, which it does not create; `kill` is a crash (SIGKILL) after which `start` brings the same data back on the
- *   same port; `stop` ends the server in order and removes its directory
+ * }>} `url` names a database, which it does not create; `kill` is a crash (SIGKILL), after which `start` restores the same
+ *   data on the same port; `stop` shuts down the server and removes its directory
  */
 export async function startMariaDb({ basePort, host = '127.0.0.1', args = [], folder = tmpdir() } = {}) {
   const binaries = findMariaDb()
@@ -90,14 +90,14 @@ export async function startMariaDb({ basePort, host = '127.0.0.1', args = [], fo
 
     async function start() {
       if (child !== undefined) throw new Error('the server is running')
-      // A process group of its own: Ctrl-C in the terminal reaches the tests first, which then stop the server in order.
+      // A separate process group: Ctrl-C in the terminal reaches only the tests, which then shut down the server.
       const started = spawn(
         binaries.server,
         [
           '--no-defaults',
           ...userOption,
           `--datadir=${data}`,
-          // A server that starts deletes what others have in the same place for temporary tables, even while they use them.
+          // A starting server deletes other servers' temporary tables in a shared folder, even while they are in use.
           `--tmpdir=${directory}`,
           `--port=${port}`,
           `--bind-address=${host}`,
@@ -156,7 +156,7 @@ export async function startMariaDb({ basePort, host = '127.0.0.1', args = [], fo
     clearTimeout(timer)
   }
 
-  /** What is left to do when there is no time to wait. */
+  /** Cleans up when there is no time to wait. */
   function destroy() {
     live.delete(handle)
     child?.kill('SIGKILL')
@@ -174,7 +174,7 @@ export async function startMariaDb({ basePort, host = '127.0.0.1', args = [], fo
   }
 }
 
-/** The first value of the first row; on a connection of its own. */
+/** Returns the first value of the first row, over a connection of its own. */
 export async function ask(url, sql) {
   const connection = await mysql.createConnection({ uri: url, connectTimeout: 5_000 })
   try {
@@ -185,7 +185,7 @@ export async function ask(url, sql) {
   }
 }
 
-/** A TCP port of 127.0.0.1 that nobody listens on: the first from `basePort` on, or any. */
+/** A free TCP port of 127.0.0.1: the first from `basePort` on, or any. */
 export async function freePort(basePort = 0) {
   for (let port = basePort; port < 65_536; port++) {
     const server = createServer()
@@ -229,7 +229,7 @@ function id(option) {
 
 let watching = false
 
-/** No server outlives this process, however it ends; SIGKILL excepted. */
+/** No server outlives this process, however it ends, except by SIGKILL. */
 function onExit() {
   if (watching) return
   watching = true

@@ -1,11 +1,13 @@
 /**
- * `npm run test:node`: what `npm test` runs, on Node 20, 22 and 24 one after the other. `npm run test:node -- --node 24` on these alone (names as npm takes
- * them: 22, 24.21.0, latest; several with commas). Further arguments go to Jest: `npm run test:node -- src test/usage`.
+ * `npm run test:node`: runs `npm test` on Node 20, 22 and 24 in sequence. `npm run test:node -- --node 24` runs it only
+ * on these versions (names as npm accepts them: 22, 24.21.0, latest; separate several with commas). Other arguments go to
+ * Jest: `npm run test:node -- src test/usage`.
  *
- * The npm package `node` brings each binary, into a folder that goes at the end. Everything of a run is done by it: the build, Jest, and the processes that
- * suites start. Packages are those of `npm ci` for all of them; the one native module, libsql, is the same binary for all versions of Node (Node-API).
+ * The npm package `node` provides each binary, in a folder that is removed at the end. That binary runs everything: the
+ * build, Jest, and the processes that suites start. All versions use the packages of `npm ci`; the one native module,
+ * libsql, is the same binary for all versions of Node (Node-API).
  *
- * Databases and browser are found, or asked for, as by `npm test`. The exit code is 0 only if every version passed.
+ * Databases and browser are found, or required, as by `npm test`. The exit code is 0 only if every version passed.
  */
 import { spawn } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
@@ -42,7 +44,7 @@ async function main(args) {
   return !stopped && results.every(({ passed }) => passed) ? 0 : 1
 }
 
-/** Whatever is not `--node VERSIONS` is for Jest. */
+/** Arguments other than `--node VERSIONS` go to Jest. */
 function read(args) {
   const at = args.indexOf('--node')
   const rest = at < 0 ? args : args.toSpliced(at, 2)
@@ -53,7 +55,7 @@ function read(args) {
   return { versions: values.node.split(',').map((version) => version.trim()), rest }
 }
 
-/** Fetches a version and runs the suites with it. */
+/** Downloads a version and runs the suites with it. */
 async function on(version, folder, rest) {
   mkdirSync(folder, { recursive: true })
   const fetched = await run('npm', [
@@ -66,16 +68,16 @@ async function on(version, folder, rest) {
   const node = join(bin, 'node')
   const name = (await run(node, ['--version'])).last.replace('v', '')
   console.log(`\n== Node ${name}\n`)
-  // First in the path: `npm` and whatever else starts `node` by name get this one.
+  // First in the path: `npm` and other programs that start `node` by name get this version.
   const env = { ...process.env, PATH: `${bin}${delimiter}${process.env.PATH}` }
-  // Also where another version has just built the same.
+  // Even if another version has just built the same sources.
   if ((await run(node, [join(root, 'scripts/build.mjs')], env)).code !== 0)
     return { name, passed: false, tally: 'the build failed' }
   const { code, last } = await run(node, [join(root, 'scripts/test.mjs'), ...rest], env)
   return { name, passed: code === 0, tally: last || 'no test ran' }
 }
 
-/** Runs a command in the root of the project, what it writes to this terminal; its exit code and the last line it wrote. */
+/** Runs a command in the root of the project, with output to this terminal. Returns its exit code and last line. */
 function run(command, args, env = process.env) {
   return new Promise((resolve, reject) => {
     child = spawn(command, args, { cwd: root, stdio: ['inherit', 'pipe', 'inherit'], env })

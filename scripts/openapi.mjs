@@ -1,6 +1,6 @@
 /**
- * `npm run openapi`: writes openapi.json from the compiled code, without a database. `npm run openapi -- --check` writes nothing and fails
- * where the file differs from the code.
+ * `npm run openapi`: generates openapi.json from the compiled code, without a database. `npm run openapi -- --check`
+ * writes nothing and fails if the file differs from the code.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -20,7 +20,7 @@ async function main(args) {
     return 2
   }
   const { version } = JSON.parse(readFileSync(at('package.json'), 'utf8'))
-  // A preview makes no provider: no database is opened, and the configuration is of no account.
+  // A preview creates no providers: it opens no database, and the configuration has no effect.
   const app = await NestFactory.create(AppModule.with(loadConfig({})), {
     ...APP_OPTIONS,
     preview: true,
@@ -30,7 +30,7 @@ async function main(args) {
   const document = buildDocument(app, version)
   const lost = unresolved(document)
   if (lost.length > 0) {
-    console.error(`The document refers to what it does not hold: ${lost.join(', ')}`)
+    console.error(`The document has references without a target: ${lost.join(', ')}`)
     return 1
   }
   const text = `${JSON.stringify(document, null, 2)}\n`
@@ -51,7 +51,7 @@ function read(path) {
   }
 }
 
-/** Every `$ref` that leads nowhere. */
+/** Every `$ref` without a target. */
 function unresolved(document) {
   const refs = new Set([...JSON.stringify(document).matchAll(/"\$ref":"([^"]*)"/g)].map(([, ref]) => ref))
   return [...refs].filter((ref) => {

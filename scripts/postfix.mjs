@@ -1,4 +1,4 @@
-/** Where a Postfix can be run: Debian's package, and root, whom its master wants. */
+/** Finds a Postfix that can run: Debian's package, and root, which its master process requires. */
 import { existsSync } from 'node:fs'
 
 const PROGRAM = '/usr/sbin/postfix'

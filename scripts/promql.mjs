@@ -1,4 +1,4 @@
-/** What an expression of Prometheus names: enough of the language to hold it against what a service tells. Whether it is one is for promtool to say. */
+/** Parses the names in a Prometheus expression, to compare them with a service's metrics. promtool checks the syntax. */
 
 const KEYWORDS = new Set([
   'and',
@@ -13,7 +13,7 @@ const KEYWORDS = new Set([
   'offset',
   'bool',
 ])
-/** After these, what is in parentheses are labels. */
+/** The parentheses after these contain labels. */
 const GROUPING = new Set(['by', 'without', 'on', 'ignoring', 'group_left', 'group_right'])
 const NUMBERS = new Set(['inf', 'nan'])
 const TOKEN =
@@ -24,7 +24,7 @@ const TOKEN =
  * @returns {{
  *   selectors: { name: string, matchers: { label: string, operator: string, value: string }[] }[],
  *   groupings: string[],
- * }} the metrics with what is asked of their labels, and the labels by which results are put together
+ * }} the metrics with the matchers of their labels, and the labels of groupings
  */
 export function namesIn(expression) {
   const tokens = [...expression.matchAll(TOKEN)].map(([text]) => text).filter((text) => !/^(?:\s|#)/.test(text))

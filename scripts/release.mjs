@@ -1,6 +1,6 @@
 /**
- * The release before this version, out of the repository's own history: what a rolling update runs beside the present version for a while.
- * `node scripts/release.mjs FOLDER` builds it into an empty folder and prints what to start.
+ * The release before this version, from the repository's history. During a rolling update it runs beside this version.
+ * `node scripts/release.mjs FOLDER` builds it into an empty folder and prints the command that starts it.
  */
 import { execFile, execFileSync } from 'node:child_process'
 import { mkdirSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
@@ -11,13 +11,13 @@ import { promisify } from 'node:util'
 const root = fileURLToPath(new URL('..', import.meta.url))
 const execute = promisify(execFile)
 
-/** The last release, and the commit that is it. The repository has no tags; this is the one place that knows. */
+/** The last release and its commit. The repository has no tags; only this constant identifies the commit. */
 export const RELEASE = { version: '0.1.0', commit: '0fd17c9b578ad4a1be7d83415816842d1ca11168' }
 
-/** The last one that knows no caps. It is seen by what it writes of itself, and has plain consumes already. */
+/** The last release without caps. It is recognized by what it writes of itself, and has plain consumes already. */
 export const BEFORE_CAPS = { version: '0.2.0', commit: 'd3a199bc5469e50b2326c5728d6361c67d3393fc' }
 
-/** Why a release cannot be built here; undefined where it can. A shallow clone and an unpacked archive lack the history. */
+/** Why a release cannot be built here; undefined if it can. Shallow clones and unpacked archives lack the history. */
 export function missingRelease({ version, commit } = RELEASE) {
   try {
     execFileSync('git', ['cat-file', '-e', `${commit}^{commit}`], {
@@ -34,10 +34,10 @@ export function missingRelease({ version, commit } = RELEASE) {
 }
 
 /**
- * Builds a release's sources with the present packages: it names the same versions of all that it runs on.
- * @param folder empty, or not there
- * @param release which one
- * @returns the path of its main.js, to be started as `node main.js`
+ * Builds a release's sources with the present packages: it depends on the same versions.
+ * @param folder an empty folder, or one that does not exist
+ * @param release the release to build
+ * @returns the path of its main.js, for `node main.js`
  */
 export async function buildRelease(folder, release = RELEASE) {
   mkdirSync(folder, { recursive: true })

@@ -1,10 +1,10 @@
 /**
- * `npm run sbom`: writes sbom.cdx.json, the list of every package that is shipped, in the image or in the console's files, in CycloneDX. `npm run sbom -- FILE`
- * writes elsewhere.
+ * `npm run sbom`: writes sbom.cdx.json, the list of every shipped package, in the image or in the console's files, in
+ * CycloneDX. `npm run sbom -- FILE` writes to another file.
  *
- * npm makes a list from package-lock.json. What is shipped is chosen here: `npm sbom --omit dev` also leaves out whatever development uses as well, which is two
- * thirds of it (npm 11.19). The list gets the name of the service in place of the folder's, and loses what differs from run to run, so that the same lock gives the
- * same file.
+ * npm makes a list from package-lock.json; this script selects the shipped packages: `npm sbom --omit dev` also leaves out
+ * packages that development uses as well, two thirds of the list (npm 11.19). The list gets the name of the service
+ * instead of the folder's, and loses members that differ from run to run, so that the same lock gives the same file.
  */
 import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'

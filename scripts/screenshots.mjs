@@ -1,6 +1,6 @@
 /**
- * `npm run screenshots`: pictures of every screen of the console at 1440 and 360 pixels, light and dark, over the store of `npm run demo -- --keep`, into `screenshots/`.
- * With `--docs` also those four that the README shows, into docs/images.
+ * `npm run screenshots`: takes pictures of every screen of the console at 1440 and 360 pixels, light and dark, with the
+ * store of `npm run demo -- --keep`, into `screenshots/`. `--docs` also takes the four of the README, into docs/images.
  */
 /* global document, sessionStorage */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
@@ -15,7 +15,7 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const WIDTHS = [1440, 360]
 const SCHEMES = ['light', 'dark']
 
-/** Screens by name: where they are, and what is done there first. */
+/** Screens by name: the address, and the steps before the picture. */
 const SCREENS = {
   overview: ['/mail'],
   quotas: ['/mail/quotas'],
@@ -58,7 +58,7 @@ const SCREENS = {
   sms: ['/sms/owners/3'],
   missing: ['/mail/quotas/999999'],
 }
-/** For the README, at the width of a column: name, screen, scheme. */
+/** The README's pictures, at the width of a column: name, screen, scheme. */
 const SHOWN = [
   ['console-overview', 'overview', 'light'],
   ['console-owner', 'owner', 'light'],
@@ -118,7 +118,7 @@ try {
   rmSync(scratch, { recursive: true, force: true })
 }
 
-/** Nothing on the screen is still on its way. */
+/** Waits until nothing on the screen is loading. */
 async function settled(page) {
   await page.waitForFunction(() => document.querySelector('h1') !== null && document.querySelector('.loading') === null)
 }
@@ -134,14 +134,14 @@ async function askForAll(page) {
   await page.getByRole('button', { name: 'Preview' }).click()
 }
 
-/** What would become of each; one of them is of another kind by then. */
+/** The preview of all rows; one of them is of another kind by then. */
 async function previewed(page) {
   await askForMore(page)
   await page.getByRole('button', { name: 'Preview' }).click()
   await page.getByRole('button', { name: /^Change \d/ }).waitFor()
 }
 
-/** Half way: how far it is, as the service would say so. */
+/** Halfway: the progress as the service would report it. */
 async function applying(page) {
   await previewed(page)
   let done = 12_000
@@ -187,7 +187,7 @@ async function mistakes(page) {
   await page.getByRole('list', { name: 'Mistakes by line' }).waitFor()
 }
 
-/** Somebody else saves between the opening of the form and its saving. */
+/** Another user saves after the form is opened and before it is saved. */
 async function conflict(page) {
   await page.getByLabel('Total').fill('5000')
   const { QuotaClient } = await import('@quota-service/client')
@@ -209,7 +209,7 @@ async function editCap(page) {
   await page.getByRole('button', { name: '7 days' }).click()
 }
 
-/** Something that was done is told. */
+/** The message after an action. */
 async function topUp(page) {
   await page.getByRole('button', { name: 'Top up' }).click()
   await page.getByLabel('Units', { exact: true }).fill('1.500')

@@ -1,13 +1,14 @@
 /**
- * What reaches those who run the service, by package-lock.json: the packages of its image and of the connector's, and those of which the console's files are made.
+ * The packages that reach operators, by package-lock.json: those of the service's image and of the connector's, and
+ * those that the console's files are built from.
  */
 
-/** Packages of the console that only help to build it. */
+/** Packages of the console that only build tools need. */
 const TOOLS = /^(?:@types\/|@vitejs\/|vite$)/
 
 /**
  * @param {Record<string, object>} packages those of package-lock.json
- * @returns {string[]} where they stand in it; all platforms, not only this one
+ * @returns {string[]} their paths in it; all platforms, not only this one
  */
 export function shippedIn(packages) {
   const production = Object.entries(packages)
@@ -16,7 +17,7 @@ export function shippedIn(packages) {
   return [...new Set([...production, ...bundled(packages)])]
 }
 
-/** What the console's sources import, and what that needs. */
+/** The packages that the console's sources import, and their dependencies. */
 function bundled(packages) {
   const found = new Set()
   const add = (name, from) => {
@@ -29,7 +30,7 @@ function bundled(packages) {
   return found
 }
 
-/** Where a package stands, as Node finds it: in the nearest node_modules upwards. */
+/** The path of a package, as Node resolves it: in the nearest node_modules upwards. */
 export function resolve(packages, name, from) {
   for (let folder = from; ; folder = folder.slice(0, Math.max(0, folder.lastIndexOf('/')))) {
     const place = `${folder === '' ? '' : `${folder}/`}node_modules/${name}`
@@ -38,7 +39,7 @@ export function resolve(packages, name, from) {
   }
 }
 
-/** The name of the package at a place. */
+/** The name of the package at a path. */
 export function nameOf(place) {
   return place.slice(place.lastIndexOf('node_modules/') + 'node_modules/'.length)
 }

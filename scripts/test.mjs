@@ -1,13 +1,13 @@
 /**
- * `npm test`: builds what has changed, finds the databases, runs every suite on each of them and says in its last lines what ran.
- * `npm run test:faults` does the same with the suites that need longer (`*.slow-spec.ts`).
+ * `npm test`: builds what has changed, finds the databases, runs every suite on each of them, and prints at the end what
+ * ran. `npm run test:faults` does the same with the suites that take longer (`*.slow-spec.ts`).
  * Further arguments go to Jest: `npm test -- -t "draw-down"`.
  *
  * TEST_DATABASE_URL  a MariaDB or MySQL server on which suites may create databases; default: a throwaway MariaDB, if one is installed
- * REQUIRE_DATABASES  e.g. `sqlite,mariadb`: fail when one of these cannot be tested
- * REQUIRE_BROWSER    1: fail where there is no Chromium, in which the console is tried
- * CHROMIUM           its program, where it is not found by itself
- * TMPDIR             where databases and files of the suites are kept; default: in memory where there is room, since no
+ * REQUIRE_DATABASES  such as `sqlite,mariadb`: fail if one of these cannot be tested
+ * REQUIRE_BROWSER    1: fail if there is no Chromium, in which the console is tested
+ * CHROMIUM           the path of its executable, if it is not found automatically
+ * TMPDIR             the folder for databases and files of the suites; default: in memory if there is room, since no
  *                    suite cuts the power, and a flush to a disk may take milliseconds for each of a million commits
  */
 import { spawn } from 'node:child_process'
@@ -26,10 +26,10 @@ import { missingRelease, RELEASE } from './release.mjs'
 const root = fileURLToPath(new URL('..', import.meta.url))
 const KNOWN = ['sqlite', 'mariadb', 'mysql']
 const FAULTS = '--faults'
-/** So many of the files that took longest are named. */
+/** The number of slowest files to print. */
 const SLOWEST = 10
 const MEMORY = '/dev/shm'
-/** The largest databases of three suites at a time, and what else is there. */
+/** The largest databases of three suites at a time, and the other files. */
 const ROOM_BYTES = 4 * 1024 ** 3
 const faults = process.argv.includes(FAULTS)
 const jestArguments = process.argv.slice(2).filter((argument) => argument !== FAULTS)
@@ -142,7 +142,7 @@ async function main() {
   return code
 }
 
-/** What Jest wrote down; undefined where it did not come to that. */
+/** The results that Jest wrote; undefined if it wrote none. */
 function resultsIn(file) {
   try {
     return JSON.parse(readFileSync(file, 'utf8'))
@@ -151,7 +151,7 @@ function resultsIn(file) {
   }
 }
 
-/** The files that took longest, each with its seconds. */
+/** The slowest files, each with its seconds. */
 function slowest({ testResults }) {
   return testResults
     .map(({ name, startTime, endTime }) => [relative(root, name), Math.round((endTime - startTime) / 1000)])
@@ -160,7 +160,7 @@ function slowest({ testResults }) {
     .map(([name, seconds]) => `${name} ${seconds} s`)
 }
 
-/** Is there a file system in memory that may grow by what the suites write? */
+/** Is there an in-memory file system with room for the suites' files? */
 function hasRoomInMemory() {
   try {
     const { bavail, bsize } = statfsSync(MEMORY)
@@ -170,14 +170,14 @@ function hasRoomInMemory() {
   }
 }
 
-/** `N passed, N failed[, N skipped]`; a suite that did not even load counts as one failure. */
+/** `N passed, N failed[, N skipped]`; a suite that fails to load counts as one failure. */
 function tally(results) {
   const failed = results.numFailedTests + results.numRuntimeErrorTestSuites
   const skipped = results.numPendingTests + results.numTodoTests
   return `${results.numPassedTests} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`
 }
 
-/** `MariaDB 10.11.19` out of `10.11.19-MariaDB-0+deb12u1`; strikes the database off the missing ones. */
+/** Turns `10.11.19-MariaDB-0+deb12u1` into `MariaDB 10.11.19`; removes the database from the missing ones. */
 function describe(version, missing) {
   const mariadb = /mariadb/i.test(version)
   missing.delete(mariadb ? 'mariadb' : 'mysql')
@@ -189,7 +189,7 @@ function refuse(why) {
   return 1
 }
 
-/** Runs a command in the root of the project with this terminal; its exit code, 128 + n after a signal. */
+/** Runs a command in the root of the project, in this terminal. Returns its exit code, 128 + n after a signal. */
 function run(command, args, env = {}) {
   return new Promise((resolve, reject) => {
     child = spawn(command, args, { cwd: root, stdio: 'inherit', env: { ...process.env, ...env } })
