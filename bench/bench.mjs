@@ -1,14 +1,15 @@
 /**
- * `npm run bench`: the service against its references, in turn in one run (A B A B), on one throwaway MariaDB with innodb_flush_log_at_trx_commit=1.
- * Two figures each: requests a second, as a ratio of medians, and the CPU time of the processes for each right answer, which neighbours hardly touch.
- * A run in which an answer was wrong or the sums do not match counts for nothing.
+ * `npm run bench`: compares the service with its references, in turn in one run (A B A B), on one throwaway MariaDB with
+ * innodb_flush_log_at_trx_commit=1. Each comparison has two figures: requests per second, as a ratio of medians, and the
+ * CPU time of the processes for each correct answer, which other load on the machine hardly affects.
+ * A run with a wrong answer, or with sums that do not match, is invalid.
  *
- *   --quick          one short pair for each figure
- *   --seconds N      how long each load lasts, 5 by default
- *   --pairs N        how often the two are measured in turn, 3 by default
- *   --only NAME      the figures whose name holds this
- *   --skip NAMES     none of these, comma-separated: what takes minutes is `memory` and `growth`
- *   --json FILE      writes what was measured
+ *   --quick          runs one short pair for each figure
+ *   --seconds N      the duration of each load; default: 5
+ *   --pairs N        the number of measurements of each pair; default: 3
+ *   --only NAME      runs the figures whose name contains this
+ *   --skip NAMES     skips these, comma-separated; `memory` and `growth` take minutes
+ *   --json FILE      writes the measurements
  *   --compare FILE   shows each ratio beside that of an earlier run
  */
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -44,18 +45,18 @@ const JSON_BODY = { kind: 'json', path: '/json', status: 200 }
 const NAIVE = { who: 'naive', ...CONSUME, path: '/consume' }
 const PEER = { who: 'peer', ...CONSUME, path: '/consume' }
 const SQL = { who: 'sql', ...CONSUME, path: '/consume' }
-/** One instance that knows an identity provider, asked with a JWT of it and with a static token. */
+/** One instance that knows an identity provider: requests with its JWT, and with a static token. */
 const [BY_JWT, BY_TOKEN] = ['jwt', 'token'].map((who) => ({ who, ...CONSUME, owners: OWNERS }))
 const EXPRESS = { who: 'express', ...JSON_BODY }
-/** The service itself, asked what has no caps or few. */
+/** The service itself, with requests that meet few caps or none. */
 const SELF = { who: 'service', ...CONSUME }
 
-/** Who spends from the service's own tables, so that sums are held against them. */
+/** The targets that spend from the service's own tables, so that sums are compared with them. */
 const SPENDS = ['service', 'sql', 'jwt', 'token']
 
 /**
- * What is measured: what the service is asked, the references with what they are asked, and the goals. `times` goals are ratios of throughput, at least;
- * `cpu` and `p99` goals are ratios too, at most. `unit` counts how many operations one answer stands for.
+ * The figures: the request to the service, the references with their requests, and the goals. `times` goals are minimum
+ * ratios of throughput; `cpu` and `p99` goals are maximum ratios. `unit` is the number of operations in one answer.
  */
 const CASES = [
   frame('frame: empty handler', 'limit', '/limit/http', { cpu: 0.85 }),
@@ -173,7 +174,7 @@ try {
   let asked
   const provided = () =>
     (asked ??= issuer().then(async ({ env, token }) => ({ instance: await service(url, env), token })))
-  // Started when they are first needed: an idle process costs memory alone, but each costs a moment to start.
+  // Started at first use: an idle process costs only memory, but each takes a moment to start.
   const makers = {
     jwt: async () => ({ ...(await provided()).instance, token: (await provided()).token }),
     token: async () => (await provided()).instance,
@@ -220,7 +221,7 @@ try {
     if (interrupted) break
     const warm = { count: Math.ceil(WARM_UP_REQUESTS / Math.max(1, unit)) }
     await measure(ask, connections, warm, unit)
-    // The textbook takes ten times as long for as many.
+    // The textbook takes ten times as long for the same number.
     for (const [other] of against)
       await measure(other, 64, { count: Math.ceil(WARM_UP_REQUESTS / (other.who === 'naive' ? 5 : 1)) })
     const tables = ['mail_act', 'mail_operation', 'mail_allocation', 'mail_hold']

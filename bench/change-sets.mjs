@@ -1,6 +1,7 @@
 /**
- * Change sets of 100,000 quotas on a throwaway MariaDB: how long preparing and applying take, what is left of others' consumes meanwhile, and what an
- * import and an export add to the service's memory, and what reads cost with 1,000 sets before. `npm run build -- service && node bench/change-sets.mjs`.
+ * Change sets of 100,000 quotas on a throwaway MariaDB: measures how long preparing and applying take, the throughput of
+ * concurrent consumes, how much memory an import and an export add to the service, and what reads cost with 1,000 sets
+ * before. `npm run build -- service && node bench/change-sets.mjs`.
  */
 import { spawn } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
@@ -107,14 +108,14 @@ async function consumes(seconds) {
   times.sort((a, b) => a - b)
   return { rate: done / seconds, p99: times[Math.floor(times.length * 0.99)] }
 }
-/** The same with the CPU time of the service and of MariaDB for each. */
+/** The same, with the CPU time of the service and of MariaDB for each consume. */
 async function measured() {
   const pids = [service.pid, mariadb.pid()]
   const before = cpuOf(pids)
   const figure = await consumes(SECONDS)
   return { ...figure, cpu: (cpuOf(pids) - before) / (figure.rate * SECONDS) }
 }
-/** Middle times of a list of change sets, of one and of a page of its rows, in ms; asked in turn. */
+/** Median times of a list of change sets, of one set and of a page of its rows, in ms; requested in turn. */
 async function reads(id) {
   const paths = ['?page_size=100', `/${id}`, `/${id}/rows?page_size=100`]
   const times = paths.map(() => [])
@@ -182,7 +183,7 @@ try {
   told('applied (updates): seconds, rows/s', `${changed.seconds.toFixed(1)} ${Math.round(ROWS / changed.seconds)}`)
   const { id } = changed.result
   await consumes(3)
-  // Of the part of the quotas whose label begins so, since the work goes on for as long as anybody consumes.
+  // Only the quotas whose label begins so, so that the work continues throughout the consumes.
   const beside = { apply: [], revert: [] }
   for (let pair = 1; pair <= PAIRS; pair += 1) {
     const { body } = await post(`${QUOTAS}/change-sets`, {
@@ -212,7 +213,7 @@ try {
     told('  CPU of both, each', ratio('cpu'))
     told('  rows/s', median(pairs.map(({ rows }) => rows / SECONDS)).toFixed(0))
   }
-  // A page is full before and after.
+  // The page is full before and after.
   const few = async (count) => {
     let last
     for (let n = 1; n <= count; n += 1) {

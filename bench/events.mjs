@@ -1,7 +1,9 @@
 /**
- * Thresholds, webhooks and the feed of events on a throwaway MariaDB: what thresholds cost that are not passed, how fast one endpoint is served, what
- * endpoints that hang take from consumes, and how fast a feed of ten million is read.
- * `npm run build -- service && node bench/events.mjs [thresholds|delivery|hanging|feed …]`; without a name all of them. EVENTS is how long the feed is.
+ * Thresholds, webhooks and the feed of events on a throwaway MariaDB: measures the cost of thresholds that are not passed,
+ * the delivery rate to one endpoint, the cost of hanging endpoints for consumes, and the read rate of a feed of ten
+ * million events.
+ * `npm run build -- service && node bench/events.mjs [thresholds|delivery|hanging|feed …]`; without a name, all of them.
+ * EVENTS sets the length of the feed.
  */
 import { fork } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -21,7 +23,7 @@ import { connect } from './store.mjs'
 const QUOTAS = '/api/v1/quotas'
 const CONSUME = `${QUOTAS}/usage/consume`
 const OWNERS = 1_000
-/** Owners whose quotas have ten thresholds; those of the others have none. */
+/** The first owner whose quotas have ten thresholds; those of earlier owners have none. */
 const WATCHED_FROM = 100_001
 const EVENTS = Number(process.env.EVENTS ?? 10_000_000)
 const RECEIVER = 'receiver'
@@ -33,7 +35,7 @@ const spread = (values, digits = 3) =>
 if (process.argv[2] === RECEIVER) receive()
 else await main(process.argv.slice(2))
 
-/** The endpoints, in a process of their own: `/hang…` never answers. */
+/** The endpoints, in a separate process: `/hang…` never answers. */
 function receive() {
   let received = 0
   const server = createServer((request, response) => {
@@ -78,7 +80,7 @@ async function main(names) {
       }))
       writeFileSync(file, JSON.stringify(entries))
       process.kill(tested.pids[0], 'SIGHUP')
-      // Until it is in force, and what was queued for those that are gone is removed.
+      // Until the file is in force, and the queues of removed endpoints are deleted.
       await sleep(2_000)
     }
     const received = async () => {
@@ -109,7 +111,7 @@ async function fill(admin) {
   }
 }
 
-/** Consumes, with what each has cost the service and the database. */
+/** Consumes, with the cost of each to the service and the database. */
 async function consumes({ tested, mariadb }, from, { count, seconds }) {
   const pids = [...tested.pids, mariadb.pid()]
   const before = pids.map((pid) => cpuOf([pid]))
@@ -169,7 +171,7 @@ async function delivery({ tested, endpoints, received }) {
     `${seconds.toFixed(1)} s: ${Math.round((count / seconds) * 60)} a minute`,
   )
   told('  CPU of the service, creates included, µs an event', Math.round((cpuOf(tested.pids) - cpu) / count))
-  // What waits alone, with nothing else to do.
+  // Only deliveries, with no other work.
   const answer = await fetch(`http://127.0.0.1:${tested.port}/api/v1/webhooks/quick/replay`, {
     method: 'POST',
     headers: { authorization: `Bearer ${tested.token}`, 'content-type': 'application/json' },
@@ -185,7 +187,7 @@ async function delivery({ tested, endpoints, received }) {
 
 async function hanging(parts) {
   const { tested, endpoints } = parts
-  // Something has to happen that the endpoints are told of.
+  // Causes events for the endpoints.
   const happening = setInterval(() => {
     const body = {
       account_id: 900_000_000 + Math.floor(Math.random() * 1e8),

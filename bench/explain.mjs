@@ -1,8 +1,9 @@
 /**
  * Shows how each read finds its rows in a large table, and how long it takes: `npm run explain -- [rows]`.
  *
- * Uses the store that DATABASE_URL names, which must be empty: it is filled with made-up quotas first (1,000,000 unless said), a third of them expired,
- * some deleted, some disabled, some over but not yet marked so; as many changes, operations with their acts, and counts of refusals. The statements are those that the service itself sends.
+ * Uses the store that DATABASE_URL names, which must be empty. The script first fills it with generated quotas (default:
+ * 1,000,000), a third of them expired, some deleted, some disabled, some ended but not yet marked as expired, and with as
+ * many changes, operations with their acts, and counts of refusals. The statements are those that the service sends.
  */
 import { performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -55,7 +56,7 @@ if (Number(stored) === 0) {
       ? `strftime('%Y-%m-%d %H:%M:%f', '2019-01-01', '+' || (${number} * 1000 / ${ROWS}) || ' days')`
       : `DATE_ADD('2019-01-01 00:00:00.000', INTERVAL FLOOR(${number} * 1000 / ${ROWS}) DAY)`
   const fill = (statement) => dataSource.query(`${statement} FROM (${numbers}) numbers WHERE n <= ${ROWS}`)
-  // Half are called customer, a few pilot, and many of the oldest fleet.
+  // Half of the labels begin with customer, a few with pilot, and many of the oldest with fleet.
   const label = `CASE WHEN n % 2 = 0 THEN ${joined("'customer '", text('n'))} WHEN n <= ${ROWS / 25} THEN ${joined("'fleet '", text('n'))} WHEN n % 5001 = 0 THEN ${joined("'pilot '", text('n'))} ELSE NULL END`
   await dataSource.query(`UPDATE mail_quota SET label = ${label.replaceAll(/\bn\b/g, 'id')}`)
   await dataSource.query(
@@ -86,7 +87,7 @@ if (Number(stored) === 0) {
      SELECT ${plainId('n')}, 'consume', 1 + (n * 7919) % 1000, 'mailer', ${joined("'plain-'", text('n'))}, ${joined("'p'", text('n'))}, '', 1, '', 'r', ${day('n')},
        1 + (n * 7919) % 1000, 1 + (n * 7919) % 1000, 0, 1`,
   )
-  // The one key that is looked for, as the service would have stored it.
+  // The one key to look up, as the service would have stored it.
   await dataSource.query('UPDATE mail_act SET once = ? WHERE idempotency_key = ?', [
     deduplicationKeyFor('mailer', 'key-42'),
     'key-42',
@@ -137,7 +138,7 @@ const expiringReader = new ExpiringReader(MAIL, dataSource, watched, clock)
 const refusalReader = new RefusalReader(MAIL, dataSource, watched, clock)
 const usageReader = new UsageReader(MAIL, dataSource, watched, clock)
 const changes = (filter) => () => changeReader.page(filter, undefined, 20)
-/** Of the roles without a scope, and with `own`. */
+/** Roles without a scope, and with `own`. */
 const anybody = { name: 'mailer', ownOnly: false }
 const itself = { name: 'mailer', ownOnly: true }
 const ledger =
@@ -150,7 +151,7 @@ const list =
   (people, status, page = first) =>
   () =>
     reader.list({ people, status }, page)
-/** Reads that are asked for together, and go in one statement. */
+/** Reads that are requested together, and share one statement. */
 const many = (count, read) => () => Promise.all(Array.from({ length: count }, (_, place) => read(4242 + place)))
 const reads = {
   list: list({}),
@@ -225,7 +226,7 @@ console.log('|---|---|---|')
 for (const [name, run] of Object.entries(reads)) {
   statements.length = 0
   await run()
-  // The shared count of a long list, which nobody waits for, is looked at as well.
+  // Also checks the shared count of a long list, which no request waits for.
   while (reading > 0) await sleep(10)
   const times = []
   await run()
@@ -253,7 +254,7 @@ for (const [name, run] of Object.entries(reads)) {
   times.sort((a, b) => a - b)
   console.log(`| ${name} | ${times[Math.floor(REPEATS / 2)].toFixed(2)} | ${[...new Set(how)].join('; ')} |`)
   plans.push(how)
-  // A person's list is read in the order of its index, however long it is; of two sources no more than their pages is sorted.
+  // A person's list is read in index order, regardless of its length; of two sources, only their pages are sorted.
   if (/^lists of/.test(name) && !name.includes('expired'))
     sorted.push(...how.filter((step) => /filesort|TEMP B-TREE/.test(step)))
   if (/^lists of/.test(name) && sent.length > 2) sorted.push(`${sent.length} statements`)
@@ -268,5 +269,5 @@ if (bad.length > 0) {
   console.log(`\nFull scans: ${bad.join('; ')}`)
   process.exitCode = 1
 }
-// Connections that are idle in the reads' own pool would keep the process for ever.
+// Idle connections in the reads' own pool would keep the process alive.
 process.exit()

@@ -1,4 +1,4 @@
-/** What is measured beside the service's figures against its references: instances, load, size, memory and the start. */
+/** Measurements besides the service's figures against its references: instances, load, size, memory and the start. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startMariaDb } from '../scripts/mariadb.mjs'
 import { FEW, grow, MANY, SERVER } from './growth.mjs'
@@ -11,7 +11,7 @@ const API = '/api/v1/quotas'
 const CONSUME = `${API}/usage/consume`
 
 export const CURVE = 'latency against load'
-/** Connections, each with one request at a time. */
+/** Numbers of connections, each with one request at a time. */
 const LOADS = [1, 4, 16, 64, 256]
 const WARM_UP = 10_000
 
@@ -37,7 +37,7 @@ function right(figure, status) {
   return figure
 }
 
-/** The same connections on one instance, and shared by two on the same database. */
+/** The same number of connections on one instance, and shared by two on the same database. */
 export async function twoInstances({ url, instance, seconds, pairs }) {
   const other = await service(url)
   for (const each of [instance, other]) await consuming(each, 64, { count: WARM_UP })
@@ -58,7 +58,7 @@ export async function twoInstances({ url, instance, seconds, pairs }) {
   return { one: median(one), both: median(both), times, acknowledged }
 }
 
-/** How long a consume takes while so many callers send one after the other. */
+/** The latency of a consume by the number of callers, each of which sends one after the other. */
 export async function curve({ instance, seconds }) {
   console.log(`\n| ${CURVE}: connections | consumes/s | p50 ms | p99 ms |\n|---|---|---|---|`)
   const points = []
@@ -73,7 +73,7 @@ export async function curve({ instance, seconds }) {
   return { points, acknowledged }
 }
 
-/** Resident memory while the same load goes on, in steps. */
+/** Resident memory during the same load, in steps. */
 export async function memory({ instance, quick }) {
   const [steps, seconds] = quick ? [3, 3] : [10, 30]
   const residentMb = []
@@ -86,7 +86,7 @@ export async function memory({ instance, quick }) {
   return { residentMb, everySeconds: seconds, acknowledged }
 }
 
-/** What a consume costs where none, one in a hundred, or all of them are traced. */
+/** The cost of a consume if none, one in a hundred, or all of them are traced. */
 export async function tracing({ url, seconds, pairs }) {
   const collector = await reference('collector.mjs')
   const ratios = { none: undefined, 'one in 100': '0.01', all: '1' }
@@ -127,7 +127,7 @@ export async function tracing({ url, seconds, pairs }) {
   return { figures, acknowledged }
 }
 
-/** From the start of the process to its first ready answer, and an empty Nest application's to its first answer. */
+/** From the start of the process to its first ready answer; for an empty Nest application, to its first answer. */
 export async function startToReady({ url }) {
   const [own, empty] = [[], []]
   for (let pair = 0; pair < 3; pair += 1) {
@@ -148,7 +148,8 @@ export async function startToReady({ url }) {
 }
 
 /**
- * What consumes lose while an old ledger is added up, and while it is removed, and how fast that goes. Each is looked at in turn with a ledger at rest.
+ * The throughput that consumes lose while an old ledger is added up, and while it is removed, and the rate of that work.
+ * Each is measured in turn with a ledger at rest.
  */
 export async function upkeep({ quick, seconds, pairs }) {
   const acts = quick ? 100_000 : 3_000_000
@@ -175,7 +176,7 @@ export async function upkeep({ quick, seconds, pairs }) {
       await instance.stop()
       return found
     }
-    // As far as totals ever reach, in the form of an id.
+    // The latest time that totals can reach, in the form of an id.
     const reach = () =>
       (Date.now() - 180_000)
         .toString(16)
@@ -208,7 +209,8 @@ export async function upkeep({ quick, seconds, pairs }) {
 }
 
 /**
- * The same requests on a small and on a large store: p50, a few callers at a time, in turn. Each store has a server of its own, with the same settings.
+ * The same requests on a small and on a large store: p50, with a few callers, in turn. Each store has its own server,
+ * with the same settings.
  */
 export async function grown({ quick, seconds, pairs }) {
   const sizes = quick

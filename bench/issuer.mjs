@@ -1,9 +1,9 @@
-/** An identity provider as far as the service sees one, and a good token of its own. */
+/** The parts of an identity provider that the service uses, and a valid token. */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 
-/** @returns what the service is told of it, and an access token for an administrator, good for an hour */
+/** @returns the service's settings for it, and an access token for an administrator, valid for an hour */
 export async function issuer() {
   const { publicKey, privateKey } = await generateKeyPair('RS256')
   const server = createServer().listen(0, '127.0.0.1')

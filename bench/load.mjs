@@ -1,6 +1,6 @@
 /**
- * Sends load from a process of its own: one job in, one figure out, over IPC. Requests are written to sockets as bytes and answers are cut by their
- * length, so that the generator takes a small part of what it measures.
+ * Sends load from a separate process: receives one job and returns one figure, over IPC. It writes requests to sockets as
+ * bytes and splits answers by their length, so that the generator takes a small part of the CPU time that it measures.
  */
 import { connect } from 'node:net'
 import { REQUESTS } from './requests.mjs'
@@ -11,8 +11,8 @@ process.once('message', async (job) => {
 })
 
 /**
- * @param job `kind` of REQUESTS with its `options`, `port`, `connections`, and `seconds` to go on for or `count` of requests to send in all
- * @returns answers by status, requests a second, latencies in milliseconds
+ * @param job `kind` of REQUESTS with its `options`, `port`, `connections`, and `seconds` or a total `count` of requests
+ * @returns answers by status, requests per second, latencies in milliseconds
  */
 async function run({ kind, options, port, connections, seconds, count = Infinity }) {
   const makers = REQUESTS[kind]
@@ -38,7 +38,7 @@ async function run({ kind, options, port, connections, seconds, count = Infinity
     return new Promise((resolve, reject) => {
       const socket = connect({ port, host: '127.0.0.1', noDelay: true })
       let held = ''
-      // What the connection heard last: the second half of a pair names what the first one made.
+      // The last answer on the connection: the second half of a pair names the operation of the first.
       let answer
       let since = 0
       const make = makers(options)

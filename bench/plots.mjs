@@ -1,5 +1,6 @@
 /**
- * Draws what `npm run bench -- --json FILE` measured: `node bench/plots.mjs FILE [FOLDER]` writes SVG files, into docs/images unless said.
+ * Draws the measurements of `npm run bench -- --json FILE`: `node bench/plots.mjs FILE [FOLDER]` writes SVG files;
+ * default folder: docs/images.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -34,7 +35,7 @@ for (const [name, make] of Object.entries(PLOTS)) {
   console.log(join(folder, name))
 }
 
-/** White behind it, so that it is read on a dark page as well. */
+/** A white background, for dark pages. */
 function look() {
   const font = 'system-ui, sans-serif'
   return {
@@ -160,7 +161,7 @@ function growth() {
   }
 }
 
-/** Bars from left to right with their figures, one below the other, each of `row` pixels' height. */
+/** Horizontal bars with their figures, one below the other, each `row` pixels high. */
 function bars(values, { of, length, upTo = [length], row, padding, fill, label = { format: ',d', offset: 6 } }) {
   const { format, offset, ...look } = label
   const from = { data: 'figures' }

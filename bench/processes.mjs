@@ -1,4 +1,4 @@
-/** The processes that are measured: the service, the references, and what each has cost the processor so far. */
+/** The measured processes: the service, the references, and the CPU time of each so far. */
 import { execFileSync, fork, spawn } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -8,11 +8,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 
 const children = new Set()
 
-/** An administrator's token, and how the service is told of it. */
+/** An administrator's token, and its entry for the service. */
 export const TOKEN = randomBytes(32).toString('base64url')
 const AUTH_TOKENS = `bench:admin:${createHash('sha256').update(TOKEN).digest('hex')}`
 
-/** The built service, as `npm run start:prod` starts it. */
+/** The built service, started like `npm run start:prod`. */
 export async function service(databaseUrl, env = {}) {
   const port = await freePort()
   const began = performance.now()
@@ -49,7 +49,7 @@ export async function reference(file, env = {}) {
   return { port, pids: [child.pid], token: TOKEN, stop: () => end(child) }
 }
 
-/** Sends load from a process of its own. @returns what load.mjs found */
+/** Sends load from a separate process. @returns the result of load.mjs */
 export async function load(job) {
   const child = keep(fork('bench/load.mjs'))
   child.send(job)
@@ -58,12 +58,12 @@ export async function load(job) {
   return figure
 }
 
-/** Ends everything that was started here. */
+/** Stops all processes that were started here. */
 export async function endAll() {
   await Promise.all([...children].map(end))
 }
 
-/** User and system time of processes so far, in microseconds; 0 where /proc does not tell. */
+/** User and system time of processes so far, in microseconds; 0 without /proc. */
 export function cpuOf(pids) {
   try {
     const tick = 1e6 / Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }))
@@ -77,8 +77,8 @@ export function cpuOf(pids) {
 }
 
 /**
- * What an instance says of itself since it was last asked: how late its event loop was, in milliseconds, the part of the time that went into collecting
- * garbage, and its resident memory in megabytes.
+ * An instance's metrics since the last call: the delay of its event loop, in milliseconds, the share of the time spent
+ * on garbage collection, and its resident memory in megabytes.
  */
 export async function healthOf({ port, token }) {
   const answer = await fetch(`http://127.0.0.1:${port}/metrics`, { headers: { Authorization: `Bearer ${token}` } })

@@ -1,7 +1,7 @@
-/** What the load consists of: each kind makes a maker of requests for one connection, as the bytes that go over it. */
+/** The kinds of load: each creates a generator of requests for one connection, as the bytes to send. */
 import { randomUUID } from 'node:crypto'
 
-/** `owners` ids from `from` on: each as likely as the others, or few much likelier than most (Zipf, exponent 1). */
+/** `owners` ids from `from` on: equally likely, or a few much likelier than most (Zipf, exponent 1). */
 function owner({ owners, from = 1, skew = false }) {
   if (!skew) return () => from + Math.floor(Math.random() * owners)
   const top = Math.log(owners + 1)
@@ -25,7 +25,7 @@ function keys() {
 }
 
 export const REQUESTS = {
-  /** A JSON body to be read, and one to be answered. */
+  /** A JSON body to read, and one to answer with. */
   json({ path, token }) {
     const bytes = write('POST', path, { token, body: { account_id: 7, amount: 1 } })
     return () => bytes
@@ -47,7 +47,7 @@ export const REQUESTS = {
     }
   },
 
-  /** Owners without anything left. */
+  /** Owners with nothing left. */
   dry(options) {
     const key = keys()
     const { path, token, first, count } = options
@@ -57,7 +57,7 @@ export const REQUESTS = {
     }
   },
 
-  /** A reserve, and then the commit of what it made. */
+  /** A reserve, and then the commit of its hold. */
   pair(options) {
     const [key, id] = [keys(), owner(options)]
     const { path, token } = options

@@ -1,6 +1,6 @@
 /**
- * For a benchmark of what goes on in the background: `--import` this, and a process believes its time at once, where it would first see it stay for a minute, or for an
- * hour before it removes anything.
+ * For benchmarks of background work: with `--import` of this file, a process trusts its time at once. Otherwise it waits
+ * until the time has been steady for a minute, or for an hour before it removes anything.
  */
 import { FollowedClock } from '../dist/src/clock/followed-clock.js'
 

@@ -1,12 +1,12 @@
-/** What is measured against: 10,000 owners with a quota each, for the service and for the references, and whether the sums are right afterwards. */
+/** The store for the benchmarks: 10,000 owners with a quota each, for the service and the references; checks the sums afterwards. */
 import { createConnection } from 'mysql2/promise'
 
 export const OWNERS = 10_000
 /** Owners whose quota is used up. */
 export const DRY = { first: OWNERS + 1, count: 100 }
-/** Owners whose quota has plenty, and whose cap allows nothing. */
+/** Owners whose quota has plenty left, and whose cap allows nothing. */
 export const CAP_DRY = { first: 11_001, count: 100 }
-/** Owners under caps that allow all: two, one of them rolling; four, two of them rolling; as many as an owner may have. */
+/** Owners under caps that allow everything: two, one of them rolling; four, two of them rolling; the maximum number. */
 export const TWO_CAPS = { from: 20_001, owners: 1_000 }
 export const FOUR_CAPS = { from: 30_001, owners: 1_000 }
 /** 16 caps and 184 quotas that pay. */
@@ -18,7 +18,7 @@ export async function connect(url) {
   return createConnection({ uri: url.replace(/^mariadb:/, 'mysql:'), multipleStatements: true })
 }
 
-/** @param admin on the database that the service has migrated */
+/** @param admin a connection to the database that the service has migrated */
 export async function fill(admin) {
   await admin.query(
     'CREATE TABLE naive_quota (id BIGINT PRIMARY KEY AUTO_INCREMENT, account_id BIGINT NOT NULL, total BIGINT NOT NULL, used BIGINT NOT NULL DEFAULT 0, KEY (account_id));' +
@@ -59,8 +59,8 @@ export async function fill(admin) {
 }
 
 /**
- * Do the counters equal the ledger, and is nothing missing that was acknowledged?
- * @param acknowledged units that the service said were spent
+ * Checks that the counters equal the ledger, and that nothing acknowledged is missing.
+ * @param acknowledged the units that the service acknowledged as spent
  */
 export async function audit(admin, acknowledged) {
   const [[{ used }]] = await admin.query('SELECT CAST(SUM(used) AS CHAR) AS used FROM mail_quota WHERE cap IS NULL')

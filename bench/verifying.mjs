@@ -1,6 +1,6 @@
 /**
- * How fast `npm run verify` reads: plain consumes, and beside them holds that were committed, of which some were refunded. The totals are made by the server too,
- * as upkeep would have left them. Nothing may be found.
+ * Measures the rate at which `npm run verify` reads: plain consumes, and committed holds, some of them refunded. The
+ * server also generates the totals, as upkeep would have left them. It must find no contradiction.
  */
 import { spawn } from 'node:child_process'
 import { startMariaDb } from '../scripts/mariadb.mjs'
@@ -8,13 +8,13 @@ import { grow, SERVER } from './growth.mjs'
 import { service } from './processes.mjs'
 import { connect, OWNERS } from './store.mjs'
 
-/** Acts a second that are asked for. */
+/** The required rate, in acts per second. */
 const GOAL = 50_000
-/** Of so many plain consumes there is a hold that was committed beside them. */
+/** The number of plain consumes for each committed hold. */
 const PLAIN_A_HOLD = 30
-/** Of so many of these there is one that was refunded. */
+/** The number of these holds for each refunded one. */
 const HOLDS_A_REFUND = 5
-/** 2025-01-01, as the ids of that day begin; a month is filled. */
+/** 2025-01-01, as the prefix of that day's ids; the script fills a month. */
 const FROM = 1_735_689_600_000
 const MONTH_MS = 30 * 86_400_000
 
@@ -42,7 +42,7 @@ export async function verifying({ quick }) {
   }
 }
 
-/** @param plain how many plain consumes, as many of each of the first OWNERS: a multiple of their number */
+/** @param plain the number of plain consumes, divided equally among the first OWNERS: a multiple of their number */
 export async function fillLedger(admin, plain) {
   await grow(admin, { quotas: 2 * OWNERS, acts: plain, from: FROM, every: MONTH_MS / plain })
   const holds = Math.floor(plain / PLAIN_A_HOLD)
@@ -67,7 +67,7 @@ export async function fillLedger(admin, plain) {
   await admin.query(
     `INSERT INTO mail_allocation (operation_id, position, quota_id, cycle_seq, amount) SELECT ${id(0)}, 0, ${owner}, 0, 3 FROM seq_1_to_${holds}`,
   )
-  // As one who adds up by hand would do it.
+  // Adds up independently of the service.
   await admin.query(
     `CREATE TEMPORARY TABLE posted
      SELECT owner_id, owner_id AS quota_id, at, IF(kind IN ('consume', 'commit'), amount, 0) AS charged, IF(kind = 'refund', amount, 0) AS refunded
@@ -88,7 +88,7 @@ export async function fillLedger(admin, plain) {
   await admin.query(
     `REPLACE INTO mail_ledger_state (id, folded_to) SELECT 1, LOWER(INSERT(CONCAT(LPAD(HEX(${FROM + 2 * MONTH_MS}), 12, '0'), '-0000-0000-000000000000'), 9, 0, '-'))`,
   )
-  // A version is explained by its changes: these quotas were made before the oldest that is left.
+  // A version is explained by its changes: these quotas were created before the oldest change that is left.
   await admin.query(
     `INSERT INTO mail_change (quota_id, owner_id, action, actor, request_id, at, before_json, after_json)
      SELECT id, account_id, 'create', 'bench', 'bench', '2019-01-01', '{}', '{}' FROM mail_quota`,

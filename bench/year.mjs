@@ -1,9 +1,9 @@
 /**
- * `node bench/year.mjs`: how a ledger of long ago is added up, and removed, while 64 callers consume. It takes most of an hour and 20 GB of disk, so it is no
- * part of `npm run bench`; `npm run build` comes first.
+ * `node bench/year.mjs`: measures how an old ledger is added up, and removed, while 64 callers consume. It takes most of
+ * an hour and 20 GB of disk, so `npm run bench` does not include it; run `npm run build` first.
  *
- * `--days` of so many acts each (`--a-day`) are put before everything that is kept; then one instance serves, adds up and removes as it does at any time, with
- * its pauses. Adding up is seen to its end, removing for `--minutes`.
+ * It inserts `--days` of `--a-day` acts each before the retention period; then one instance serves, adds up and removes
+ * as usual, with its pauses. It adds up everything, and removes for `--minutes`.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
@@ -26,7 +26,7 @@ const DAYS = Number(options.days)
 const A_DAY = Number(options['a-day'])
 const ACTS = DAYS * A_DAY
 const KEPT_DAYS = 30
-/** One load after the other, so that each tells what consuming was like meanwhile. */
+/** The duration of each load; the loads run in sequence, so that each shows the throughput at its time. */
 const SLICE_SECONDS = 20
 
 const minutes = (ms) => (ms / 60_000).toFixed(1)
@@ -80,7 +80,7 @@ try {
   await mariadb.stop()
 }
 
-/** Consumes until all of it is done, or for so many minutes, and tells of each tenth. */
+/** Consumes until the work is done, or for a maximum number of minutes, and reports each tenth. */
 async function watched(instance, what, done, most) {
   await sleep(6_000)
   const began = performance.now()

@@ -1,6 +1,7 @@
 /**
- * A store as it is after months of use, to click through in the console: owners, quotas of both types, messages, holds, refusals, quotas that end soon, and changes by
- * several people. All of it goes through the service itself; the service is told which day it is meanwhile (examples/other-day.mjs), so that each row has a time of its own.
+ * Creates a store as after months of use, to explore in the console: owners, quotas of both types, messages, holds,
+ * refusals, quotas that end soon, and changes by several people. All of it goes through the service itself, whose clock
+ * the script sets meanwhile (examples/other-day.mjs), so that each row has its own time.
  */
 import { spawn } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
@@ -14,7 +15,7 @@ const DAY_MS = 86_400_000
 const OWNERS = 200
 const USERS = 60
 const DAYS = 92
-/** Who calls: people under their own names, and programs that send. */
+/** The callers: people under their own names, and programs that send. */
 const ROLES = { anna: 'admin', boris: 'admin', chen: 'service', mailer: 'usage', newsletter: 'usage', gateway: 'usage' }
 const PLANS = ['Starter', 'Team', 'Business', 'Newsletter', 'Trial']
 
@@ -25,7 +26,7 @@ export function makeTokens() {
   )
 }
 
-/** What the service is told of these tokens. */
+/** The service's entries for these tokens. */
 export function entriesOf(tokens) {
   const digest = (token) => createHash('sha256').update(token).digest('hex')
   return Object.entries(tokens)
@@ -34,8 +35,8 @@ export function entriesOf(tokens) {
 }
 
 /**
- * Starts the built service on a port of its own, and waits until it is ready.
- * @param options.day the service lets itself be told which day it is
+ * Starts the built service on a separate port, and waits until it is ready.
+ * @param options.day allows the caller to set the service's clock
  */
 export async function startService({ databaseUrl, tokens, day = false, port }) {
   const root = fileURLToPath(new URL('..', import.meta.url))
@@ -71,7 +72,7 @@ export async function startService({ databaseUrl, tokens, day = false, port }) {
   throw new Error('the service does not start')
 }
 
-/** Fills an empty store. @param say is told how far it is */
+/** Fills an empty store. @param say called with the progress */
 export async function fill({ databaseUrl, tokens, say = () => undefined }) {
   const service = await startService({ databaseUrl, tokens, day: true })
   try {
@@ -176,7 +177,7 @@ async function live(service, { anna, boris, chen, mailer, newsletter, gateway },
   }
   await goTo(today)
 
-  // What a morning at the back office finds.
+  // The state that the back office finds in the morning.
   const seventh = made[6]
   await boris.mail.quotas.update(seventh.id, { total: 120, label: 'Newsletter 7' })
   await consume(
@@ -216,7 +217,7 @@ async function live(service, { anna, boris, chen, mailer, newsletter, gateway },
   await anna.mail.quotas.delete(made[33].id)
 }
 
-/** An account that has enough to pay with, and is held up by one of its caps; another one is on trial. */
+/** An account with enough to pay, and one cap that refuses; another cap is on trial. */
 export async function limited({ anna, chen, mailer }) {
   const accountId = 11
   const rolling = { accountId, quotaType: 3, total: 300 }
@@ -254,7 +255,7 @@ function numbers(seed) {
   }
 }
 
-/** One after the other, so that numbers follow the order. */
+/** In sequence, so that ids follow the order. */
 async function inTurns(items, work) {
   const done = []
   for (const item of items) done.push(await work(item))

@@ -1,9 +1,10 @@
 /**
- * `npm run demo`: starts the service on an embedded database of its own, and lets 50 senders spend 10,000 times over a network that loses one
- * answer in ten. They use the client in client/, which retries with the same Idempotency-Key until it has an answer. In the end every unit must be
- * accounted for, once.
+ * `npm run demo`: starts the service on an embedded database, and 50 senders spend 10,000 times over a network that loses
+ * one answer in ten. They use the client in client/, which retries with the same Idempotency-Key until it has an answer.
+ * In the end every unit must be accounted for, once.
  *
- * With `--keep` it goes on with another store, filled as after months of use (back-office.mjs), and leaves the service running with the console on it.
+ * `--keep` then fills another store as after months of use (back-office.mjs), and leaves the service running with the
+ * console on it.
  */
 import { spawn } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
@@ -36,9 +37,9 @@ const service = spawn(process.execPath, ['dist/src/main.js'], {
 })
 const count = { answered: 0, lost: 0, replayed: 0, refused: 0, units: 0 }
 const options = { baseUrl: `http://127.0.0.1:${port}`, token }
-/** Whoever looks after the quotas has a good network. */
+/** The client of the administrator, over a reliable network. */
 const office = new QuotaClient(options)
-/** The senders' network breaks the connection of some requests at some moment after they were sent. */
+/** The senders' network breaks the connection of some requests at a random moment after sending. */
 const quota = new QuotaClient({
   ...options,
   fetch: (url, init) =>
@@ -62,7 +63,7 @@ try {
       expireAt: '2099-01-01T00:00:00Z',
     })
   }
-  // One account is nearly dry, so that some messages are refused.
+  // One account is nearly exhausted, so that some messages are refused.
   await office.mail.quotas.update(1, { total: 300 })
 
   const start = performance.now()
@@ -110,7 +111,7 @@ try {
 
 if (process.argv.includes('--keep') && process.exitCode === 0) await keep()
 
-/** Spends once, however often the answer gets lost on the way: the client sees to it. */
+/** Spends once, however often the answer is lost: the client ensures it. */
 async function deliver(key, accountId, amount, expected) {
   try {
     await quota.mail.consume({ accountId, amount }, { key })
@@ -123,7 +124,7 @@ async function deliver(key, accountId, amount, expected) {
   count.answered += 1
 }
 
-/** Aborted at some moment within the next eight milliseconds. */
+/** A signal that is aborted at a random moment within eight milliseconds. */
 function soon() {
   const abort = new AbortController()
   setTimeout(() => abort.abort(new Error('the network lost the answer')), Math.random() * 8)
@@ -168,7 +169,7 @@ async function freePort() {
   return free
 }
 
-/** A store to click through, until Ctrl-C. */
+/** Keeps a store to explore, until Ctrl-C. */
 async function keep() {
   const { fill, makeTokens, startService } = await import('./back-office.mjs')
   const folder = await mkdtemp(join(tmpdir(), 'quota-demo-'))
@@ -185,7 +186,7 @@ async function keep() {
         'Sign in with one of these, and stop with Ctrl-C:',
         `  ${tokens.anna}   anna, an administrator`,
         `  ${tokens.boris}   boris, another one`,
-        `  ${tokens.chen}   chen, who looks after mail alone`,
+        `  ${tokens.chen}   chen, who manages mail only`,
       ].join('\n'),
     )
     const stopped = once(kept, 'exit')

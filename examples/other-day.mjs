@@ -1,6 +1,6 @@
 /**
- * Before everything else of an instance (`node --import`): its clock shows what the parent says, `{ offset }` in milliseconds from the real time, and is believed at
- * once. The database's own time, which instances follow otherwise, cannot be moved.
+ * Loaded first in an instance (`node --import`): sets its clock to the `{ offset }` that the parent sends, in milliseconds
+ * from the real time, and trusts it at once. The database's time, which instances follow otherwise, cannot be moved.
  */
 import { FollowedClock } from '../dist/src/clock/followed-clock.js'
 
@@ -13,5 +13,5 @@ process.on('message', (told) => {
   offset = told.offset
   process.send({ offset })
 })
-// It must not keep the process from its end.
+// It must not keep the process alive.
 process.channel?.unref()

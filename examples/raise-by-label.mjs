@@ -1,6 +1,7 @@
 /**
- * `node examples/raise-by-label.mjs LABEL PERCENT`: raises the totals of all mail quotas with a label, shows first what would change, applies it, and undoes
- * it again. QUOTA_URL is where the service is, QUOTA_TOKEN a token of the role service. Without arguments it looks after `Trial` and 20 per cent.
+ * `node examples/raise-by-label.mjs LABEL PERCENT`: raises the totals of all mail quotas with a label. It shows first what
+ * would change, applies it, and reverts it. QUOTA_URL is the URL of the service, QUOTA_TOKEN a token of the role service.
+ * Defaults: `Trial` and 20 per cent.
  */
 import { QuotaClient } from '@quota-service/client'
 import { changeSets } from '@quota-service/client/change-sets'
@@ -11,7 +12,7 @@ const [label = 'Trial', percent = '20'] = process.argv.slice(2)
 const quota = new QuotaClient({ baseUrl: QUOTA_URL, token: QUOTA_TOKEN })
 const sets = changeSets(quota.mail)
 
-// What is applied later is this list of quotas, whoever gets the label meanwhile.
+// The change set applies exactly this list of quotas, even if other quotas get the label meanwhile.
 const ready = await sets.wait(
   await sets.create({ filter: { label }, change: { update: { total: { percent: Number(percent) } } } }),
 )
@@ -23,7 +24,7 @@ for await (const { quotaId, before, after } of sets.rows(ready.id, { outcome: 'p
 for await (const { quotaId, problem } of sets.rows(ready.id, { outcome: 'invalid' }))
   console.log(`  quota ${quotaId}: ${problem?.detail}`)
 
-// It names the version and the number of rows that were seen: nobody applies another list by mistake.
+// The call names the version and the number of rows that were read, so it cannot apply another list by mistake.
 const applied = await sets.wait(await sets.apply(ready))
 console.log(`${applied.counts.applied} applied, ${applied.counts.conflict} changed by somebody else meanwhile`)
 

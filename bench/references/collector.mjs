@@ -1,4 +1,4 @@
-/** Takes whatever a collector of traces is sent, and forgets it. */
+/** A collector of traces that accepts everything and discards it. */
 import { createServer } from 'node:http'
 
 const server = createServer((request, response) => {

@@ -1,4 +1,4 @@
-/** An empty Nest application on Express: how long it takes to start with nothing in it. */
+/** An empty Nest application on Express, to measure its start. */
 import 'reflect-metadata'
 import { Module } from '@nestjs/common'
 import { NestFactory } from '@nestjs/core'

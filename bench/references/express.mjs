@@ -1,4 +1,4 @@
-/** Stock Express: reads a JSON body and answers one. What people call fast enough. */
+/** Stock Express: reads a JSON body and answers with one. Commonly considered fast enough. */
 import express from 'express'
 
 const app = express()

@@ -1,6 +1,6 @@
 /**
- * An empty handler in the application itself, behind the same access check, validation, log and metrics as every other (limit-http), and one that
- * needs no token (limit-open). The frame alone: what a request costs before anything is done for it.
+ * An empty handler in the application itself, behind the same access check, validation, log and metrics as every other
+ * (limit-http), and one that needs no token (limit-open): the cost of a request without any work.
  */
 import { once } from 'node:events'
 import { Body, Controller, HttpCode, Post } from '@nestjs/common'

@@ -1,4 +1,4 @@
-/** Bare node:http: reads a JSON body and answers one. No framework can be faster on this machine. */
+/** Bare node:http: reads a JSON body and answers with one. No framework can be faster on this machine. */
 import { createServer } from 'node:http'
 
 const server = createServer((request, response) => {

@@ -1,6 +1,6 @@
 /**
- * The statements that the service sends for one consume, one at a time: bare Express and mysql2, the same two packets, rows and answer. No framework, no
- * access check, no validation, no group: what the SQL alone costs.
+ * The statements that the service sends for one consume, one at a time: bare Express and mysql2, with the same two
+ * packets, rows and answer. No framework, no access check, no validation, no grouping: the cost of the SQL alone.
  */
 import { hash } from 'node:crypto'
 import express from 'express'

@@ -1,6 +1,6 @@
 /**
- * The textbook consume: bare Express and mysql2; BEGIN, SELECT … FOR UPDATE, INSERT into a ledger, UPDATE, COMMIT for each request. No access check,
- * no validation, no replay: what the service is measured against.
+ * The textbook consume: bare Express and mysql2; BEGIN, SELECT … FOR UPDATE, INSERT into a ledger, UPDATE, COMMIT for each
+ * request. No access check, no validation, no replay: the reference for the service.
  */
 import express from 'express'
 import { createPool } from 'mysql2/promise'

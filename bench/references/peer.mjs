@@ -1,4 +1,4 @@
-/** What people take from the registry today: rate-limiter-flexible with its MySQL store behind Express. No ledger, no keys, no access check. */
+/** A common package from the registry: rate-limiter-flexible with its MySQL store behind Express. No ledger, no keys, no access check. */
 import express from 'express'
 import { createPool } from 'mysql2'
 import { RateLimiterMySQL } from 'rate-limiter-flexible'
