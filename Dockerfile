@@ -1,23 +1,23 @@
 # Both stages share one base, so that the native library of the embedded store (libsql, glibc) fits the final image.
-# A whole version, so that the same sources give the same image; who wants it by its digest: --build-arg BASE=node:…@sha256:…
+# A full version, so that the same sources give the same image. To pin the digest: --build-arg BASE=node:…@sha256:…
 ARG BASE=node:24.21.0-bookworm-slim
 FROM ${BASE} AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
-# The lock file names the packages beside the service, too.
+# The lock file also names the other packages of the workspace.
 COPY client/package.json ./client/
 COPY console/package.json ./console/
 COPY connectors/postfix/package.json ./connectors/postfix/
-# What comes from the registry runs nothing here; no package needs to.
+# Packages from the registry run no scripts here; none needs to.
 RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY nest-cli.json tsconfig.json tsconfig.build.json ormconfig.ts ./
 COPY scripts/build.mjs ./scripts/
 COPY src ./src
 COPY client/src ./client/src
 COPY console ./console
-# npm takes TypeScript for a part of @nestjs/swagger, whose compiler plugin alone uses it; RE2 is the connector's. Declarations and maps are for whoever develops, and half of
-# what packages bring. The last line starts what is left.
-# Told by the metric build_info: docker build --build-arg COMMIT=$(git rev-parse HEAD) …
+# npm counts TypeScript as a dependency of @nestjs/swagger, where only the compiler plugin uses it; RE2 is the connector's. Declarations and maps
+# are for developers, and half of the packages' files. The last line starts the rest.
+# Shown by the metric build_info: docker build --build-arg COMMIT=$(git rev-parse HEAD) …
 ARG COMMIT=
 RUN COMMIT=${COMMIT} npm run build -- service console \
   && npm prune --omit=dev --ignore-scripts --no-audit --no-fund \
@@ -31,8 +31,8 @@ ENV NODE_ENV=production \
   PORT=3000 \
   SHUTDOWN_DELAY_SECONDS=12
 WORKDIR /app
-# Nothing is installed or built from here on, so the means for it go.
-# data is where a store in a file may live; mount a volume there to keep it. Its group is root's, as whose member a platform runs a user of its own choice.
+# Nothing is installed or built from here on, so the tools for it are removed.
+# data is the folder for a store in a file; mount a volume there to keep it. Its group is root, which platforms give to users of their choice.
 RUN rm -rf /usr/local/lib/node_modules /opt/yarn-* /usr/local/bin/npm /usr/local/bin/npx /usr/local/bin/corepack \
     /usr/local/bin/yarn /usr/local/bin/yarnpkg \
   && mkdir data && chown node:0 data && chmod 770 data
@@ -43,7 +43,7 @@ COPY package.json openapi.json LICENSE ./
 USER node
 EXPOSE 3000
 STOPSIGNAL SIGTERM
-# Liveness alone: restarting the service does not bring a database back.
+# Checks only liveness: restarting the service does not bring a database back.
 HEALTHCHECK --interval=10s --timeout=3s --start-period=30s --retries=3 \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/health/live`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
 CMD ["node", "dist/src/main.js"]

@@ -4,16 +4,16 @@ import { RE2JS } from 're2js'
 import { isAccountId, MAX_SENDER_LENGTH, type Accounts, type Payer } from './accounts.js'
 import type { Log } from './log.js'
 
-/** Bytes of the file, and lines of the kinds that are tried one after the other. */
+/** The maximum size of the file in bytes, and the maximum numbers of lines that are tried in sequence. */
 export const MAX_FILE_BYTES = 10_000_000
 export const MAX_PATTERNS = 100
 export const MAX_NETWORKS = 1_000
-/** Mistakes that are named; a file in the wrong format has one in every line. */
+/** The maximum number of mistakes in a message; a file in the wrong format has one in every line. */
 const MAX_MISTAKES = 20
-/** Between two looks at the file, in milliseconds. */
+/** The interval between two checks of the file, in milliseconds. */
 const LOOK_EVERY_MS = 2_000
 
-/** What a file says: exact addresses before domains before patterns, patterns in their order, narrow networks first. */
+/** The entries of a file: addresses first, then domains, patterns in file order, and networks, narrowest first. */
 export class AccountTable implements Accounts {
   /** Addresses, and domains with their `@`, in lower case. */
   private readonly names = new Map<string, number>()
@@ -25,9 +25,9 @@ export class AccountTable implements Accounts {
   }
 
   /**
-   * Lines `SENDER ACCOUNT`; what begins with `#` is a comment. A sender is `user@example.org` or another login,
-   * `@example.org`, `/a pattern of RE2/` for the whole of it, or `192.0.2.0/24`.
-   * @throws Error with every mistake, each with its line
+   * Lines `SENDER ACCOUNT`; a line that begins with `#` is a comment. A sender is `user@example.org` or another login,
+   * `@example.org`, `/a RE2 pattern/` that matches the whole sender, or `192.0.2.0/24`.
+   * @throws Error with every mistake and its line
    */
   static parse(text: string): AccountTable {
     const table = new AccountTable()
@@ -35,7 +35,7 @@ export class AccountTable implements Accounts {
     for (const [index, line] of text.split('\n').entries()) {
       const trimmed = line.trim()
       if (trimmed === '' || trimmed.startsWith('#')) continue
-      // Not at the first blank: a pattern may have some.
+      // Not at the first blank: a pattern may contain blanks.
       const [sender, id] = cutAtLastBlank(trimmed)
       try {
         if (!/^\d{1,16}$/.test(id) || !isAccountId(Number(id))) throw new Error(`"${id}" is no account id`)
@@ -92,12 +92,12 @@ export class AccountTable implements Accounts {
 
 /**
  * The accounts of a file, which is read again when it changes: every other second, since a mounted file is replaced
- * without a notice. What differs counts once it was seen twice, so that a file that is being written is not taken for
- * one that lacks its end. A file that cannot be read or has mistakes changes nothing.
+ * without a notice. A change takes effect after it is seen twice, so that a file that is being written is not read
+ * without its end. A file that cannot be read or has mistakes changes nothing.
  */
 export class AccountFile implements Accounts {
   private timer: NodeJS.Timeout | undefined
-  /** What told the file's states apart: that of the last look, and the last that was decided about. */
+  /** The file's state at the last check, and the last state that was processed. */
   private seen: string | undefined
   private decided: string | undefined
   private isStale = false
@@ -108,7 +108,7 @@ export class AccountFile implements Accounts {
     private table: AccountTable,
   ) {}
 
-  /** @throws Error the file cannot be used, and why */
+  /** @throws Error with the reason if the file cannot be used */
   static async open(path: string, log: Log): Promise<AccountFile> {
     const state = await stateOf(path)
     const file = new AccountFile(path, log, AccountTable.parse(await read(path)))
@@ -117,12 +117,12 @@ export class AccountFile implements Accounts {
     return file
   }
 
-  /** Entries in force. */
+  /** The number of entries in force. */
   get size(): number {
     return this.table.size
   }
 
-  /** Does the file say what cannot be used, so that the entries from before are in force? */
+  /** Is the file unusable, so that the previous entries are in force? */
   get stale(): boolean {
     return this.isStale
   }
@@ -135,7 +135,7 @@ export class AccountFile implements Accounts {
     clearInterval(this.timer)
   }
 
-  /** @param atOnce without waiting for a second look: whoever asks for it has written the file */
+  /** @param atOnce without a second check: the caller has finished writing the file */
   async look(atOnce = false): Promise<void> {
     const state = await stateOf(this.path)
     const settled = atOnce || state === this.seen
@@ -153,7 +153,7 @@ export class AccountFile implements Accounts {
   }
 }
 
-/** Differs where the file does, or what its name leads to. */
+/** Changes if the file changes, or the target of its name. */
 async function stateOf(path: string): Promise<string> {
   try {
     const { ino, size, mtimeMs, ctimeMs } = await stat(path)

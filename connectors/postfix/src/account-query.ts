@@ -2,15 +2,15 @@ import { createPool, type Pool, type RowDataPacket } from 'mysql2/promise'
 import { type Accounts, isAccountId, MAX_SENDER_LENGTH, type Payer } from './accounts.js'
 
 const CONNECTIONS = 10
-/** Questions that wait for a connection; further ones fail at once. */
+/** The maximum number of lookups that wait for a connection; further ones fail at once. */
 const QUEUE = 1_000
-/** How long a connection, and then the query, may take. */
+/** The timeout of a connection attempt, and then of the query. */
 const TIMEOUT_MS = 1_500
 const MAX_CACHED = 10_000
 
 /**
- * Accounts out of a database of mail accounts (MySQL, MariaDB). The query gets `:user`, the whole name in lower case,
- * and its parts `:local` and `:domain`, as parameters; the first column of its one row is the account.
+ * Reads accounts from a database of mail accounts (MySQL, MariaDB). The query gets `:user`, the whole name in lower
+ * case, and its parts `:local` and `:domain`, as parameters; the first column of its one row is the account.
  */
 export class AccountQuery implements Accounts {
   private readonly pool: Pool
@@ -18,8 +18,8 @@ export class AccountQuery implements Accounts {
   private readonly cache = new Map<string, { readonly account: number | undefined; readonly until: number }>()
 
   /**
-   * @param now milliseconds since some moment
-   * @param cacheMs how long an answer is good, also that there is none
+   * @param now milliseconds since an arbitrary moment
+   * @param cacheMs how long a result is valid, also if there is no account
    */
   constructor(
     url: string,
@@ -50,7 +50,7 @@ export class AccountQuery implements Accounts {
     return account
   }
 
-  /** Forgets what is cached. */
+  /** Clears the cache. */
   forget(): void {
     this.cache.clear()
   }
@@ -77,7 +77,7 @@ export class AccountQuery implements Accounts {
       connection.release()
       return rows
     } catch (error) {
-      // After a query that took too long its answer would be the next one's.
+      // After a timeout, the next query would get this one's result.
       connection.destroy()
       throw error
     }

@@ -1,27 +1,27 @@
 import type { Question } from './question.js'
 
-/** Longest sender that is looked up, in characters: 64 before the `@` and 255 behind it. */
+/** The maximum length of a sender in a lookup, in characters: 64 before the `@` and 255 after it. */
 export const MAX_SENDER_LENGTH = 320
 
-/** Who is to pay for a message, by what Postfix knows of it. */
+/** The payer of a message, as Postfix identifies it. */
 export interface Payer {
   readonly kind: 'sasl' | 'sender' | 'network'
-  /** A login, an address of the envelope, or an IP address; empty where there is none. */
+  /** A login, an address of the envelope, or an IP address; empty if there is none. */
   readonly name: string
 }
 
-/** Maps whoever pays to an account of the service. */
+/** Maps payers to accounts of the service. */
 export interface Accounts {
   /**
-   * @returns undefined where nothing is known of the payer
-   * @throws Error it cannot be found out now
+   * @returns undefined if the payer is unknown
+   * @throws Error if the lookup is impossible now
    */
   find(payer: Payer): Promise<number | undefined>
 }
 
 /**
- * Who pays: the login. A message with a login is never charged to somebody else, whatever its envelope says.
- * @param otherwise who pays for messages without a login
+ * The payer: the login. A message with a login is never charged to another sender, regardless of its envelope.
+ * @param otherwise the payer of messages without a login
  */
 export function payerOf(question: Question, otherwise: 'none' | 'sender' | 'network'): Payer {
   if (question.saslUsername !== '' || otherwise === 'none') return { kind: 'sasl', name: question.saslUsername }
@@ -30,7 +30,7 @@ export function payerOf(question: Question, otherwise: 'none' | 'sender' | 'netw
     : { kind: 'network', name: question.clientAddress }
 }
 
-/** The first that knows the payer. */
+/** The first source that knows the payer. */
 export function firstOf(sources: readonly Accounts[]): Accounts {
   return {
     async find(payer) {

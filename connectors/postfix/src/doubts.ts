@@ -3,17 +3,17 @@ import type { Log } from './log.js'
 import type { Metrics } from './metrics.js'
 import { type Charge, wordsOf } from './spending.js'
 
-/** Doubts that are kept; the oldest is given up for a further one. */
+/** The maximum number of doubts; the oldest is given up for a further one. */
 const MAX_DOUBTS = 10_000
 /**
  * How long after its question a charge may still be made, in milliseconds: the service tries for 15 s, and answers
- * 503 to what is older. What is not there then never comes.
+ * 503 to older requests. A charge that does not exist then will never exist.
  */
 const SETTLED_AFTER_MS = 60_000
-/** Between the first two looks; each further one takes twice as long. */
+/** The pause between the first two checks; it doubles after each. */
 const FIRST_PAUSE_MS = 1_000
 const LOOK_MS = 5_000
-/** How often it is looked whether a doubt is due. */
+/** The interval of the check for due doubts. */
 const TICK_MS = 250
 /** How long a message that was deferred in doubt is remembered: Postfix may ask again over another connection. */
 const REMEMBERED_MS = 600_000
@@ -25,19 +25,19 @@ interface Doubt extends Charge {
 }
 
 /**
- * Messages that were deferred because nobody knew whether their charge was made. Each comes again as a new message, so
- * a charge that was made is looked up by its key and given back. Doubts live in memory: those that a crash takes along
- * are in the log, with their keys.
+ * Messages that were deferred because it was unknown whether their charge was made. Each comes again as a new message,
+ * so a charge that was made is looked up by its key and refunded. Doubts are in memory; if a crash loses them, the log
+ * has their keys.
  */
 export class Doubts {
   private readonly open = new Map<string, Doubt>()
-  /** Keys of doubts, open and settled, and until when they are remembered; oldest first. */
+  /** Keys of doubts, open and settled, with the end of their retention; oldest first. */
   private readonly deferred = new Map<string, number>()
   private readonly closed = new AbortController()
   private readonly timer: NodeJS.Timeout
   private looking: Promise<void> | undefined
 
-  /** @param now milliseconds since some moment; never goes back */
+  /** @param now milliseconds since an arbitrary moment; monotonic */
   constructor(
     private readonly client: QuotaClient,
     private readonly log: Log,
@@ -49,7 +49,7 @@ export class Doubts {
     }, TICK_MS).unref()
   }
 
-  /** Was this message deferred in doubt? Then it stays deferred: its charge is given back. */
+  /** Was this message deferred in doubt? Then it stays deferred: its charge is refunded. */
   has(key: string): boolean {
     return (this.deferred.get(key) ?? -Infinity) > this.now()
   }
@@ -69,7 +69,7 @@ export class Doubts {
     this.metrics.doubts.set(this.open.size)
   }
 
-  /** Looks at every open doubt once more, and logs what is left. */
+  /** Checks every open doubt once more, and logs the remaining ones. */
   async close(withinMs: number): Promise<void> {
     this.closed.abort()
     clearInterval(this.timer)

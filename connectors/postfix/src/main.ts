@@ -12,9 +12,9 @@ import { PolicyServer } from './policy-server.js'
 import { readSettings, type Settings, SettingsError } from './settings.js'
 import { Spending, wordsOf } from './spending.js'
 
-/** How long a probe asks the service. */
+/** The deadline of a probe's request to the service. */
 const PROBE_MS = 2_000
-/** At the end: how long doubts are looked at. Questions in hand have their own time. */
+/** How long doubts are checked at shutdown. Questions in progress have their own time. */
 const DOUBTS_GRACE_MS = 5_000
 
 async function main(): Promise<void> {
@@ -83,7 +83,7 @@ async function openAccounts(path: string, log: Parameters<typeof AccountFile.ope
   }
 }
 
-/** The token; that of a file is read for each request, so that it can be replaced. */
+/** The token. A token file is read for each request, so that it can be replaced. */
 function tokenOf(source: Settings['quotaToken']): () => Promise<string> {
   return async () => ('token' in source ? source.token : (await readFile(source.file, 'utf8')).trim())
 }

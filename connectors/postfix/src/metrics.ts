@@ -1,6 +1,6 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 
-/** What is measured, in Prometheus' terms. */
+/** The metrics, in Prometheus format. */
 export class Metrics {
   readonly registry = new Registry()
   readonly questions = new Counter({
@@ -43,7 +43,7 @@ export class Metrics {
     registers: [this.registry],
   })
 
-  /** @param read asked at each scrape */
+  /** @param read called at each scrape */
   gauge(name: string, help: string, read: () => number): void {
     new Gauge({
       name,

@@ -3,14 +3,14 @@ import { createServer, type RequestListener, type Server } from 'node:http'
 import type { Registry } from 'prom-client'
 import type { Address } from './policy-server.js'
 
-/** Says why mail is not checked at the moment; undefined where it is. */
+/** Returns the reason why mail is not checked at the moment; undefined if it is checked. */
 export type Readiness = () => Promise<string | undefined>
 
-/** Connections of probes and scrapes. */
+/** The maximum number of connections for probes and scrapes. */
 const MAX_CONNECTIONS = 50
 const REQUEST_WITHIN_MS = 5_000
 
-/** `/health/live`, `/health/ready` and `/metrics`, for those who run the connector. */
+/** Serves `/health/live`, `/health/ready` and `/metrics`, for operators of the connector. */
 export async function serveOperations(address: Address, registry: Registry, readiness: Readiness): Promise<Server> {
   const routes: Record<string, () => Promise<{ status: number; text: string; type?: string }>> = {
     '/health/live': async () => ({ status: 200, text: 'live\n' }),

@@ -6,20 +6,20 @@ import type { Metrics } from './metrics.js'
 import type { Verdict } from './policy.js'
 import { type Question, QuestionReader } from './question.js'
 
-/** Questions of one connection that are answered at a time; Postfix itself never has two. */
+/** The maximum number of concurrent questions of one connection; Postfix itself never has two. */
 const MAX_AT_ONCE = 100
-/** How long a question may take to arrive, from its first byte on. */
+/** The maximum time for a question to arrive, from its first byte. */
 const ARRIVE_WITHIN_MS = 10_000
-/** Silence after which a connection is closed; Postfix itself closes after `smtpd_policy_service_max_idle`, 300 s. */
+/** The idle time after which a connection is closed; Postfix closes after `smtpd_policy_service_max_idle`, 300 s. */
 const IDLE_MS = 400_000
 
-/** Where to listen: a port, or a Unix socket. */
+/** The address to listen on: a port, or a Unix socket. */
 export type Address = { readonly host: string; readonly port: number } | { readonly path: string }
 
 /**
- * Postfix's policy delegation protocol. Answers come in the order of the questions. Where there is no right answer, the
- * connection is closed without one, as the protocol wants it: Postfix asks again, and then tells the client to come
- * later.
+ * Postfix's policy delegation protocol. Answers come in the order of the questions. If there is no right answer, the
+ * connection is closed without one, as the protocol requires: Postfix asks again, and then tells the client to try
+ * again later.
  */
 export class PolicyServer {
   private readonly server: Server
@@ -35,22 +35,22 @@ export class PolicyServer {
     this.server = createServer((socket) => this.take(socket))
   }
 
-  /** @throws Error nobody may listen there */
+  /** @throws Error if listening on the address fails */
   async listen(address: Address): Promise<void> {
     if ('path' in address) await removeStale(address.path)
-    // Who may reach the socket is up to its folder.
+    // The permissions of its folder determine which processes can reach the socket.
     const options: ListenOptions =
       'path' in address ? { ...address, readableAll: true, writableAll: true } : { ...address }
     this.server.listen({ ...options, backlog: 1_024 })
     await once(this.server, 'listening')
   }
 
-  /** Where it listens. */
+  /** The address that it listens on. */
   get address(): ReturnType<Server['address']> {
     return this.server.address()
   }
 
-  /** Takes nothing new; what was asked is answered, and then the connections end. */
+  /** Accepts no new connections; answers pending questions, and then ends the connections. */
   async close(): Promise<void> {
     const closed = once(this.server, 'close')
     this.server.close()
@@ -79,7 +79,7 @@ class Connection {
   private readonly reader = new QuestionReader()
   private arriving: NodeJS.Timeout | undefined
   private open = 0
-  /** Ends when all questions so far are answered. */
+  /** Resolves when all questions so far are answered. */
   private last: Promise<void> = Promise.resolve()
   private finishing = false
 
@@ -96,7 +96,7 @@ class Connection {
     socket.on('close', () => clearTimeout(this.arriving))
   }
 
-  /** Ends when all is answered. Not by `end` alone: Postfix looks at a connection when it has a question. */
+  /** Ends when all is answered. `end` alone is not enough: Postfix checks a connection only when it has a question. */
   finish(): void {
     this.finishing = true
     if (this.open === 0) this.socket.destroySoon()
@@ -125,7 +125,7 @@ class Connection {
     const begun = performance.now()
     this.open += 1
     const verdict = this.decide(question)
-    // Looked at in its turn.
+    // Awaited in its turn.
     verdict.catch(() => undefined)
     this.last = this.last.then(async () => {
       try {
@@ -159,7 +159,7 @@ class Connection {
         key,
         ms: Math.round(ms),
         error,
-        // The client went away: whoever asks again is answered the same.
+        // The client has disconnected: it gets the same answer if it asks again.
         unheard: this.socket.writable ? undefined : true,
       },
       `${answer}: ${reason}`,
@@ -174,14 +174,14 @@ class Connection {
     this.socket.destroy()
   }
 
-  /** Reads no further while enough is to be answered, or nobody takes the answers. */
+  /** Stops reading while too many answers are pending, or the client does not read them. */
   private flow(): void {
     if (this.open >= MAX_AT_ONCE || this.socket.writableNeedDrain) this.socket.pause()
     else this.socket.resume()
   }
 }
 
-/** A socket that a process has left behind keeps the next one from listening. */
+/** Removes the socket of an earlier process, which would prevent listening. */
 async function removeStale(path: string): Promise<void> {
   const socket = connect(path)
   try {

@@ -6,25 +6,25 @@ import type { Question } from './question.js'
 import type { Charge, Outcome, Spending } from './spending.js'
 import { DUNNO, type Leniency, NO_QUOTA, refusal, unknownSender, unreachable } from './words.js'
 
-/** How long a question may take, in milliseconds. Postfix and its client wait meanwhile. */
+/** The maximum time for an answer, in milliseconds. Postfix and its client wait meanwhile. */
 export const ANSWER_WITHIN_MS = 4_000
-/** How much of it may go by until the account is known. */
+/** The part of it for the lookup of the account. */
 const ACCOUNT_WITHIN_MS = 1_500
 const MAX_KEY_LENGTH = 200
 
-/** What the operator decides. */
+/** The operator's decisions. */
 export interface Rules {
-  /** Who pays for messages without a login. */
+  /** The payer of messages without a login. */
   readonly payerWithoutSasl: 'none' | 'sender' | 'network'
   readonly unknownSender: Leniency
   readonly unreachable: 'pass' | 'defer'
-  /** Ask at `RCPT` as well whether anything is left. */
+  /** Whether to check at `RCPT` as well that units are left. */
   readonly checkAtRcpt: boolean
-  /** Of the times in answers. */
+  /** The time zone of times in answers. */
   readonly timeZone: string
 }
 
-/** An answer, and what the log and the metrics tell of it. */
+/** An answer, with its details for the log and the metrics. */
 export interface Verdict {
   /** An action of access(5). */
   readonly action: string
@@ -32,13 +32,13 @@ export interface Verdict {
     'not_asked' | 'fits' | 'exceeded' | 'no_quota' | 'unknown_sender' | 'unreachable' | 'in_doubt' | 'contradiction'
   readonly payer?: string
   readonly account?: number
-  /** Recipients that the account may still have. */
+  /** The number of recipients that the account may still have. */
   readonly remaining?: number
   readonly key?: string
   readonly error?: string
 }
 
-/** Decides what Postfix is answered. */
+/** Decides the answer to Postfix. */
 export class Policy {
   constructor(
     private readonly rules: Rules,
@@ -51,7 +51,7 @@ export class Policy {
 
   /**
    * Answers within `ANSWER_WITHIN_MS`.
-   * @throws Error the question lacks what a charge needs; there is no answer then
+   * @throws Error if the question lacks data for a charge; there is no answer then
    */
   async decide(question: Question): Promise<Verdict> {
     const final = question.state === 'END-OF-MESSAGE'
@@ -78,7 +78,7 @@ export class Policy {
   private async charge(charge: Charge, until: number): Promise<Verdict> {
     if (this.doubts.has(charge.key)) return { action: unreachable('defer'), reason: 'in_doubt' }
     const outcome = await this.spending.charge(charge, until)
-    // What is deferred comes again as another message, and must not have been charged.
+    // A deferred message comes again as another message, and must not have been charged.
     if (outcome.kind === 'unknown' && outcome.doubt && this.rules.unreachable === 'defer') this.doubts.add(charge)
     return this.answer(outcome, charge.amount)
   }
@@ -95,7 +95,7 @@ export class Policy {
       case 'no_quota':
         return { action: NO_QUOTA, reason: 'no_quota' }
       case 'contradiction':
-        // Not what else cannot be asked is answered: a message must not pass for the charge of another.
+        // Always deferred, whatever the setting `unreachable` says: a message must not pass as the charge of another.
         return { action: unreachable('defer'), reason: 'contradiction' }
       case 'unknown':
         return { action: unreachable(this.rules.unreachable), reason: 'unreachable', error: outcome.error }
@@ -108,8 +108,8 @@ export class Policy {
 }
 
 /**
- * Names a message: Postfix's `instance` (process, microsecond, count) and the sender, readable where they fit into a
- * key. The same question again, also over another connection, has the same.
+ * Identifies a message: Postfix's `instance` (process, microsecond, count) and the sender, readable if they fit into
+ * a key. A repeated question has the same key, also over another connection.
  */
 export function keyOf({ instance, sender }: Question): string {
   const readable = `postfix:${instance}:${sender}`

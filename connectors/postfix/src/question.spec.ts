@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { MalformedQuestion, MAX_LINE_BYTES, MAX_LINES, type Question, QuestionReader } from './question.js'
 
-/** As Postfix 3.7 asks at the end of a message. */
+/** A question of Postfix 3.7 at the end of a message. */
 const TEXT = `request=smtpd_access_policy
 protocol_state=END-OF-MESSAGE
 protocol_name=ESMTP

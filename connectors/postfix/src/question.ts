@@ -1,33 +1,33 @@
-/** A question of Postfix's, as far as it is looked at. Texts are as Postfix sends them; empty where it sent none. */
+/** The used attributes of a Postfix question. Texts are as Postfix sends them; empty if it sent none. */
 export interface Question {
-  /** Where in the SMTP dialogue it is asked: `RCPT`, `DATA`, `END-OF-MESSAGE` and others. */
+  /** The state of the SMTP dialogue: `RCPT`, `DATA`, `END-OF-MESSAGE` and others. */
   readonly state: string
   /** The same for all questions about one message, and for no other message. */
   readonly instance: string
   readonly queueId: string
-  /** Address of the envelope; empty for bounces, too. */
+  /** The sender address of the envelope; empty for bounces, too. */
   readonly sender: string
-  /** Who has logged in. */
+  /** The login. */
   readonly saslUsername: string
   /** IPv4 or IPv6. */
   readonly clientAddress: string
-  /** Recipients that Postfix has accepted so far: 0 before `DATA`. */
+  /** The number of recipients that Postfix has accepted so far: 0 before `DATA`. */
   readonly recipientCount: number
 }
 
-/** What came is no question. The protocol has no answer to that: the connection is to be closed. */
+/** The input is not a question. The protocol has no answer to that: close the connection. */
 export class MalformedQuestion extends Error {
   override readonly name = 'MalformedQuestion'
 }
 
-/** Bytes of one line. The longest that Postfix sends are subjects of certificates. */
+/** The maximum bytes of one line. The longest that Postfix sends are subjects of certificates. */
 export const MAX_LINE_BYTES = 8_192
-/** Lines of one question; Postfix 3.7 sends 30. */
+/** The maximum number of lines of one question; Postfix 3.7 sends 30. */
 export const MAX_LINES = 200
 
 const REQUEST = 'smtpd_access_policy'
 const NEWLINE = 0x0a
-/** Attributes that are kept; all others are passed over. */
+/** The attributes that are kept; all others are ignored. */
 const KEPT = new Set([
   'request',
   'protocol_state',
@@ -41,21 +41,21 @@ const KEPT = new Set([
 
 /**
  * Reads questions from the bytes of one connection (SMTPD_POLICY_README): lines `name=value`, an empty one at the end.
- * It keeps one unfinished line and the few attributes that matter, whatever is sent.
+ * It keeps only one unfinished line and the attributes above, regardless of the input.
  */
 export class QuestionReader {
   private rest: Buffer = Buffer.alloc(0)
   private lines = 0
   private readonly values = new Map<string, string>()
 
-  /** Has a question begun that is not complete? */
+  /** Is there an incomplete question? */
   get unfinished(): boolean {
     return this.lines > 0 || this.rest.length > 0
   }
 
   /**
-   * @returns the questions that are complete with these bytes, in order
-   * @throws MalformedQuestion what came before in the same bytes is lost with it
+   * @returns the questions that these bytes complete, in order
+   * @throws MalformedQuestion; the questions before it in the same bytes are lost with it
    */
   read(chunk: Buffer): Question[] {
     const bytes = this.rest.length === 0 ? chunk : Buffer.concat([this.rest, chunk])
@@ -70,7 +70,7 @@ export class QuestionReader {
       if (question !== undefined) questions.push(question)
       from = end + 1
     }
-    // A copy: the chunk may be a part of a larger buffer, which would be kept with it.
+    // A copy: a slice would keep the whole larger buffer of the chunk in memory.
     this.rest = Buffer.from(bytes.subarray(from))
     return questions
   }

@@ -3,12 +3,12 @@ import { LOG_LEVELS, type LogLevel } from './log.js'
 import type { Rules } from './policy.js'
 import type { Address } from './policy-server.js'
 
-/** What the environment says, checked. docs/postfix.md has a line for each. */
+/** The environment's settings, validated. docs/postfix.md has a line for each. */
 export interface Settings {
   readonly quotaUrl: string
   readonly quotaToken: { readonly token: string } | { readonly file: string }
   readonly listen: Address
-  /** Undefined: switched off. */
+  /** Undefined if switched off. */
   readonly metrics: Address | undefined
   readonly accountsFile: string | undefined
   readonly accountsDatabase: { readonly url: string; readonly query: string; readonly cacheMs: number } | undefined
@@ -17,7 +17,7 @@ export interface Settings {
   readonly logLevel: LogLevel
 }
 
-/** The configuration cannot be used; the message names every mistake. */
+/** The configuration is invalid; the message names every mistake. */
 export class SettingsError extends Error {}
 
 type Environment = Readonly<Record<string, string | undefined>>

@@ -1,46 +1,46 @@
 import { randomUUID } from 'node:crypto'
 import { type Attempt, isProblem, OutcomeUnknown, Problem, QuotaClient } from '@quota-service/client'
 
-/** How long one attempt may take, in milliseconds, so that a lost answer leaves time for another. */
+/** The timeout of one attempt, in milliseconds, so that a lost answer leaves time for another. */
 const ATTEMPT_MS = 2_000
-/** Time left below which nothing is sent any more. */
+/** The remaining time below which nothing is sent. */
 const TOO_LATE_MS = 100
-/** Requests at the service at a time. */
+/** The maximum number of concurrent requests to the service. */
 const MAX_AT_ONCE = 64
 
-/** A message to be paid. */
+/** A message to charge. */
 export interface Charge {
   readonly account: number
-  /** Recipients. */
+  /** The number of recipients. */
   readonly amount: number
-  /** Names the message; the same one is paid once. */
+  /** Identifies the message; each message is charged once. */
   readonly key: string
   /** For the log of the service. */
   readonly queueId: string
 }
 
-/** What came of asking the service. */
+/** The outcome of a request to the service. */
 export type Outcome =
   | { readonly kind: 'fits'; readonly remaining: number }
   | { readonly kind: 'exceeded'; readonly remaining: number; readonly refillsAt: string | null }
   | { readonly kind: 'no_quota' }
-  /** The message was charged already, with other recipients or to somebody else. */
+  /** The message was charged already, with other recipients or to another account. */
   | { readonly kind: 'contradiction' }
-  /** No answer that decides; `doubt`: the charge may have been made all the same. */
+  /** No decisive answer; `doubt`: the charge may have been made nevertheless. */
   | { readonly kind: 'unknown'; readonly doubt: boolean; readonly error: string }
 
-/** Where the service is and how it is reached. */
+/** The service's address and token. */
 export interface Service {
   readonly url: string
   readonly token: () => Promise<string>
 }
 
-/** Asks the service, within a time that holds whatever happens. */
+/** Sends requests to the service, each with a guaranteed time limit. */
 export class Spending {
   readonly client: QuotaClient
-  /** Calls under way, by request id: may an attempt have taken effect without our hearing of it? */
+  /** Calls in progress, by request id: may an attempt have taken effect although its answer was lost? */
   private readonly doubtful = new Map<string, boolean>()
-  /** Charges under way, so that a question repeated meanwhile shares the answer. */
+  /** Charges in progress, so that a repeated question shares the answer. */
   private readonly inHand = new Map<string, Promise<Outcome>>()
   private atOnce = 0
   private readonly waiting = new Set<() => void>()
@@ -55,8 +55,8 @@ export class Spending {
   }
 
   /**
-   * Pays for a message, once for each key.
-   * @param until when there must be an outcome, by `performance.now()`
+   * Charges a message, once for each key.
+   * @param until the deadline of the outcome, by `performance.now()`
    */
   charge({ account, amount, key, queueId }: Charge, until: number): Promise<Outcome> {
     const name = JSON.stringify([key, account, amount])
@@ -70,7 +70,7 @@ export class Spending {
     return outcome
   }
 
-  /** Would one more recipient fit? Takes nothing. */
+  /** Would one more recipient fit? Charges nothing. */
   check(account: number, until: number): Promise<Outcome> {
     return this.ask('check', until, async (options) => {
       const { allowed, remaining, refillsAt } = await this.client.mail.check({ accountId: account, amount: 1 }, options)
@@ -90,7 +90,7 @@ export class Spending {
     try {
       return await call({ requestId, deadlineMs: until - performance.now() })
     } catch (error) {
-      // A refusal is the answer, whatever was lost before it: the same key would have been told of its success.
+      // A refusal is final, even after a lost answer: if that charge had succeeded, its key would replay the success.
       if (isProblem(error, 'quota_exceeded'))
         return { kind: 'exceeded', remaining: error.remaining, refillsAt: error.refillsAt }
       if (isProblem(error, 'no_active_quota')) return { kind: 'no_quota' }
@@ -105,7 +105,7 @@ export class Spending {
     }
   }
 
-  /** Waits until there is room for a request. @returns false where there is none in time */
+  /** Waits until there is room for a request. @returns false if there is none in time */
   private async turn(until: number): Promise<boolean> {
     const leftMs = until - performance.now() - TOO_LATE_MS
     if (leftMs <= 0) return false
@@ -131,17 +131,17 @@ export class Spending {
   }
 }
 
-/** What a call fails with before anything is sent. */
+/** Error codes of failures before anything is sent. */
 const NEVER_SENT = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT']
-/** Causes of causes that are looked at. */
+/** The maximum depth of causes. */
 const MAX_CAUSES = 5
 
-/** Was there no connection at all, so that nothing can have been done? */
+/** Was there no connection at all, so that the call cannot have taken effect? */
 function neverSent(error: unknown): boolean {
   return chainOf(error).some((one) => NEVER_SENT.includes(codeOf(one)))
 }
 
-/** An error in words, with its causes: `fetch failed` alone says nothing. */
+/** Describes an error with its causes: `fetch failed` alone says nothing. */
 export function wordsOf(error: unknown): string {
   if (error instanceof OutcomeUnknown) return wordsOf(error.cause)
   if (!(error instanceof Error)) return String(error)
