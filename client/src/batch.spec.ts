@@ -20,7 +20,7 @@ const away = {
 describe('a batch', () => {
   it('sends again only the items that met 503, and answers in order', async () => {
     const met = new Set<string>()
-    // The first time, every third item meets 503.
+    // At the first attempt, every third item meets 503.
     const network = new TestNetwork((sent) =>
       json(200, {
         results: keysOf(sent).map((key, index) => {
@@ -118,7 +118,7 @@ describe('a batch', () => {
   })
 
   it('goes in requests of at most 1,000 items and 1 MB, none of which could take the next item too', () => {
-    // Keys as long as they may be, and longer ones that escapes and code points beyond ASCII make.
+    // Keys up to the maximum length, and longer ones with escapes and code points beyond ASCII.
     const size = fc.oneof(fc.constant(3), fc.integer({ min: 1, max: 255 }), fc.integer({ min: 2_000, max: 90_000 }))
     const run = fc.record({
       size,

@@ -200,7 +200,7 @@ export class ChangeSets<Channel extends AnyChannel> {
     }
   }
 
-  /** The same as a file. */
+  /** The same as a CSV file. */
   exportCsv(
     filter?: Omit<Channel['list'], 'page' | 'pageSize' | 'beforeId'>,
     options: CallOptions = {},

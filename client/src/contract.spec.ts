@@ -14,7 +14,7 @@ const DOCUMENT = JSON.parse(readFileSync('openapi.json', 'utf8')) as Document
 const ID = '01a201d9-e827-7000-8000-002f05d730a8'
 const KEY = { key: 'k' }
 
-/** Every call that the client knows of a channel. */
+/** Every call of a channel that the client has. */
 function callAll(client: QuotaClient, name: 'mail' | 'sms'): Promise<unknown>[] {
   const owner = (name === 'mail' ? { accountId: 7 } : { userId: 7 }) as unknown as { accountId: 7; userId: 7 }
   const channel = client[name] as QuotaClient['mail']
@@ -83,7 +83,7 @@ async function all(items: AsyncIterable<unknown>): Promise<void> {
   for await (const _ of items);
 }
 
-/** `POST /api/v1/quotas/{}/reset`: the route that a request is for, fixed words before identifiers. */
+/** The route of a request, such as `POST /api/v1/quotas/{}/reset`; fixed words take precedence over identifiers. */
 function routeOf(method: string, path: string): string {
   const fits = Object.keys(DOCUMENT.paths).filter(
     (route) =>

@@ -12,7 +12,7 @@ const event = (n: number): object => ({
   data: { threshold: 80, crossed: [50, 80], total: 10, used: 8, cycle_reset_at: null, label: null, operation_id: null },
 })
 
-/** A service with so many events; a cursor is how many are behind it. */
+/** A service with this number of events; a cursor is the number of events before it. */
 function feedOf(count: () => number, pageSize = 2): TestNetwork {
   return new TestNetwork(({ query }) => {
     const from = query['after'] === 'latest' ? count() : Number(query['after'] ?? 0)

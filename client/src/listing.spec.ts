@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { json, problem, rejection, type Sent, TestNetwork } from '../test/network.js'
 
-/** A service with so many rows, the newest with the largest id, that grows by one with each request. */
+/** A service with this number of rows, the newest with the largest id, that grows by one with each request. */
 function growing(rows: number, pageSize = 20): TestNetwork {
   let newest = rows
   return new TestNetwork(({ path, query }: Sent) => {

@@ -2,9 +2,9 @@ import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { mailRecipients } from './mail-recipients.js'
 
-/** An address, and one way to write it. What it is, is known by how it was made: nothing is parsed here. */
+/** An address, and one way to write it. Its identity comes from the generator: nothing is parsed here. */
 interface Written {
-  /** The same for two addresses that are one. */
+  /** The same for two spellings of one address. */
   readonly identity: string
   /** The address alone. */
   readonly bare: string
@@ -48,12 +48,12 @@ const mailbox: fc.Arbitrary<Written> = fc.oneof(
     .tuple(address, name, comment, comment)
     .map(([one, words, before, after]) => ({ ...one, text: `${words}${before} <${one.text}>${after}` })),
 )
-/** Few of them, so that some come more than once. */
+/** A small set, so that some recur. */
 const mailboxes = fc
   .array(mailbox, { minLength: 1, maxLength: 6 })
   .chain((some) => fc.array(fc.constantFrom(...some), { maxLength: 12 }))
 
-/** Ways to hand in the same recipients. */
+/** Ways to pass the same recipients. */
 const written = mailboxes.chain((some) =>
   fc
     .constantFrom(
@@ -97,7 +97,7 @@ describe('mailRecipients', () => {
       ['ann@example.org', 'bob@example.org'],
     ],
     [{ to: '"Doe, Ann" <ann@example.org>, bob@example.org' }, ['ann@example.org', 'bob@example.org']],
-    // Case counts before the @, for all that anybody but the receiver knows.
+    // Case is significant before the @: only the receiver knows whether it matters.
     [{ to: 'Ann@example.org, ann@example.org' }, ['Ann@example.org', 'ann@example.org']],
     [{ to: '"ann"@example.org, ann@example.org' }, ['"ann"@example.org']],
     [{ to: '"a\\nn"@example.org, ann@example.org' }, ['"a\\nn"@example.org']],

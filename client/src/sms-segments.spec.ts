@@ -41,7 +41,7 @@ const SEPTETS = new Map<number, number[]>([
   ...[...EXTENDED].map(([septet, point]): [number, number[]] => [point, [ESCAPE, septet]]),
 ])
 
-/** What goes over the air, unit by unit, and before which units a cut would break something. */
+/** The encoded text, unit by unit, and the units before which a cut would split a character. */
 function encoded(text: string): { units: number[]; breaks: Set<number>; gsm: boolean } {
   const points = Array.from(text, (character) => character.codePointAt(0)!)
   const gsm = points.every((point) => SEPTETS.has(point))
@@ -58,7 +58,7 @@ function encoded(text: string): { units: number[]; breaks: Set<number>; gsm: boo
   return { units, breaks, gsm }
 }
 
-/** The fewest messages that carry the units, over all ways to cut them. */
+/** The minimum number of messages for the units, over all ways to cut them. */
 function fewest(text: string): number {
   const { units, breaks, gsm } = encoded(text)
   if (units.length <= (gsm ? 160 : 70)) return 1
@@ -115,7 +115,7 @@ describe('smsSegments', () => {
         expect(lengths.reduce((sum, length) => sum + length, 0)).toBe(units)
         const room = segments === 1 ? { 'GSM-7': 160, 'UCS-2': 70 } : { 'GSM-7': 153, 'UCS-2': 67 }
         expect(Math.max(...lengths)).toBeLessThanOrEqual(room[encoding])
-        // A part that ended between two halves would hold half a character.
+        // A part that ended between two halves would contain half a character.
         expect(parts.flatMap((part) => Array.from(part))).toEqual(Array.from(sent))
       }),
       { numRuns: 500 },
@@ -128,9 +128,9 @@ describe('smsSegments', () => {
     expect(smsSegments('a “quote”').firstNonGsm).toEqual({ character: '“', index: 2 })
     expect(smsSegments('😀 and ж').firstNonGsm).toEqual({ character: '😀', index: 0 })
     expect(smsSegments('€€😀').firstNonGsm).toEqual({ character: '😀', index: 2 })
-    // Of the two, GSM-7 has the capital alone.
+    // Of the two, GSM-7 has only the capital.
     expect(smsSegments('Çç').firstNonGsm).toEqual({ character: 'ç', index: 1 })
-    // The escape is a means of the encoding and no character.
+    // The escape is part of the encoding, not a character.
     expect(smsSegments('a\u001Bb').firstNonGsm).toEqual({ character: '\u001B', index: 1 })
   })
 

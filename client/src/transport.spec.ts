@@ -173,7 +173,7 @@ describe('an answer that is none', () => {
             },
             { deadlineMs },
           )
-          // No pause at all would make as many attempts as one likes.
+          // Without any pause, the number of attempts would be unlimited.
           network.timing.chance = Math.max(0.1, chance)
           const error = await rejection(network.client.mail.consume(ONE, KEY))
           expect(error instanceof OutcomeUnknown || (error instanceof Problem && error.status === 429)).toBe(true)
@@ -202,7 +202,7 @@ describe('an answer that is none', () => {
     ['http://quota.example', 'quota.example:80'],
     ['http://[::1]:3000/office', '[::1]:3000'],
   ])('names host, port and cause where the connection is refused: %s', async (baseUrl, place) => {
-    // As Node tells of it: a name that leads to two addresses, both refused.
+    // As Node reports it: a name that resolves to two addresses, both refused.
     const refused = new AggregateError([
       new Error('connect ECONNREFUSED ::1:3000'),
       new Error('connect ECONNREFUSED 127.0.0.1:3000'),
@@ -335,7 +335,7 @@ describe('what must not be sent twice', () => {
 })
 
 describe('an edit whose answer was lost', () => {
-  /** A service with one quota that tells what was done to it, and loses its first answer to an edit. */
+  /** A service with one quota that records its calls, and loses its first answer to an edit. */
   function editing(by: 'us' | 'somebody'): TestNetwork {
     const changes: object[] = []
     return new TestNetwork(({ method, path, headers }, number) => {

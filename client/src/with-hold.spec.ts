@@ -14,8 +14,8 @@ const held = operation({
 })
 
 /**
- * A service that holds, commits and releases; it says `replayed` of the hold where it is one of an earlier run, and its
- * `state` now.
+ * A service that holds, commits and releases; `replayed` tells whether the hold belongs to an earlier run, `state` is
+ * its current state.
  */
 function holding({ replayed = false, state = 'reserved', commit = 200, release = 200 } = {}): TestNetwork {
   return new TestNetwork(({ method, path }) => {
@@ -83,7 +83,7 @@ describe('withHold', () => {
       operation: { id: ID, state: 'reserved' },
       message: expect.stringContaining('"campaign-1" is open until 2026-11-22T00:10:00.000Z'),
     })
-    // What the other run holds is left to it.
+    // The hold of the other run is left to it.
     expect(calls(network)).toEqual([RESERVE, ['GET', 'ID/acts', undefined], ['GET', 'ID', undefined]])
   })
 
@@ -96,7 +96,7 @@ describe('withHold', () => {
       const network = new TestNetwork(({ method, path, headers }, number) => {
         if (path.endsWith('/reserve')) {
           if (own) made = headers['x-request-id']!
-          // Where the other run was given the same one by its caller.
+          // The caller of the other run gave it the same request id.
           else made = requestId ?? 'of-another-run'
           return number === 1 ? 'broken' : json(201, held, { 'idempotency-replayed': 'true' })
         }

@@ -8,16 +8,16 @@ export interface Sent {
   readonly query: Record<string, string>
   readonly headers: Record<string, string>
   readonly body: unknown
-  /** When, in milliseconds of the test's time. */
+  /** The time of the request, in milliseconds of the test's clock. */
   readonly at: number
 }
 
-/** What becomes of a request: an answer, a broken connection, or nothing ever. */
+/** The result of a request: an answer, a broken connection, or no answer ever. */
 export type Fate = Response | 'broken' | 'silence'
 
-/** Time that passes only where everybody waits for it. */
+/** Time that passes only while all tasks wait for it. */
 export class TestTiming implements Timing {
-  /** What `random` gives. */
+  /** The value that `random` returns. */
   chance = 0.5
   private time = 0
   private turning = false
@@ -50,7 +50,7 @@ export class TestTiming implements Timing {
   private async turn(): Promise<void> {
     this.turning = true
     while (this.sleepers.size > 0) {
-      // Until nobody has anything else to do.
+      // Until all other tasks are idle.
       for (let idle = 0; idle < 10; idle += 1) await new Promise(setImmediate)
       const [first] = [...this.sleepers].sort((a, b) => a.until - b.until)
       if (first === undefined) break
@@ -61,7 +61,7 @@ export class TestTiming implements Timing {
   }
 }
 
-/** A client on a network that the test makes up, request by request. */
+/** A client on a simulated network; the test decides about each request. */
 export class TestNetwork {
   readonly timing = new TestTiming()
   readonly sent: Sent[] = []
@@ -110,7 +110,7 @@ export function json(status: number, body?: unknown, headers: Record<string, str
   })
 }
 
-/** A problem as the service tells it. */
+/** A problem in the service's format. */
 export function problem(
   status: number,
   code: string,
@@ -129,7 +129,7 @@ export function problem(
   return json(status, body, { 'content-type': 'application/problem+json', ...headers })
 }
 
-/** An operation as the service tells it. */
+/** An operation in the service's format. */
 export function operation(more: object = {}): object {
   return {
     id: '01a201d9-e827-7000-8000-002f05d730a8',
@@ -147,7 +147,7 @@ export function operation(more: object = {}): object {
   }
 }
 
-/** What a promise rejects with. */
+/** The reason of a promise's rejection. */
 export async function rejection(promise: Promise<unknown>): Promise<unknown> {
   try {
     await promise

@@ -21,7 +21,7 @@ import { stopIfOver } from './scoped.js'
 import { Sorts } from './sorts.js'
 import type { Store } from './store.js'
 
-/** Principals whose role is narrowed, by name. */
+/** Principals with a narrowed role, by name. */
 export const NARROWED = {
   'mail-usage': { role: 'usage', scopes: ['mail'] },
   'sms-usage': { role: 'usage', scopes: ['sms'] },
@@ -31,7 +31,7 @@ export const NARROWED = {
   'sms-admin': { role: 'admin', scopes: ['sms'] },
 } as const satisfies Record<string, { role: Role; scopes: readonly Scope[] }>
 
-/** Who calls: one of the principals that every app under test knows. */
+/** The caller: one of the principals that every app under test knows. */
 export type As = Role | 'other' | keyof typeof NARROWED
 
 const ROLE_OF: Record<Exclude<As, keyof typeof NARROWED>, Role> = {
@@ -42,7 +42,7 @@ const ROLE_OF: Record<Exclude<As, keyof typeof NARROWED>, Role> = {
   other: 'service',
 }
 
-/** What an entry says that its principal may do, by name. */
+/** The rights of each principal's entry, by name. */
 const RIGHTS: Record<string, string> = {
   ...ROLE_OF,
   ...Object.fromEntries(
@@ -50,7 +50,7 @@ const RIGHTS: Record<string, string> = {
   ),
 }
 
-/** Good tokens, by principal. */
+/** Valid tokens, by principal. */
 export const TOKENS = Object.fromEntries(
   Object.entries(RIGHTS).map(([name, right]) => [name, newToken(right.split('+')[0] as Role)]),
 ) as Record<As, string>
@@ -58,14 +58,14 @@ export const TOKENS = Object.fromEntries(
 /** AUTH_TOKENS with all of them. */
 export const AUTH_TOKENS = authTokens(RIGHTS)
 
-/** The same with other rights for some of them. @param rights by name, as an entry has them: `usage+own` */
+/** The same with other rights for some of them. @param rights by name, in the format of an entry: `usage+own` */
 export function authTokens(rights: Partial<Record<As, string>>): string {
   return Object.entries({ ...RIGHTS, ...rights })
     .map(([name, right]) => `${name}:${right}:${hashOf(TOKENS[name as As]).toString('hex')}`)
     .join(',')
 }
 
-/** How one request is sent. */
+/** The options of one request. */
 export interface Sent {
   as?: As | undefined
   key?: string
@@ -80,15 +80,15 @@ export class TestApp {
     readonly clock: TestClock,
     readonly store: Store,
     readonly url: string,
-    /** Looks at the plan of each statement that was sent; undefined on SQLite. */
+    /** Checks the plan of each statement that was sent; undefined on SQLite. */
     readonly sorts: Sorts | undefined,
     private readonly closed: () => void,
   ) {}
 
   /**
    * Starts it.
-   * @param options.env more of the environment
-   * @param options.imports modules beside the application's own
+   * @param options.env additional environment variables
+   * @param options.imports additional modules
    */
   static async start(
     store: Store,
@@ -99,7 +99,7 @@ export class TestApp {
       DATABASE_URL: store.url,
       AUTH_TOKENS,
       LOG_LEVEL: 'error',
-      // A test that wants it looks by itself.
+      // Tests of the verification run it themselves.
       VERIFY_BACKGROUND: 'false',
       ...options.env,
     })
@@ -122,7 +122,7 @@ export class TestApp {
     return new TestApp(app, clock, store, `http://127.0.0.1:${port}`, sorts, closed)
   }
 
-  /** Sends one request; without `as` it is a service's, with `as: undefined` nobody's. */
+  /** Sends one request: without `as` from a service, with `as: undefined` without a token. */
   send(method: string, path: string, sent: Sent = {}): request.Test {
     stopIfOver()
     const as = 'as' in sent ? sent.as : 'admin'
@@ -149,7 +149,7 @@ export class TestApp {
     return this.send('delete', path, sent)
   }
 
-  /** Ends it. @throws Error where a statement was sent whose plan may leave rows out (`Sorts`) */
+  /** Stops it. @throws Error if a statement was sent whose plan may leave rows out (`Sorts`) */
   async stop(): Promise<void> {
     try {
       await this.sorts?.check()

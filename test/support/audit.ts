@@ -1,13 +1,13 @@
 import type { TestDatabase } from './database.js'
 
 /**
- * Looks for contradictions between what is stored twice: counters and ledger, operations and acts, settings and their
- * history. Reads the tables alone, and knows nothing of the code that wrote them.
- * @returns one line for each contradiction; none where the books are in order
+ * Finds contradictions between data that is stored twice: counters and ledger, operations and acts, settings and their
+ * history. It reads only the tables, and is independent of the code that wrote them.
+ * @returns one line for each contradiction; none if the data is consistent
  */
 export async function audit(database: Pick<TestDatabase, 'rows'>, { loweredTotals = false } = {}): Promise<string[]> {
   const found: string[] = []
-  // A schema of 0.1.0 knows no plain consumes.
+  // The schema of 0.1.0 has no plain consumes.
   const columns = await database.rows(
     "SELECT 1 FROM information_schema.columns WHERE table_schema = DATABASE() AND column_name = 'plain_owner_id'",
   )
@@ -25,7 +25,7 @@ export async function audit(database: Pick<TestDatabase, 'rows'>, { loweredTotal
   return found
 }
 
-/** The channels, by their tables, so that a new one is looked at as well. */
+/** The channels, derived from their tables, so that a new one is audited as well. */
 async function channelsOf(database: Pick<TestDatabase, 'rows'>): Promise<string[]> {
   const rows = await database.rows(
     "SELECT table_name AS name FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name LIKE '%\\_owner' ORDER BY name",
@@ -34,16 +34,16 @@ async function channelsOf(database: Pick<TestDatabase, 'rows'>): Promise<string[
   return rows.map(({ name }) => String(name).replace(/_owner$/, ''))
 }
 
-/** SQL for the ids of the owners' mail operations, in rows of their own or not. */
+/** SQL for the ids of the owners' mail operations, with or without rows of their own. */
 export function mailOperationsOf(ownerIds: readonly number[]): string {
   const list = ownerIds.join()
   return `SELECT id FROM mail_operation WHERE owner_id IN (${list}) UNION SELECT id FROM mail_act WHERE plain_owner_id IN (${list})`
 }
 
-/** SQL for the caps that a plain consume `p` names, one a row: ` 9:0 10:14!`. */
+/** SQL for the caps that a plain consume `p` names, one per row: ` 9:0 10:14!`. */
 const NAMED_CAPS = `JSON_TABLE(CONCAT('["', REPLACE(TRIM(REPLACE(p.caps, '!', '')), ' ', '","'), '"]'), '$[*]' COLUMNS(one VARCHAR(60) PATH '$')) c`
 
-/** SQL for what caps counted of operations, and when: in rows of their own or in the text of a plain consume. */
+/** SQL for the amounts that caps counted, with their times: from separate rows or the text of a plain consume. */
 function countedBy(channel: string): string {
   return (
     `SELECT a.quota_id, a.cycle_seq, a.counted_at AS at, o.charged - o.refunded AS kept, IF(h.operation_id IS NULL, 0, a.amount) AS held ` +
@@ -54,7 +54,7 @@ function countedBy(channel: string): string {
   )
 }
 
-/** Do rolling caps hold, slot by slot, what was counted in them? Of what has left by now nothing is asked. */
+/** Do the slots of rolling caps equal the amounts counted in them? Slots that have expired are not checked. */
 async function auditWindows(database: Pick<TestDatabase, 'rows'>, channel: string): Promise<string[]> {
   const caps = await database.rows(
     `SELECT id, used, reserved, cycle_seq, window_seconds, window_counts FROM ${channel}_quota WHERE quota_type = 3`,
@@ -113,7 +113,7 @@ function questions(
 ): Record<string, string> {
   const [quota, hold, change] = ['quota', 'hold', 'change'].map((table) => `${channel}_${table}`)
   const [acts, operations, allocations] = ['act', 'operation', 'allocation'].map((table) => `${channel}_${table}`)
-  // A plain consume has one row until something comes of it.
+  // A plain consume has one row until it is settled or refunded.
   const plain = (columns: string, from: string, id: string): string =>
     !withPlain
       ? ''
@@ -127,7 +127,7 @@ function questions(
     `(SELECT operation_id, position, quota_id, cycle_seq, amount FROM ${allocations}${withCaps ? ' WHERE counted_at IS NULL' : ''}` +
     `${plain('p.id, 0, p.plain_quota_id, p.cycle_seq, p.amount', allocations ?? '', 'operation_id')})`
   return {
-    // What an operation keeps is the first charged - refunded units of its allocations, in the order they were drawn.
+    // An operation keeps the first charged - refunded units of its allocations, in the order of the draw-down.
     'counters differ from the ledger': `
       WITH part AS (
         SELECT a.quota_id, a.cycle_seq, a.amount, o.charged - o.refunded AS kept, h.operation_id IS NOT NULL AS held,

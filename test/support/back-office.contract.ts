@@ -7,7 +7,7 @@ import { type Body, bodyOf, brokenFields, fresh, ledgerOf, refusal, sweeperOf } 
 const END = '2027-01-01T00:00:00.000Z'
 const RESET = '2026-12-01T00:00:00.000Z'
 
-/** What is promised of the back office (contract, §8), for either channel. */
+/** The guarantees of the back office (contract, §8), for either channel. */
 export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
   const path = (id: number, more = ''): string => `${api.quotas}/${id}${more}`
   const total = (owner: number, more: object = {}) => ({
@@ -272,7 +272,7 @@ export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
       for (const n of [0, 1, 2, 3]) ids.push((await made(total(owner, { total: n }))).id)
       const kept = await made(cycle(owner))
       await update(ids[1], { status: 'disabled' })
-      // In another order than they were made.
+      // Not in the order of their creation.
       for (const n of [2, 0, 3, 1]) {
         app().clock.pass(1)
         bodyOf(204, await app().delete(path(ids[n])))
@@ -311,7 +311,7 @@ export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
       const [record] = (await read(`${api.list}?deleted=true&page_size=1`)).items
       bodyOf(200, await app().post(path(two.id, '/restore')))
       expect(idsOf(await read(`${api.list}?deleted=true&page_size=1`))).toEqual([one.id])
-      // The record as it was listed may be sent back.
+      // The record as listed may be sent back.
       expect(bodyOf(200, await update(two.id, { ...record, version: undefined, total: 7 }))).toMatchObject({ total: 7 })
     })
   })
@@ -508,7 +508,7 @@ export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
   describe('the quotas that expire soon', () => {
     const expiring = async (parameters: Record<string, string | number> = {}) =>
       read(`${api.quotas}/expiring${query(parameters)}`)
-    // Each test in a time of its own, so that it meets its own quotas alone.
+    // Each test uses its own period, so that it sees only its own quotas.
     const at = (year: number) => app().clock.set(`${year}-03-01T00:00:00Z`)
 
     it('are the active ones of both types, soonest first, then by id', async () => {
@@ -531,7 +531,7 @@ export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
       expect(idsOf(await expiring({ days: 8 }))).toEqual([soon.id, twin.id, late.id, tooLate.id])
       expect(idsOf(await expiring({ days: 1 }))).toEqual([soon.id, twin.id])
       app().clock.set('2031-03-02T00:00:00Z')
-      // At its end a quota is over, and is not about to end.
+      // At its end a quota is expired, and no longer about to expire.
       expect(idsOf(await expiring())).toEqual([late.id, tooLate.id])
     })
 
@@ -661,7 +661,7 @@ export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
       expect(bodyOf(200, await reset(id))).toMatchObject({ updated_at: '2026-11-21T12:00:00.000Z', version: 1 })
       await reserve(owner, 5, { ttl_seconds: 1 })
       await consumed(owner, 5)
-      // A hold that is due, and a cycle that is over, count no more.
+      // A hold that is due, and a cycle that is over, do not count any more.
       app().clock.set(RESET)
       expect(bodyOf(200, await reset(id))).toMatchObject({ updated_at: '2026-11-21T12:00:00.000Z' })
       expect((await actions(id)).map(([action]: Body) => action)).toEqual(['create'])
@@ -837,7 +837,7 @@ export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
       expect(await asked('admin', `nobody's ${owner}`)).toEqual([[], null])
       expect(await asked('service', key)).toEqual(api.name === 'mail' ? [spent, null] : [403, 'forbidden'])
       expect(await asked('usage', key)).toEqual([403, 'forbidden'])
-      // By now they are forgotten, until they spend again.
+      // They are forgotten by now, until they spend again.
       app().clock.pass(33 * 86_400)
       expect(await asked('admin', key)).toEqual([[], null])
       await app().post(api.consume, { [api.owner]: owner, amount: 5 }, { key, as: 'usage' })
@@ -934,7 +934,7 @@ export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
       expect([idsOf(one), one.next_before]).toEqual([reserves.slice(0, 3), due.id])
       const two = await ledger({ [api.owner]: owner, kind: 'reserve', page_size: 1, before: one.next_before })
       expect([idsOf(two), two.next_before]).toEqual([reserves.slice(3), null])
-      // The cycle quota pays first; the other is left with what it cannot.
+      // The cycle quota pays first; the other one pays the rest.
       const big = await spend('consume', owner, key(), { amount: 100 })
       expect(idsOf(await ledger({ quota_id: id }))).toEqual([big.id])
       expect(idsOf(await ledger({ quota_id: id, state: 'consumed', kind: 'consume', from }))).toEqual([big.id])
@@ -995,8 +995,8 @@ export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
 
   describe('the refusals', () => {
     const counter = () => ledgerOf(app(), api).refusals
-    // Counts are written when a test says so, and not in the middle of one; what writes them by itself is tried by
-    // test/shutdown and test/console.
+    // Counts are written when a test says so, and not during one; test/shutdown and test/console test the automatic
+    // write.
     beforeAll(() => counter().close())
     const refused = async (route: string, owner: number, amount: number, key = `refused ${fresh()}`): Promise<void> => {
       expect((await app().post(route, { [api.owner]: owner, amount }, { key })).status).toBe(409)
@@ -1025,7 +1025,7 @@ export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
       app().clock.pass(5)
       await update(id, { status: 'disabled' })
       await refused(api.consume, owner, 7)
-      // Neither a check nor another refusal is one of these.
+      // Neither a check nor another refusal counts.
       await app().get(`${api.usage}/check${query({ [api.owner]: owner, amount: 9 })}`)
       expect((await app().post(api.consume, { [api.owner]: owner, amount: 0 }, { key: 'x' })).status).toBe(400)
       expect(await of(owner)).toEqual([
@@ -1051,7 +1051,7 @@ export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
           last_at: '2027-05-01T10:59:59.999Z',
         },
       ])
-      // The amounts, where they are asked for.
+      // The amounts, if requested.
       expect(await of(owner, { amounts: 'true' })).toMatchObject([
         { smallest: 7, largest: 7, last: 7 },
         { smallest: 300, largest: 301, last: 301 },
@@ -1112,7 +1112,7 @@ export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
       await refused(api.consume, late, 1)
       await made(total(late))
       expect(await of(stranger)).toEqual([])
-      // What counts is what is known when the counts are written.
+      // The counts include what is known when they are written.
       expect(await of(late)).toMatchObject([{ count: 1 }])
       expect((await metric()) - before).toBe(2)
     })

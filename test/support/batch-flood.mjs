@@ -1,7 +1,7 @@
 /**
- * A caller who means harm, as a process of its own so that it takes nothing from the victim that measures:
- * `node batch-flood.mjs URL TOKEN CONNECTIONS ITEMS ACCOUNTS` sends batches of consumes over so many connections, each the next one as soon as it has an
- * answer, until it is ended by a signal; then it prints how its requests ended.
+ * An attacker in a separate process, so that it does not slow the victim, which measures:
+ * `node batch-flood.mjs URL TOKEN CONNECTIONS ITEMS ACCOUNTS` sends batches of consumes over CONNECTIONS connections, on
+ * each the next one after an answer, until a signal ends it; then it prints the outcomes of its requests.
  */
 import { randomUUID } from 'node:crypto'
 import { Agent, request } from 'node:http'
@@ -11,7 +11,7 @@ const agent = new Agent({ keepAlive: true, maxSockets: Number(connections) })
 const ended = {}
 let accepted = 0
 
-/** Keys are fresh: a replay would be cheaper than what is wanted here. */
+/** Keys are fresh: a replay would be cheaper than the intended load. */
 function body() {
   const run = randomUUID()
   const parts = Array.from(

@@ -6,11 +6,11 @@ import { launchOptions } from '../../scripts/chromium.mjs'
 import { opened } from './opened.js'
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
-/** What Chromium itself writes to the console of an answer that is no success; tests provoke these. */
+/** Chromium's own console message about an answer without success; tests provoke these. */
 const NO_SUCCESS = /^Failed to load resource:/
 const PATIENCE_MS = 15_000
 
-// Texts, since they run in the page and not here.
+// Strings, since they run in the page.
 const TELL_VIOLATIONS = `document.addEventListener('securitypolicyviolation', (event) =>
   reportViolation(event.violatedDirective + ': ' + event.blockedURI + ' ' + event.sourceFile))`
 const RUN_AXE = `axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) =>
@@ -22,14 +22,14 @@ const RUN_AXE = `axe.run(document, { resultTypes: ['violations'] }).then(({ viol
       places: nodes.map(({ html, failureSummary }) => html.slice(0, 160) + ' ' + failureSummary.slice(0, 200)),
     })))`
 
-/** Something that axe-core found, with the places. */
+/** A finding of axe-core, with the places. */
 export interface Finding {
   readonly id: string
   readonly impact: string
   readonly places: readonly string[]
 }
 
-/** What the test that runs has opened. Left open, each page would go on asking the service for what it shows. */
+/** The contexts that the current test has opened. If left open, each page would keep polling the service. */
 const openedByTest = new Set<BrowserContext>()
 let testRuns = false
 
@@ -44,13 +44,13 @@ afterEach(async () => {
   await Promise.all(contexts.map(async (context) => context.close()))
 })
 
-/** Chromium, and what it complained of in whatever was shown. */
+/** Chromium, and the errors of all pages shown. */
 export class TestBrowser {
   /** Errors of pages: thrown, or written to the console. */
   readonly errors: string[] = []
-  /** What the content security policy stopped. */
+  /** The violations of the content security policy. */
   readonly reports: string[] = []
-  /** Addresses that were asked for. */
+  /** The requested addresses. */
   readonly addresses: string[] = []
 
   private constructor(private readonly browser: Browser) {}
@@ -62,8 +62,8 @@ export class TestBrowser {
   }
 
   /**
-   * A page of somebody else's: with a memory and a storage of its own. One that a test opens is closed at its end, one
-   * of a `beforeAll` stays.
+   * Opens a page with its own cache and storage. A page that a test opens is closed at its end; one of a
+   * `beforeAll` stays.
    */
   async page(options: BrowserContextOptions = {}): Promise<Page> {
     const context = await this.browser.newContext({
@@ -90,8 +90,8 @@ export class TestBrowser {
 }
 
 /**
- * What axe-core finds that is serious or critical. It is read into the page by the debugger, so no policy is in its
- * way.
+ * The serious and critical findings of axe-core. The debugger loads it into the page, so no policy
+ * blocks it.
  */
 export async function seriousFindings(page: Page): Promise<Finding[]> {
   if (!(await page.evaluate<boolean>("'axe' in window"))) await page.evaluate(AXE)

@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 const run = promisify(execFile)
 const NEW_KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2']
 
-/** Can certificates be made here? */
+/** Can certificates be created here? */
 export const CAN_CERTIFY = hasOpenssl()
 
 function hasOpenssl(): boolean {
@@ -17,7 +17,7 @@ function hasOpenssl(): boolean {
   }
 }
 
-/** Somebody who issues certificates, of whom nobody else has heard. */
+/** A certificate authority that nobody trusts by default. */
 export class Authority {
   private constructor(
     private readonly folder: string,
@@ -26,7 +26,7 @@ export class Authority {
     private readonly key: string,
   ) {}
 
-  /** @param folder where all files go */
+  /** @param folder the folder for all files */
   static async found(folder: string, name: string): Promise<Authority> {
     const [certificate, key] = [join(folder, `${name}.pem`), join(folder, `${name}.key`)]
     await run('openssl', ['req', '-x509', ...NEW_KEY, '-subj', `/CN=${name}`, '-keyout', key, '-out', certificate])
@@ -34,8 +34,8 @@ export class Authority {
   }
 
   /**
-   * Issues a certificate in place of an earlier one.
-   * @param names as a subjectAltName has them, e.g. `DNS:localhost`
+   * Issues a certificate that replaces an earlier one.
+   * @param names in the format of a subjectAltName, e.g. `DNS:localhost`
    */
   async issue(names: string): Promise<{ certificate: string; key: string }> {
     const files = { certificate: join(this.folder, 'server.pem'), key: join(this.folder, 'server.key') }
@@ -48,7 +48,7 @@ export class Authority {
       ...['-subj', '/CN=somebody', '-addext', `subjectAltName=${names}`],
       ...['-keyout', made.key, '-out', made.certificate],
     ])
-    // The server is another account.
+    // The server runs under another account.
     await chmod(made.key, 0o644)
     await rename(made.key, files.key)
     await rename(made.certificate, files.certificate)

@@ -1,21 +1,21 @@
-/** One channel as its callers see it: everything that tells the two apart. */
+/** One channel as its callers see it: all differences between the two. */
 export interface ChannelApi {
-  /** Its name in code, in metrics and in front of its tables. */
+  /** Its name in code, in metrics and as the prefix of its tables. */
   readonly channel: 'mail' | 'sms'
   /** Its name in the titles of tests. */
   readonly name: 'mail' | 'SMS'
-  /** Where quotas are made and, followed by an id, reached. */
+  /** The path for creating quotas and, followed by an id, for each. */
   readonly quotas: string
   readonly list: string
-  /** Where usage lives. */
+  /** The path of usage. */
   readonly usage: string
   readonly consume: string
   readonly reserve: string
-  /** The field that names whom a quota limits. */
+  /** The field that identifies the owner. */
   readonly owner: 'account_id' | 'user_id'
-  /** The largest set of people that a new quota names, beside its owner. */
+  /** The maximum set of people that a new quota names, besides its owner. */
   readonly named: Record<string, number>
-  /** What a record says of people where its create named the owner alone. */
+  /** The people in a record whose create named only the owner. */
   readonly unnamed: Record<string, null>
   summary(owner: number | string): string
 }

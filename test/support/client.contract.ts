@@ -11,7 +11,7 @@ const SENDERS = 50
 const OWNERS = 10
 const PATIENCE_MS = 600_000
 
-/** The client against the built service on a store, through a network that loses answers. */
+/** The client against the built service on a store, over a network that loses answers. */
 export class ClientBench {
   readonly attempts: Attempt[] = []
 
@@ -29,7 +29,7 @@ export class ClientBench {
     return new ClientBench(store, instance, await LossyProxy.start(instance.url), http)
   }
 
-  /** A client; through the network unless it is to be `direct`. */
+  /** Creates a client; over the network unless `direct`. */
   client({ direct = false } = {}): QuotaClient {
     return new QuotaClient({
       baseUrl: direct ? this.instance.url : this.proxy.url,
@@ -47,7 +47,7 @@ export class ClientBench {
 }
 
 /**
- * Senders of both channels consume through a network that loses answers; in the end every unit is accounted for, once.
+ * Senders of both channels consume over a network that loses answers; in the end every unit is accounted for, once.
  */
 export function clientLosesNothing(kind: StoreKind, consumes: number): void {
   let bench: ClientBench
@@ -63,7 +63,7 @@ export function clientLosesNothing(kind: StoreKind, consumes: number): void {
     async () => {
       const direct = bench.client({ direct: true })
       for (let owner = 1; owner <= OWNERS; owner += 1) {
-        // The first one of each channel is soon dry, so that some calls are refused.
+        // The first one of each channel is soon exhausted, so that some calls are refused.
         const settings = {
           quotaType: 1,
           total: owner === 1 ? Math.round(consumes * 0.06) : 1_000_000,
@@ -153,7 +153,7 @@ export function clientLosesNothing(kind: StoreKind, consumes: number): void {
   )
 }
 
-/** What takes more than one request, or has no key, through the same network. */
+/** Calls with more than one request, or without a key, over the same network. */
 export function clientKeepsItsWord(kind: StoreKind): void {
   let bench: ClientBench
   let client: QuotaClient

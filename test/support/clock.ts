@@ -21,19 +21,19 @@ export class TestClock extends Clock {
     return this.steadyMs
   }
 
-  /** Sets the time, to an RFC 3339 text or to epoch milliseconds. */
+  /** Sets the time, from an RFC 3339 text or epoch milliseconds. */
   set(to: string | Instant): void {
     stopIfOver()
     this.instant = typeof to === 'string' ? parse(to) : to
   }
 
-  /** Moves on by seconds. */
+  /** Advances by seconds. */
   pass(seconds: number): void {
     stopIfOver()
     this.instant += seconds * 1000
   }
 
-  /** The present, `seconds` later, as RFC 3339 text. */
+  /** The current time plus `seconds`, as RFC 3339 text. */
   after(seconds: number): string {
     return new Date(this.instant + seconds * 1000).toISOString()
   }

@@ -7,19 +7,19 @@ import { freePort } from '../../scripts/mariadb.mjs'
 import { guard } from './guard.js'
 import { opened } from './opened.js'
 
-/** The account of the service, on every node. */
+/** The service's account, on every node. */
 export const USER = 'quota'
 export const PASSWORD = 'loopback'
 
-/** A joining node copies the data of another one first; Debian's server needs a minute where much else is going on. */
+/** A joining node first copies the data of another one; Debian's server needs a minute on a busy machine. */
 const STARTED_WITHIN_MS = 120_000
 const STOPPED_WITHIN_MS = 30_000
 const LOOK_EVERY_MS = 100
-/** Below the range from which systems take the ports of outgoing connections. */
+/** Below the range that systems use for ports of outgoing connections. */
 const FIRST_PORT = 20_000
 const LAST_FIRST_PORT = 30_000
 
-/** So many free ports for the nodes of one cluster. */
+/** Finds free ports for the nodes of one cluster. */
 export async function clusterPorts(count: number): Promise<number[]> {
   const ports: number[] = []
   let from = FIRST_PORT + Math.floor(Math.random() * (LAST_FIRST_PORT - FIRST_PORT))
@@ -31,7 +31,7 @@ export async function clusterPorts(count: number): Promise<number[]> {
   return ports
 }
 
-/** One server of a cluster: a process with a directory of its own, in which it logs to `server.log`. */
+/** One server of a cluster: a process with its own directory, in which it logs to `server.log`. */
 export abstract class ClusterServer {
   private child: ChildProcess | undefined
   private release: () => void = () => undefined
@@ -42,17 +42,17 @@ export abstract class ClusterServer {
     protected readonly directory: string,
   ) {}
 
-  /** Names a database, which it does not create. */
+  /** The URL of a database, which it does not create. */
   url(database = ''): string {
     return `mysql://${USER}:${PASSWORD}@127.0.0.1:${this.port}/${database}`
   }
 
-  /** A crash. */
+  /** Crashes it. */
   async kill(): Promise<void> {
     await this.end('SIGKILL')
   }
 
-  /** The orderly end; its data goes too. */
+  /** Shuts it down and removes its data. */
   async stop(): Promise<void> {
     await this.end('SIGTERM')
     rmSync(this.directory, { recursive: true, force: true, maxRetries: 5 })
@@ -70,7 +70,7 @@ export abstract class ClusterServer {
     })
   }
 
-  /** Waits for something of the running server. @param holds a failure is a no */
+  /** Waits for a condition of the running server. @param holds a failure counts as false */
   protected async until(what: string, holds: () => Promise<boolean>): Promise<void> {
     const deadline = performance.now() + STARTED_WITHIN_MS
     let last: unknown

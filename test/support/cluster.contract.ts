@@ -12,13 +12,13 @@ import { bodyOf, fresh, MAIL, owners, tally, times, totalQuota } from './wire.js
 /** One server of a cluster. */
 export interface ClusterNode {
   readonly port: number
-  /** Names a database, which it does not create. */
+  /** The URL of a database, which it does not create. */
   url(database?: string): string
-  /** What is committed anywhere in the cluster at this moment, as this node has it. */
+  /** The rows committed anywhere in the cluster at this moment, as this node sees them. */
   rows<T extends object = Record<string, unknown>>(sql: string, database?: string): Promise<T[]>
-  /** A crash. */
+  /** Crashes it. */
   kill(): Promise<void>
-  /** Starts it again after one, and waits until it is in step with the others. */
+  /** Starts it again after a crash, and waits until it is synchronized. */
   start(): Promise<void>
 }
 
@@ -28,13 +28,13 @@ export interface Cluster {
   readonly kind: string
   readonly nodes: readonly [ClusterNode, ClusterNode, ClusterNode]
   readonly database: string
-  /** How many transactions have lost against one of another node so far, at COMMIT or before. */
+  /** The number of transactions that lost a conflict with another node so far, at COMMIT or before. */
   collisions(): Promise<number>
-  /** What an operator does who knows that the first node alone is left, and that it is to go on. */
+  /** Does what an operator does if only the first node is left, and must continue. */
   goOnAlone(): Promise<void>
 }
 
-/** What a suite has started. */
+/** The cluster and instances that a suite has started. */
 export interface Given {
   readonly cluster: Cluster
   readonly client: HttpClient
@@ -52,14 +52,14 @@ export async function withQuotas(instance: Instance, count: number): Promise<num
   return accounts
 }
 
-/** A node as the one to be asked about the service's tables. */
+/** A node, for queries on the service's tables. */
 export function tables(cluster: Cluster, node: ClusterNode): Pick<TestDatabase, 'rows'> {
   return {
     rows: async <T extends object = Record<string, unknown>>(sql: string) => node.rows<T>(sql, cluster.database),
   }
 }
 
-/** Every acknowledged operation is there, once, and nothing else is; on every node. */
+/** Every acknowledged operation exists, once, and no other does; on every node. */
 export async function nothingLost(cluster: Cluster, load: Load, accounts: readonly number[]): Promise<void> {
   for (const node of cluster.nodes) {
     const { rows } = tables(cluster, node)
@@ -74,7 +74,7 @@ export async function nothingLost(cluster: Cluster, load: Load, accounts: readon
   }
 }
 
-/** Measures how long nothing was acknowledged, in seconds. */
+/** Measures the longest time without an acknowledgement, in seconds. */
 export class Stall {
   longest = 0
   private readonly timer: NodeJS.Timeout
@@ -98,7 +98,7 @@ export class Stall {
   }
 }
 
-/** Two instances, each on a node of its own, that spend from the same quotas. */
+/** Two instances, each on its own node, that spend from the same quotas. */
 export function twoWriters(given: () => Given): void {
   describe('with writers on two nodes at once', () => {
     let cluster: Cluster
@@ -119,7 +119,7 @@ export function twoWriters(given: () => Given): void {
       expect(codes).toEqual([0, 0])
     }, 60_000)
 
-    /** Sends until there is an answer that is not 503, to the one and the other by turns. */
+    /** Sends to both in turn until there is an answer other than 503. */
     async function persist(n: number, send: (instance: Instance) => Promise<Answer>): Promise<Answer> {
       for (let attempt = 0; attempt < 200; attempt += 1) {
         const answer = await send(instances[(n + attempt) % 2]!)
@@ -145,7 +145,7 @@ export function twoWriters(given: () => Given): void {
           ...load.counts,
         })
         await nothingLost(cluster, load, accounts)
-        // Otherwise the nodes had nothing to disagree about.
+        // Otherwise the nodes had no conflicts.
         expect(collided).toBeGreaterThan(20)
       },
       PATIENCE_MS,
@@ -248,7 +248,7 @@ export function twoWriters(given: () => Given): void {
   })
 }
 
-/** Two of the three nodes die: the third must say no to everything, and nothing may be lost when it goes on. */
+/** Two of the three nodes die: the third must refuse everything, and nothing may be lost when it continues. */
 export function quorumLost(given: () => Given): void {
   describe('with two of three nodes gone', () => {
     it(
@@ -263,7 +263,7 @@ export function quorumLost(given: () => Given): void {
         const gone = performance.now()
         await Promise.all(others.map(async (node) => node.kill()))
 
-        // Until they are given up, whoever writes waits for them.
+        // Until the cluster expels the dead nodes, writers wait for them.
         const probe = { account_id: accounts[0], amount: 1 }
         const extra = fresh('quorum')
         const said: number[] = []

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** A span as it is sent, with its attributes as one object. */
+/** A span as sent, with its attributes as one object. */
 export interface SentSpan {
   readonly traceId: string
   readonly spanId: string
@@ -15,7 +15,7 @@ export interface SentSpan {
   /** Nanoseconds. */
   readonly began: bigint
   readonly ended: bigint
-  /** 2 where it failed. */
+  /** 2 if it failed. */
   readonly status: number
 }
 
@@ -39,15 +39,15 @@ interface Export {
   resourceSpans: { resource: { attributes: Attribute[] }; scopeSpans: { spans: Span[] }[] }[]
 }
 
-/** Takes traces as a collector of OpenTelemetry's does, over HTTP and as JSON, and keeps them. */
+/** An OpenTelemetry collector that receives traces, over HTTP and as JSON, and keeps them. */
 export class Collector {
   readonly spans: SentSpan[] = []
-  /** What the sender says of itself. */
+  /** The sender's resource attributes. */
   resource: SentSpan['attributes'] = {}
   headers: IncomingHttpHeaders = {}
-  /** All that was sent, as it was sent. */
+  /** The concatenated bodies, as received. */
   text = ''
-  /** What it answers. */
+  /** The status of its answers. */
   status = 200
 
   private constructor(
@@ -77,7 +77,7 @@ export class Collector {
     await once(this.server, 'close')
   }
 
-  /** Those of a trace, in the order in which they began. */
+  /** The spans of a trace, in the order in which they began. */
   of(traceId: string): SentSpan[] {
     return this.spans
       .filter((span) => span.traceId === traceId)

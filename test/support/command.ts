@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 
-/** What a command said and how it ended. */
+/** The output and exit of a command. */
 export interface Ended {
   /** Null after a signal. */
   readonly code: number | null
@@ -10,9 +10,9 @@ export interface Ended {
 }
 
 /**
- * Runs a program of Node's as a process of its own, to its end.
+ * Runs a Node program in a separate process until it exits.
  * @param args the script and its arguments
- * @param env all of its environment but PATH: nothing of the caller's own configuration may leak in
+ * @param env its complete environment except PATH: the caller's own configuration must not leak in
  */
 export async function runNode(
   args: readonly string[],

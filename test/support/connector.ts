@@ -13,7 +13,7 @@ const READY_WITHIN_MS = 20_000
 /** A line of the connector's log. */
 export type LogLine = Readonly<Record<string, unknown>> & { readonly level: string; readonly message: string }
 
-/** The built connector as a process of its own. */
+/** The built connector in a separate process. */
 export class Connector {
   exited: Promise<number | null> = Promise.resolve(null)
   stderr = ''
@@ -21,13 +21,13 @@ export class Connector {
 
   private constructor(
     private readonly child: ChildProcess,
-    /** Where Postfix asks. */
+    /** The port for Postfix. */
     readonly port: number,
-    /** Metrics and health. */
+    /** The URL of metrics and health. */
     readonly url: string,
   ) {}
 
-  /** @param env settings; those of the two sockets are chosen here, unless named */
+  /** @param env settings; those of the two sockets are chosen here, unless given */
   static async start(env: Record<string, string>): Promise<Connector> {
     const [port, metrics] = [await freePort(), await freePort()]
     const child = spawn(process.execPath, [ENTRY], {
@@ -72,7 +72,7 @@ export class Connector {
     return { status: response.status, text: await response.text() }
   }
 
-  /** A metric's value; of several, their sum. */
+  /** A metric's value; the sum if there are several series. */
   async metric(name: string, labels = ''): Promise<number> {
     const { text } = await this.get('/metrics')
     return text
@@ -82,7 +82,7 @@ export class Connector {
   }
 }
 
-/** What a Postfix process would be: a connection that asks. */
+/** Plays a Postfix process: a connection with questions. */
 export class PolicyClient {
   private text = ''
   private wake: () => void = () => undefined
@@ -105,7 +105,7 @@ export class PolicyClient {
     return new PolicyClient(typeof target === 'number' ? connect(target, '127.0.0.1') : connect(target))
   }
 
-  /** @returns the action; undefined where the connection ends without */
+  /** @returns the action; undefined if the connection ends without an answer */
   async ask(attributes: Record<string, string | number>): Promise<string | undefined> {
     this.socket.write(questionText(attributes))
     return this.answer()
@@ -125,7 +125,7 @@ export class PolicyClient {
   }
 }
 
-/** A question as Postfix 3.7 asks at the end of a message, but for what is given. */
+/** A question of Postfix 3.7 at the end of a message, with the given attributes replaced. */
 export function questionText(attributes: Record<string, string | number>): string {
   const all = {
     request: 'smtpd_access_policy',

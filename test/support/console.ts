@@ -24,14 +24,14 @@ const AUTH_TOKENS = Object.entries(PEOPLE)
 
 const DAY_MS = 86_400_000
 export const inDays = (days: number): string => new Date(Date.now() + days * DAY_MS).toISOString()
-/** Addresses of the service, and not of the console's files. */
+/** Addresses of the service, not of the console's files. */
 export const API = /\/(api|health)\//
 
 /** The built service, as its callers see it. */
 export class Service {
   private constructor(private readonly instance: Instance) {}
 
-  /** @param store whatever it is on, by its address */
+  /** @param store any store, by its URL */
   static async start(store: { readonly url: string }, env: Record<string, string> = {}): Promise<Service> {
     return new Service(await Instance.start(store.url, new HttpClient(), { AUTH_TOKENS, ...env }))
   }
@@ -50,7 +50,7 @@ export class Service {
     return answer.text === '' ? undefined : JSON.parse(answer.text)
   }
 
-  /** A quota of an account, monthly unless it is told otherwise. @returns its id */
+  /** Creates a quota of an account, monthly unless `settings` say otherwise. @returns its id */
   async quota(account: number, settings: object = {}, as: Person = 'anna'): Promise<number> {
     const monthly = { quota_type: 2, total: 1000, cycle_unit: 'month', cycle_reset_at: inDays(10) }
     const { id } = await this.call(as, 'POST', '/api/v1/quotas', { account_id: account, ...monthly, ...settings })
@@ -62,7 +62,7 @@ export class Service {
   }
 }
 
-/** Opens the console as somebody. */
+/** Opens the console, signed in as one of PEOPLE. */
 export async function open(
   browser: TestBrowser,
   service: Service,
@@ -84,12 +84,12 @@ export async function signIn(page: Page, as: Person, { keep = false } = {}): Pro
   await page.getByRole('banner').waitFor()
 }
 
-/** Nothing on the screen is on its way any more. */
+/** Waits until nothing on the screen is loading. */
 export async function ready(page: Page): Promise<void> {
   await until(page, "document.querySelector('h1') !== null && document.querySelector('.loading') === null")
 }
 
-/** Looks from outside: what polls within the page would be stopped by its policy. */
+/** Polls from outside: the page's policy would block polling within it. */
 export async function until(page: Page, expression: string): Promise<void> {
   const deadline = performance.now() + 15_000
   while (!(await page.evaluate<boolean>(expression))) {

@@ -6,13 +6,13 @@ import { opened } from './opened.js'
 
 const given = process.env['TEST_DATABASE_URL']
 
-/** Can a server be started that belongs to a suite alone, so that it may be killed? */
+/** Can the suite start its own server, so that it may kill it? */
 export const CAN_START_SERVER = findMariaDb() !== undefined
 
 /** Is there any server to run on? */
 export const HAS_SERVER = given !== undefined || CAN_START_SERVER
 
-/** A server of the suite's own, to be killed at will. */
+/** A server of the suite's own, which it may kill. */
 export class OwnServer {
   private release: () => void
   private readonly closed: () => void
@@ -30,14 +30,14 @@ export class OwnServer {
     return this.server.url()
   }
 
-  /** Of the running server. */
+  /** The process id of the running server. */
   get pid(): number {
     const pid = this.server.pid()
     if (pid === undefined) throw new Error('the server is down')
     return pid
   }
 
-  /** A crash. */
+  /** Crashes it. */
   async kill(): Promise<void> {
     this.release()
     await this.server.kill()
@@ -56,7 +56,7 @@ export class OwnServer {
   }
 }
 
-/** An empty database on a real server, which several instances of the service share. */
+/** An empty database on a real server, shared by several instances of the service. */
 export class TestDatabase {
   private readonly closed: () => void
 
@@ -64,13 +64,13 @@ export class TestDatabase {
     readonly url: string,
     private readonly name: string,
     private readonly pool: Pool,
-    /** Where the server is the suite's own. */
+    /** Set if the server is the suite's own. */
     private readonly own: OwnServer | undefined,
   ) {
     this.closed = opened(async () => this.drop())
   }
 
-  /** @param own start a server for this suite alone, even where TEST_DATABASE_URL names one */
+  /** @param own start a server only for this suite, even if TEST_DATABASE_URL names one */
   static async open({ own = false } = {}): Promise<TestDatabase> {
     const server = own || given === undefined ? await OwnServer.start() : undefined
     const name = `quota_test_${randomBytes(6).toString('hex')}`
@@ -86,7 +86,7 @@ export class TestDatabase {
     return new TestDatabase(url.toString(), name, pool, server)
   }
 
-  /** The server of the suite's own, to be killed at will. */
+  /** The suite's own server, which it may kill. */
   get server(): OwnServer {
     if (this.own === undefined) throw new Error('the server belongs to somebody else')
     return this.own

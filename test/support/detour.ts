@@ -3,13 +3,13 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { opened } from './opened.js'
 
-/** A way to the service that takes time, and on which answers are lost. */
+/** A slow network path to the service, which loses answers. */
 export class Detour {
-  /** How long each request is under way. */
+  /** The delay of each request. */
   delayMs = 0
-  /** Is the answer to it lost, after it took effect? */
+  /** Is the answer lost, after the request took effect? */
   loses: (path: string) => boolean = () => false
-  /** Of all requests that came. */
+  /** The paths of all requests. */
   readonly paths: string[] = []
 
   private constructor(private readonly server: Server) {}

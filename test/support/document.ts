@@ -23,7 +23,7 @@ interface Document {
   components: { schemas: Record<string, Schema> }
 }
 
-/** What the service promises: openapi.json. */
+/** The service's contract: openapi.json. */
 export const document = JSON.parse(await readFile('openapi.json', 'utf8')) as Document
 
 const ajv = new Ajv2020({
@@ -34,7 +34,7 @@ const ajv = new Ajv2020({
 formats.default(ajv)
 const compiled = new Map<object, ValidateFunction>()
 
-/** The schema with its references made absolute, so that the validator finds them. */
+/** Compiles the schema with absolute references, so that the validator resolves them. */
 function validatorOf(schema: Schema): ValidateFunction {
   let found = compiled.get(schema)
   if (found === undefined) {
@@ -46,13 +46,13 @@ function validatorOf(schema: Schema): ValidateFunction {
   return found
 }
 
-/** In what a value is not as a schema of the document says; undefined where it is. */
+/** Describes how a value differs from a schema of the document; undefined if it conforms. */
 export function unlike(schema: Schema, value: unknown): string | undefined {
   const validate = validatorOf(schema)
   return validate(value) ? undefined : ajv.errorsText(validate.errors)
 }
 
-/** In what the body of a 200 is not as the document says of a route, which is named as it is there. */
+/** Describes how the body of a 200 differs from the document's route; undefined if it conforms. */
 export function unlikeAnswer(route: string, value: unknown): string | undefined {
   const schema = document.paths[route]?.['get']?.responses['200']?.content?.['application/json']?.schema
   if (schema === undefined) throw new Error(`${route} is not in the document`)

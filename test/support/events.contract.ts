@@ -13,7 +13,7 @@ const END = '2027-01-01T00:00:00.000Z'
 const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 const DAY_SECONDS = 86_400
 
-/** What is promised of thresholds and of the feed of events (contract, §10), for either channel. */
+/** The guarantees of thresholds and of the feed of events (contract, §10), for either channel. */
 export function eventsContract(api: ChannelApi, app: () => TestApp): void {
   const events = `${api.quotas}/events`
   const quota = (owner: number, more: object = {}) => ({
@@ -239,7 +239,7 @@ export function eventsContract(api: ChannelApi, app: () => TestApp): void {
       expect(await types(`?${from}&quota_id=${other.id}&type=quota.updated`)).toEqual([])
       expect(await types(`?${api.owner}=${fresh()}&quota_id=${id}`)).toEqual([])
       expect((await page('?type=quota.restored&page_size=1')).items.length).toBeLessThanOrEqual(1)
-      // Without a cursor from the beginning.
+      // Without a cursor, from the beginning.
       expect((await page('?page_size=1')).items).toHaveLength(1)
     })
 

@@ -1,9 +1,9 @@
 import { appendFileSync } from 'node:fs'
 
-/** Multiplies the length of the runs whose length is a matter of patience. */
+/** Multiplies the length of long runs. */
 export const SCALE = Number(process.env['RELIABILITY_SCALE'] ?? '1')
 
-/** Notes a measured figure in the file that RELIABILITY_REPORT names. */
+/** Writes a measured figure to the file that RELIABILITY_REPORT names. */
 export function figure(name: string, values: Record<string, number | string>): void {
   const file = process.env['RELIABILITY_REPORT']
   if (file === undefined) return

@@ -1,13 +1,13 @@
 /**
- * An attacker as a process of its own, so that what it costs is not counted against the victim's client: `node flood.mjs PORT KIND SECONDS …`.
+ * An attacker in a separate process, so that its cost does not count as the victim's client's: `node flood.mjs PORT KIND SECONDS …`.
  *
- * pipeline SOCKETS REQUESTS  writes so many GETs at once on each socket, again as soon as they are answered or the socket is closed
- * path CONNECTIONS PATH [TOKEN] [METHOD…]  asks for a path on each connection without a pause, with the methods in turn
- * hold CONNECTIONS EACH METHOD PATH [TOKEN] [LENGTH]  sends one request on each connection, whose body of that length never comes, and reads
- *   nothing; EACH are opened in a hundredth of a second
- * connect CONNECTIONS        opens connections, sends nothing on them, and opens another for each that is closed
+ * pipeline SOCKETS REQUESTS  writes REQUESTS GETs at once on each socket, again after their answers or the socket's end
+ * path CONNECTIONS PATH [TOKEN] [METHOD…]  requests a path on each connection without a pause, with the methods in turn
+ * hold CONNECTIONS EACH METHOD PATH [TOKEN] [LENGTH]  sends one request on each connection, whose body of that length
+ *   never comes, and reads nothing; opens EACH connections in a hundredth of a second
+ * connect CONNECTIONS        opens connections, sends nothing on them, and replaces each that is closed
  *
- * Prints one line of JSON at the end: how many requests were sent, answers heard and connections made.
+ * Prints one line of JSON at the end: the numbers of requests sent, answers received and connections made.
  */
 import { connect } from 'node:net'
 
@@ -24,7 +24,7 @@ function again(live) {
   socket.setNoDelay(true)
   counts.connections += 1
   socket.on('error', () => undefined)
-  // A closed door is tried again ten times a second.
+  // Retries a refused connection ten times a second.
   socket.on('close', () => setTimeout(() => again(live), 100))
   live(socket)
 }
@@ -70,7 +70,7 @@ const kinds = {
         }
         let left = 0
         socket.on('connect', write)
-        // An answer is over when the last byte of its body is there; the next begins with its own head.
+        // An answer ends with the last byte of its body; the next begins with its own head.
         socket.on('data', (chunk) => {
           const text = chunk.toString('latin1')
           const head = text.indexOf(ANSWER)
@@ -91,7 +91,7 @@ const kinds = {
     const authorization = token === '' ? '' : `Authorization: Bearer ${token}\r\n`
     const body = length === '0' ? '' : `Content-Type: application/json\r\nContent-Length: ${length}\r\n`
     const held = []
-    // When there are as many as wanted, one at a time: nobody tells a socket that does not read of its end.
+    // Beyond the wanted number, one at a time: a socket that does not read gets no notice of its end.
     setInterval(() => {
       for (let n = held.length < Number(connections) ? Number(each) : 1; n > 0; n -= 1) {
         const socket = connect(Number(port), '127.0.0.1')

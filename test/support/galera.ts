@@ -13,7 +13,7 @@ import { opened } from './opened.js'
 
 const LIBRARY = findGalera()
 
-/** Is everything here that a cluster on this machine needs, rsync for the joining nodes apart? */
+/** Is everything installed that a cluster on this machine needs, except rsync for the joining nodes? */
 export const CAN_START_CLUSTER = LIBRARY !== undefined && findMariaDb() !== undefined
 
 /** One server of the cluster. */
@@ -73,23 +73,23 @@ export class GaleraNode extends ClusterServer {
       `--wsrep-node-address=127.0.0.1:${gcomm}`,
       '--wsrep-sst-method=rsync',
       `--wsrep-sst-receive-address=127.0.0.1:${sst}`,
-      // All else is Galera's default: above all the 5 s after which a silent member is given up.
+      // All other options are Galera's defaults, including the 5 s after which a silent member is expelled.
       `--wsrep-provider-options=gmcast.listen_addr=tcp://127.0.0.1:${gcomm};ist.recv_addr=127.0.0.1:${ist};gcache.size=32M`,
     ])
   }
 
   /**
-   * Starts it and waits until it is in step with the others.
+   * Starts it and waits until it is synchronized.
    * @param first it founds the cluster instead of joining it
    */
   async start({ first = false } = {}): Promise<void> {
-    // Whoever joins gets the user with the data.
+    // Joining nodes get the user with the data.
     const founding = first ? ['--wsrep-new-cluster', `--init-file=${join(this.directory, 'init.sql')}`] : []
     this.run(findMariaDb()!.server, [...this.options, ...founding])
     await this.until('is in step', async () => (await this.status('wsrep_local_state_comment')) === 'Synced')
   }
 
-  /** What is committed anywhere in the cluster at this moment, as this node has it. */
+  /** The rows committed anywhere in the cluster at this moment, as this node sees them. */
   async rows<T extends object = Record<string, unknown>>(sql: string, database?: string): Promise<T[]> {
     const connection = await createConnection({
       uri: this.url(database),
@@ -121,7 +121,7 @@ export class GaleraNode extends ClusterServer {
 export class GaleraCluster {
   private constructor(
     readonly nodes: readonly [GaleraNode, GaleraNode, GaleraNode],
-    /** A database that is empty at first. */
+    /** An initially empty database. */
     readonly database: string,
   ) {}
 
@@ -133,7 +133,7 @@ export class GaleraCluster {
     )) as [GaleraNode, GaleraNode, GaleraNode]
     const cluster = new GaleraCluster(nodes, 'quota_galera')
     try {
-      // One by one: a node that gives its data to a second one has none for a third.
+      // One by one: a node that sends its data to a second one cannot serve a third.
       for (const [n, node] of nodes.entries()) await node.start({ first: n === 0 })
       await nodes[0].rows(`CREATE DATABASE ${cluster.database} CHARACTER SET utf8mb4`)
     } catch (error) {
@@ -154,7 +154,7 @@ export class GaleraCluster {
     await this.nodes[0].rows("SET GLOBAL wsrep_provider_options = 'pc.bootstrap=YES'")
   }
 
-  /** What the nodes together say of themselves, as one sum. */
+  /** The sum of a status variable over the nodes. */
   private async sum(status: string): Promise<number> {
     const values = await Promise.all(this.nodes.map(async (node) => Number(await node.status(status))))
     return values.reduce((a, b) => a + b, 0)
@@ -165,18 +165,18 @@ export class GaleraCluster {
   }
 }
 
-/** Servers of one cluster, as whoever connects sees them. */
+/** Servers of one cluster, as clients see them. */
 export interface Nodes {
   readonly nodes: readonly { readonly port: number; url(database?: string): string }[]
   readonly database: string
 }
 
 /**
- * Sends every connection to one node, and from the moment at which that one refuses to the next, until that one
- * refuses.
+ * Forwards every connection to one node; when that one refuses, to the next, until that
+ * one refuses.
  */
 export class Failover {
-  /** The place of the node that is written to. */
+  /** The index of the node that gets the writes. */
   current = 0
   private readonly listener: Server
   private readonly sockets = new Set<Socket>()
@@ -197,7 +197,7 @@ export class Failover {
     return failover
   }
 
-  /** The cluster's database by way of this. */
+  /** The URL of the cluster's database through this proxy. */
   get url(): string {
     const url = new URL(this.cluster.nodes[0]!.url(this.cluster.database))
     url.port = String((this.listener.address() as AddressInfo).port)
@@ -226,7 +226,7 @@ export class Failover {
         client.destroy()
         return
       }
-      // Another connection may have found out already.
+      // Another connection may have switched already.
       if (this.current === chosen) this.current = (chosen + 1) % this.cluster.nodes.length
       this.pass(client, triesLeft - 1)
     })

@@ -4,7 +4,7 @@ import { TestApp, TOKENS } from './app.js'
 import { document, type Operation, type Schema, unlike } from './document.js'
 import { onEveryStore, type Store } from './store.js'
 
-/** One request as it goes over the wire. */
+/** One request as sent. */
 interface Attempt {
   path: string
   method: string
@@ -43,7 +43,7 @@ const junk = fc.oneof(
   fc.jsonValue({ maxDepth: 3 }),
 )
 
-/** Once in `often` times the value, else nothing. */
+/** The value once in `often` times, otherwise nothing. */
 function seldom<T>(often: number, arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> {
   return fc.oneof({ weight: often - 1, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary })
 }
@@ -65,7 +65,7 @@ function resolve(schema: Schema): Schema {
   return schema.$ref === undefined ? schema : (document.components.schemas[schema.$ref.split('/').at(-1) ?? ''] ?? {})
 }
 
-/** Values that a schema is meant to describe, near enough for most requests to get past validation. */
+/** Values that mostly conform to a schema, so that most requests pass validation. */
 function fitting(given: Schema): fc.Arbitrary<unknown> {
   const schema = resolve(given)
   const types = schema.type === undefined ? [] : [schema.type].flat()
@@ -80,7 +80,7 @@ function fitting(given: Schema): fc.Arbitrary<unknown> {
   return junk
 }
 
-/** Objects of a schema: members missing, broken and added now and then. */
+/** Objects of a schema: with members missing, invalid and added now and then. */
 function object(given: Schema): fc.Arbitrary<Record<string, unknown>> {
   const schema = resolve(given)
   const members = Object.entries(schema.properties ?? {})
@@ -97,7 +97,7 @@ function object(given: Schema): fc.Arbitrary<Record<string, unknown>> {
   )
   return fc.tuple(extra, ...members.map(([name, value]) => member(name, value))).map((found) => {
     const pairs = found.filter((pair) => pair !== undefined)
-    // JSON.parse is the one way to a member named __proto__.
+    // Only JSON.parse can create a member named __proto__.
     return JSON.parse(
       `{${pairs.map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)}`).join()}}`,
     ) as Record<string, unknown>
@@ -168,7 +168,7 @@ const attempts: fc.Arbitrary<Attempt> = fc.constantFrom(...operations).chain(({ 
       ),
     })
     .map(({ places, query, extra, body: sent, key, token, type }) => {
-      // An empty segment would lead to another route, which answers as that one is described.
+      // An empty segment would lead to another route, whose answers differ.
       const filled = inPath.reduce(
         (found, { name }, place) =>
           found.replace(
@@ -193,12 +193,12 @@ const attempts: fc.Arbitrary<Attempt> = fc.constantFrom(...operations).chain(({ 
     })
 })
 
-/** Why an answer is none that the document describes; undefined where it is one. */
+/** Describes how an answer differs from the document; undefined if it conforms. */
 function misfit({ operation }: Attempt, status: number, type: string, text: string): string | undefined {
   if (status >= 500) return 'a fault'
   const [media = ''] = type.split(';')
   let response = operation.responses[String(status)]
-  // An identifier that was none may have led to another route, or to none.
+  // An invalid identifier may have led to another route, or to none.
   const code = media === 'application/problem+json' ? (JSON.parse(text) as { code: string }).code : ''
   if (code === 'route_not_found' || code === 'method_not_allowed') {
     const schema = {
@@ -214,7 +214,7 @@ function misfit({ operation }: Attempt, status: number, type: string, text: stri
   return unlike(schema, JSON.parse(text))
 }
 
-/** @param count how many are sent to each store, where FUZZ_REQUESTS names no other number */
+/** @param count the number of requests to each store, unless FUZZ_REQUESTS overrides it */
 export function generatedRequestsMeetNoFault(count: number): void {
   const requests = Number(process.env['FUZZ_REQUESTS'] ?? count)
 
@@ -226,7 +226,7 @@ export function generatedRequestsMeetNoFault(count: number): void {
     beforeAll(async () => {
       store = await kind.open()
       app = await TestApp.start(store)
-      // Something to be found, spent and changed.
+      // Quotas to find, spend and change.
       for (let id = 1; id <= 40; id += 1) {
         const quota = { quota_type: 1, total: 1_000, expire_at: '2030-01-01T00:00:00Z' }
         await app.post('/api/v1/quotas', { account_id: id, user_id: id, ...quota }).expect(201)
@@ -260,7 +260,7 @@ export function generatedRequestsMeetNoFault(count: number): void {
         }),
         { numRuns: requests, endOnFailure: true },
       )
-      // Were everything refused, nothing would be tested.
+      // If everything were refused, nothing would be tested.
       expect((statuses.get(200) ?? 0) + (statuses.get(201) ?? 0)).toBeGreaterThan(requests / 10)
     }, 120_000)
   })

@@ -12,7 +12,7 @@ import { ClusterServer, clusterPorts, PASSWORD } from './cluster-server.js'
 /** Is there a MySQL server with the plug-in? */
 export const CAN_START_GROUP = findGroupReplication() !== undefined
 
-/** A member that sees no majority waits for it so long, then takes part no more. MySQL's own default is for ever. */
+/** How long a member without a majority waits before it leaves. MySQL's own default is for ever. */
 const ALONE_SECONDS = 5
 
 /** One server of the group. */
@@ -79,7 +79,7 @@ export class GroupNode extends ClusterServer {
   }
 
   /**
-   * Starts it and waits until it is in step with the others.
+   * Starts it and waits until it is synchronized.
    * @param founds it founds the group instead of joining it
    */
   async start({ founds = false, first = false } = {}): Promise<void> {
@@ -89,10 +89,10 @@ export class GroupNode extends ClusterServer {
     await this.join({ founds })
   }
 
-  /** Takes part in the group, as one who has left it or was never there. */
+  /** Joins the group, for the first time or again. */
   async join({ founds = false } = {}): Promise<void> {
     await this.rows(`SET GLOBAL group_replication_bootstrap_group = ${founds ? 'ON' : 'OFF'}`)
-    // Whoever comes back before the others have given up the member that it was is refused until they have.
+    // A returning member is refused until the others have expelled its former self.
     await this.until('has joined', async () => {
       if ((await this.state()) === 'OFFLINE' || (await this.state()) === 'ERROR') {
         await this.rows('STOP GROUP_REPLICATION')
@@ -103,7 +103,7 @@ export class GroupNode extends ClusterServer {
     await this.rows('SET GLOBAL group_replication_bootstrap_group = OFF')
   }
 
-  /** As the administrator; what is read is what was committed anywhere in the group, where it is whole. */
+  /** As the administrator; reads what was committed anywhere in the group, if it is whole. */
   async rows<T extends object = Record<string, unknown>>(sql: string, database?: string): Promise<T[]> {
     const connection = await createConnection({
       host: '127.0.0.1',
@@ -123,7 +123,7 @@ export class GroupNode extends ClusterServer {
     }
   }
 
-  /** What it takes itself for: ONLINE, RECOVERING, ERROR, OFFLINE. */
+  /** Its member state: ONLINE, RECOVERING, ERROR, OFFLINE. */
   async state(): Promise<string> {
     const [row] = await this.rows<{ state: string }>(
       'SELECT member_state AS state FROM performance_schema.replication_group_members WHERE member_id = @@server_uuid',
@@ -131,7 +131,7 @@ export class GroupNode extends ClusterServer {
     return row?.state ?? 'OFFLINE'
   }
 
-  /** Does the group, as this node sees it, let this node be written to? */
+  /** Does the group, as this node sees it, accept writes on this node? */
   async isPrimary(): Promise<boolean> {
     const rows = await this.rows(
       "SELECT 1 FROM performance_schema.replication_group_members WHERE member_id = @@server_uuid AND member_role = 'PRIMARY' " +
@@ -140,7 +140,7 @@ export class GroupNode extends ClusterServer {
     return rows.length > 0
   }
 
-  /** Transactions that this node has undone because another node's came first. */
+  /** The number of transactions that this node rolled back because of another node's. */
   async conflicts(): Promise<number> {
     const [row] = await this.rows<{ sum: unknown }>(
       'SELECT SUM(count_conflicts_detected) AS sum FROM performance_schema.replication_group_member_stats ' +
@@ -154,11 +154,11 @@ export class GroupNode extends ClusterServer {
 export class Group {
   private constructor(
     readonly nodes: readonly [GroupNode, GroupNode, GroupNode],
-    /** A database that is empty at first. */
+    /** An initially empty database. */
     readonly database: string,
   ) {}
 
-  /** @param primaries may all be written to, or one? */
+  /** @param primaries do all accept writes, or one? */
   static async start(primaries: 'one' | 'all'): Promise<Group> {
     const ports = await clusterPorts(6)
     const group = { uuid: randomUUID(), ports: ports.slice(3), primaries }
@@ -198,12 +198,12 @@ export class Group {
     return all.reduce((a, b) => a + b, 0)
   }
 
-  /** The first node founds the group anew, which the others then join. */
+  /** The first node founds a new group, which the others then join. */
   async goOnAlone(): Promise<void> {
     const [first] = this.nodes
     await first.rows('STOP GROUP_REPLICATION')
     await first.join({ founds: true })
-    // Since MySQL 8.4 a member that gives up sends everybody away but administrators.
+    // Since MySQL 8.4, a member that gives up disconnects all users except administrators.
     await first.rows('SET GLOBAL offline_mode = OFF')
   }
 
@@ -212,21 +212,21 @@ export class Group {
   }
 }
 
-// Made on each node by itself: none of it may be the group's to replicate.
+// Created on each node separately: the group must not replicate them.
 const ACCOUNTS = [
   'SET SESSION sql_log_bin = 0',
   `CREATE USER admin@127.0.0.1 IDENTIFIED BY '${PASSWORD}'`,
   'GRANT ALL PRIVILEGES ON *.* TO admin@127.0.0.1',
   `CREATE USER joiner@127.0.0.1 IDENTIFIED BY '${PASSWORD}'`,
   'GRANT REPLICATION SLAVE, CONNECTION_ADMIN, BACKUP_ADMIN, GROUP_REPLICATION_STREAM ON *.* TO joiner@127.0.0.1',
-  // What docs/operations.md gives to the service.
+  // The rights that docs/operations.md gives to the service.
   `CREATE USER quota@127.0.0.1 IDENTIFIED BY '${PASSWORD}'`,
   'GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER, INDEX ON quota.* TO quota@127.0.0.1',
 ]
   .map((statement) => `${statement};\n`)
   .join('')
 
-/** MySQL wants to be told by root that root is meant. */
+/** The server refuses to run as root without an explicit option. */
 function asWhoever(): string[] {
   return process.getuid?.() === 0 ? ['--user=root'] : []
 }

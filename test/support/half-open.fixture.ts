@@ -6,8 +6,8 @@ import { Instance } from './instance.js'
 import { TcpProxy } from './tcp-proxy.js'
 
 /**
- * A suite that has opened half of what it needs when its beforeAll fails, so that its own afterAll fails as well. Run
- * by harness.slow-spec.ts alone.
+ * A suite whose beforeAll fails half-way, so that its own afterAll fails as well. Only
+ * harness.slow-spec.ts runs it.
  */
 describe('half open', () => {
   let database: TestDatabase

@@ -1,7 +1,7 @@
 import { Agent, type IncomingMessage, request } from 'node:http'
 import { opened } from './opened.js'
 
-/** One answer as it came over the wire. */
+/** One answer as received. */
 export interface Answer {
   readonly status: number
   readonly text: string
@@ -11,7 +11,7 @@ export interface Answer {
   readonly retryAfter: number | undefined
 }
 
-/** What is sent with a request. */
+/** The contents of a request. */
 export interface Sending {
   readonly token: string
   readonly key?: string | undefined
@@ -20,7 +20,7 @@ export interface Sending {
 
 /** The connection ended before an answer was complete: whether the request took effect is unknown. */
 export class NoAnswer extends Error {
-  /** The system's name of the reason, such as ECONNREFUSED: then it cannot have taken effect. */
+  /** The system's error code, such as ECONNREFUSED: then it cannot have taken effect. */
   get code(): string {
     return (this.cause as NodeJS.ErrnoException | undefined)?.code ?? 'unknown'
   }
@@ -29,14 +29,14 @@ export class NoAnswer extends Error {
 const PATIENCE_MS = 30_000
 
 /**
- * A plain client with many kept connections, and no retries of its own: what happens to a request is the test's to
- * know.
+ * A plain client with many kept connections, and without retries, so that the test sees the fate of each
+ * request.
  */
 export class HttpClient {
   private readonly agent = new Agent({ keepAlive: true, maxSockets: 512 })
   private readonly closed = opened(() => this.close())
 
-  /** @throws NoAnswer where none came */
+  /** @throws NoAnswer if there is none */
   async send(url: string, method: string, path: string, { token, key, body }: Sending): Promise<Answer> {
     const payload = body === undefined ? undefined : JSON.stringify(body)
     return new Promise((resolve, reject) => {

@@ -9,7 +9,7 @@ import { guard } from './guard.js'
 import { type Answer, type HttpClient, NoAnswer } from './http-client.js'
 import { opened } from './opened.js'
 
-/** Good tokens of two callers; a key belongs to the caller that sent it. */
+/** Valid tokens of two callers; a key belongs to the caller that sent it. */
 export const ADMIN = newToken('admin')
 export const OTHER = newToken('admin')
 
@@ -18,18 +18,18 @@ const AUTH_TOKENS = Object.entries({ admin: ADMIN, other: OTHER })
   .join(',')
 
 const ENTRY = join(process.cwd(), 'dist/src/main.js')
-/** To end what hangs: on a busy machine a start takes twenty times as long as alone. */
+/** Stops a hanging start: on a busy machine a start takes twenty times as long as on an idle one. */
 const READY_WITHIN_MS = 90_000
 const KEPT_OUTPUT = 20_000
 
-/** How a request to an instance is sent; without a token it is the admin's. */
+/** The options of a request to an instance; the default token is the admin's. */
 export interface Sent {
   readonly token?: string
   readonly key?: string | undefined
   readonly body?: unknown
 }
 
-/** The built service as a process of its own, on a port of its own. */
+/** The built service in a separate process, on a separate port. */
 export class Instance {
   private child: ChildProcess | undefined
   private output = ''
@@ -44,9 +44,9 @@ export class Instance {
   ) {}
 
   /**
-   * Starts one and waits until it is ready.
-   * @param databaseUrl as DATABASE_URL names it
-   * @param entry the program, where it is not the present version
+   * Starts an instance and waits until it is ready.
+   * @param databaseUrl the DATABASE_URL
+   * @param entry the program, if it is not the present version
    */
   static async start(
     databaseUrl: string,
@@ -74,7 +74,7 @@ export class Instance {
   /** Starts the process again, on the same port. */
   async start(): Promise<void> {
     const child = spawn(process.execPath, [this.entry], {
-      // Nothing of the caller's own configuration may leak in.
+      // The caller's own configuration must not leak in.
       env: { PATH: process.env['PATH'] ?? '', ...this.env },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
@@ -104,18 +104,18 @@ export class Instance {
     return this.child?.pid
   }
 
-  /** What the process has written, the end of it. */
+  /** The end of the process's output. */
   get log(): string {
     return this.output
   }
 
-  /** Stops reading what the process writes, or goes on. */
+  /** Stops or resumes reading the process's output. */
   readLog(reads: boolean): void {
     if (reads) this.child?.stdout?.resume()
     else this.child?.stdout?.pause()
   }
 
-  /** Sends one request to this very instance. @throws NoAnswer */
+  /** Sends one request to this instance. @throws NoAnswer */
   async send(method: string, path: string, { token = ADMIN, ...sent }: Sent = {}): Promise<Answer> {
     return this.client.send(this.url, method, path, { token, ...sent })
   }
@@ -136,13 +136,13 @@ export class Instance {
     return this.send('DELETE', path)
   }
 
-  /** A crash. */
+  /** Crashes it. */
   async kill(): Promise<void> {
     this.child?.kill('SIGKILL')
     await this.exited
   }
 
-  /** The orderly end: SIGTERM. @returns the exit code */
+  /** Shuts it down with SIGTERM. @returns the exit code */
   async terminate(): Promise<number | null> {
     this.child?.kill('SIGTERM')
     return this.exited

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { exportJWK, generateKeyPair, type CryptoKey, type JWK, SignJWT, UnsecuredJWT } from 'jose'
 import { opened } from './opened.js'
 
-/** Algorithms that the service takes. */
+/** The algorithms that the service accepts. */
 export const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA'] as const
 
 interface Key {
@@ -12,24 +12,24 @@ interface Key {
   readonly jwk: JWK
 }
 
-/** How a token differs from a good one. */
+/** The differences of a token from a valid one. */
 export interface TokenOptions {
   readonly key?: string
-  /** Named in the head instead of the key's own; null: none. */
+  /** The `kid` header instead of the key's own; null: none. */
   readonly kid?: string | null
   readonly claims?: Record<string, unknown>
 }
 
-/** An OpenID provider as far as the service sees one: a discovery document, and keys. */
+/** The parts of an OpenID provider that the service uses: a discovery document, and keys. */
 export class Issuer {
-  /** What was asked for, by path. */
+  /** The paths of all requests. */
   readonly asked: string[] = []
   private readonly keys = new Map<string, Key>()
-  /** Put in place of what would be answered, by path. */
+  /** Answers that replace the usual ones, by path. */
   readonly answers = new Map<string, { status?: number; body: string; headers?: Record<string, string> }>()
   /** Does it answer at all? */
   up = true
-  /** By path, what never ends: the wait for an answer, or the answer. */
+  /** What hangs, by path: no answer at all, or an answer without an end. */
   readonly hanging = new Map<string, 'silent' | 'endless'>()
 
   private constructor(
@@ -62,7 +62,7 @@ export class Issuer {
     return issuer
   }
 
-  /** Looks at the keys so far. */
+  /** The number of requests for the keys so far. */
   get looks(): number {
     return this.asked.filter((path) => path === '/jwks').length
   }
@@ -77,7 +77,7 @@ export class Issuer {
     this.keys.delete(name)
   }
 
-  /** A good access token for the role `admin`, but for what is said otherwise. */
+  /** A valid access token for the role `admin`, with the given differences. */
   async token({ key = 'RS256', kid = key, claims = {} }: TokenOptions = {}): Promise<string> {
     const { alg, sign } = this.keyOf(key)
     return new SignJWT(this.claims(claims)).setProtectedHeader({ alg, ...(kid === null ? {} : { kid }) }).sign(sign)
@@ -88,7 +88,7 @@ export class Issuer {
     return new UnsecuredJWT(this.claims({})).encode()
   }
 
-  /** The same signed with what everybody knows: the public key as a shared secret. */
+  /** The same, signed with the public key as a shared secret. */
   async confused(): Promise<string> {
     const secret = new TextEncoder().encode(JSON.stringify(this.keyOf('RS256').jwk))
     return new SignJWT(this.claims({})).setProtectedHeader({ alg: 'HS256', kid: 'RS256' }).sign(secret)
@@ -114,7 +114,7 @@ export class Issuer {
     return Object.fromEntries(Object.entries({ ...good, ...changed }).filter(([, value]) => value !== undefined))
   }
 
-  /** What it answers of itself. */
+  /** The answer to a path. */
   answerOf(path: string): { status?: number; body: string; headers?: Record<string, string> } {
     switch (path) {
       case '/.well-known/openid-configuration':

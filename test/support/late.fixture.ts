@@ -3,7 +3,7 @@ import { describe, expect } from '@jest/globals'
 import { TestClock } from './clock.js'
 import { it } from './scoped.js'
 
-/** Two tests on one clock, the first of which takes longer than it may. Run by harness.slow-spec.ts alone. */
+/** Two tests on one clock; the first exceeds its time limit. Only harness.slow-spec.ts runs it. */
 describe('late', () => {
   const clock = new TestClock()
 

@@ -8,7 +8,7 @@ import { type Body, bodyOf } from './quota-api.js'
 import { it } from './scoped.js'
 import { onEveryStore, type Store } from './store.js'
 
-/** A quota as its last answer showed it. */
+/** A quota as in its last answer. */
 interface Known {
   readonly id: number
   readonly subjects: Readonly<Record<string, number>>
@@ -18,7 +18,7 @@ interface Known {
   deleted: boolean
 }
 
-/** One list: its query, and the quotas that are in it. */
+/** One list: its query, and the quotas that match. */
 interface List {
   readonly query: string
   readonly ids: number[]
@@ -26,14 +26,14 @@ interface List {
 
 const MINUTE_MS = 60_000
 const LABELS = ['News', 'Newsletter', 'Sport', null] as const
-/** Between two transactions of the other session: so many writes see the same old versions kept. */
+/** The number of writes between two transactions of the other session, which see the same old versions kept. */
 const WRITES_BESIDE_ONE = 7
 
 /**
  * Lists by each filter and each combination of filters, read right after each write, while another transaction that has
  * written stays open, so that the server keeps the versions that the writes replaced. Each list must show the rows that
- * it counts, and these are those that the writes say.
- * @param reads of each channel on each store
+ * it counts, and these must be the ones that the writes imply.
+ * @param reads the number of reads of each channel on each store
  */
 export function listsAfterWrites(reads: number): void {
   onEveryStore('lists read right after writes, beside an open transaction', (kind) => {
@@ -82,7 +82,7 @@ export function listsAfterWrites(reads: number): void {
   })
 }
 
-/** Makes, edits, deletes or restores one quota, and notes what is true of it then. */
+/** Creates, edits, deletes or restores one quota, and records its new state. */
 async function write(
   app: TestApp,
   api: ChannelApi,
@@ -124,7 +124,7 @@ async function write(
   return known
 }
 
-/** Every combination of the filters that find the quota that was written last, and what each finds. */
+/** Every combination of the filters that match the last written quota, and the matches of each. */
 function lists(quotas: readonly Known[], written: Known, now: number): List[] {
   const statusOf = ({ disabled, ends }: Known): string => (disabled ? 'disabled' : ends <= now ? 'expired' : 'active')
   const label = (written.label ?? 'News').toLowerCase()
@@ -151,16 +151,16 @@ function lists(quotas: readonly Known[], written: Known, now: number): List[] {
   )
 }
 
-/** Another user of the database, who keeps a transaction open. */
+/** Another user of the database, with an open transaction. */
 interface OtherSession {
-  /** Ends the transaction that is open, and begins one that sees what is there now. */
+  /** Ends the open transaction, and begins one with a snapshot of the present. */
   begin(): Promise<void>
   end(): Promise<void>
 }
 
 async function otherSession(store: Store): Promise<OtherSession> {
   if (store.config.kind === 'sqlite') {
-    // Who writes there keeps all others from writing: a reader keeps the old versions as well.
+    // A writer would block all other writers: a reader keeps the old versions as well.
     const reader = new Database(store.config.path)
     return {
       begin: async () => {

@@ -4,21 +4,21 @@ import type { Instance } from './instance.js'
 import { bodyOf, fresh, MAIL, resultsOf, tally, times } from './wire.js'
 
 /**
- * Consumes of one unit, sent by many callers, each of which repeats what was not answered with the same keys until it
- * is.
+ * Consumes of one unit from many callers, each of which repeats what was not answered, with the same keys, until it is
+ * answered.
  */
 export class Load {
-  /** Operation ids by key: what a caller has heard to be done. */
+  /** Operation ids by key: the acknowledged operations. */
   readonly acknowledged = new Map<string, string>()
-  /** How the single requests ended: a status, or `no answer` and why. */
+  /** The outcomes of the single requests: a status, or `no answer` and the reason. */
   readonly outcomes: string[] = []
   private stopped = false
   private readonly running: Promise<void>
 
   /**
-   * @param instances asked by turns
-   * @param accounts who pay; their quotas must last
-   * @param batch operations in a request; 1 sends them by themselves
+   * @param instances receive the requests in turn
+   * @param accounts the payers; their quotas must last
+   * @param batch operations in a request; 1 sends them separately
    */
   constructor(
     private readonly instances: readonly Instance[],
@@ -27,11 +27,11 @@ export class Load {
     callers: number,
   ) {
     this.running = Promise.all(times(callers).map((caller) => this.call(caller))).then(() => undefined)
-    // Looked at by stop().
+    // stop() handles errors.
     this.running.catch(() => undefined)
   }
 
-  /** Waits until so many operations are acknowledged. */
+  /** Waits until this number of operations is acknowledged. */
   async reach(count: number, withinMs = 120_000): Promise<void> {
     const deadline = performance.now() + withinMs
     while (this.acknowledged.size < count) {
@@ -40,7 +40,7 @@ export class Load {
     }
   }
 
-  /** Begins nothing new; resolves when everything begun is acknowledged. */
+  /** Starts nothing new; resolves when all pending operations are acknowledged. */
   async stop(): Promise<void> {
     this.stopped = true
     await this.running
@@ -65,7 +65,7 @@ export class Load {
     }
   }
 
-  /** @returns what is still open */
+  /** @returns the items without an answer */
   private async send<T extends { account_id: number; amount: number; idempotency_key: string }>(
     instance: Instance,
     items: T[],

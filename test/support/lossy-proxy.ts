@@ -2,21 +2,21 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
 import { opened } from './opened.js'
 
-/** What becomes of one HTTP request on its way to the service. */
+/** The fate of one HTTP request on its way to the service. */
 export type HttpFate =
   /** It reaches the service, and the answer comes back. */
   | 'pass'
-  /** The service does it; its answer is lost with the connection. */
+  /** It takes effect; its answer is lost with the connection. */
   | 'lose'
-  /** The connection is reset before all of the request has reached the service. */
+  /** The connection is reset before the whole request has reached the service. */
   | 'reset before'
-  /** The service does it; the connection is reset within its answer. */
+  /** It takes effect; the connection is reset within its answer. */
   | 'reset within'
 
-/** Decides about each request, by how it begins (`POST /api/v1/quotas HTTP/1.1 …`). */
+/** Decides about each request, by its head (`POST /api/v1/quotas HTTP/1.1 …`). */
 export type HttpRule = (head: string) => HttpFate
 
-/** Loses an answer in ten, and resets a connection in twenty. */
+/** Loses one answer in ten, and resets one connection in twenty. */
 export const LOSSY: HttpRule = () => {
   const chance = Math.random()
   if (chance < 0.1) return 'lose'
@@ -24,10 +24,10 @@ export const LOSSY: HttpRule = () => {
   return chance < 0.15 ? 'reset within' : 'pass'
 }
 
-/** Stands between a client that sends one request after the other on a connection, and the service. */
+/** A proxy between the service and a client that sends one request after the other on a connection. */
 export class LossyProxy {
   rule: HttpRule = () => 'pass'
-  /** How often each fate befell a request. */
+  /** The number of requests by fate. */
   readonly count: Record<HttpFate, number> = { pass: 0, lose: 0, 'reset before': 0, 'reset within': 0 }
   private readonly sockets = new Set<Socket>()
   private readonly listener: Server
@@ -37,7 +37,7 @@ export class LossyProxy {
     this.listener = createServer((client) => this.join(client))
   }
 
-  /** @param url where the service really is */
+  /** @param url the real URL of the service */
   static async start(url: string): Promise<LossyProxy> {
     const proxy = new LossyProxy(new URL(url))
     proxy.closed = opened(async () => proxy.close())
@@ -62,7 +62,7 @@ export class LossyProxy {
   private join(client: Socket): void {
     const server = connect(Number(this.target.port), this.target.hostname)
     let fate: HttpFate = 'pass'
-    /** Has the request before this been answered? Then what comes next begins another. */
+    // If the request before this has been answered, the next bytes begin another.
     let answered = true
     const cut = (): void => {
       client.resetAndDestroy()

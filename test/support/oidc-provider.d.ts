@@ -1,4 +1,4 @@
-/** As much of the package as the suites use. */
+/** The types of the package that the suites use. */
 declare module 'oidc-provider' {
   import type { RequestListener } from 'node:http'
 

@@ -4,16 +4,16 @@ import { exportJWK, generateKeyPair } from 'jose'
 import Provider from 'oidc-provider'
 import { opened } from './opened.js'
 
-/** Whom access tokens are for; a URI, so that a client can ask for it by `resource` (RFC 8707). */
+/** The audience of access tokens; a URI, so that a client can ask for it by `resource` (RFC 8707). */
 export const AUDIENCE = 'urn:example:quota'
 
-/** A real OpenID provider on this machine, with a page to sign in at that takes any password. */
+/** A real OpenID provider on this machine, with a sign-in page that accepts any password. */
 export class OpenIdProvider {
-  /** Requests, by method and path. */
+  /** All requests, by method and path. */
   readonly asked: string[] = []
-  /** How long access tokens live, in seconds. */
+  /** The lifetime of access tokens, in seconds. */
   lifetime = 600
-  /** Roles by name, where a person is no administrator. */
+  /** Roles by name, for people who are not administrators. */
   readonly roles = new Map<string, readonly string[]>()
   private clients: object[] = []
   private keys: object[] = []
@@ -36,13 +36,13 @@ export class OpenIdProvider {
     return found
   }
 
-  /** Registers clients, in place of those before; who is signed in is forgotten. */
+  /** Registers clients, instead of the previous ones; ends all sessions. */
   register(clients: object[]): void {
     this.clients = clients
     this.forget()
   }
 
-  /** Signs with another key from now on, and knows the ones before no more; who is signed in is forgotten. */
+  /** Signs with another key from now on, and drops the previous ones; ends all sessions. */
   async rotate(): Promise<void> {
     const { privateKey } = await generateKeyPair('RS256', { extractable: true })
     const kid = Math.random().toString(36).slice(2)
@@ -50,7 +50,7 @@ export class OpenIdProvider {
     this.forget()
   }
 
-  /** Forgets who is signed in. */
+  /** Ends all sessions. */
   forget(): void {
     const provider = new Provider(this.issuer, {
       clients: this.clients,
@@ -81,7 +81,7 @@ export class OpenIdProvider {
     this.serve = provider.callback()
   }
 
-  /** An access token by client credentials. */
+  /** Gets an access token by client credentials. */
   async tokenFor(clientId: string, secret: string): Promise<string> {
     const answer = await fetch(`${this.issuer}/token`, {
       method: 'POST',

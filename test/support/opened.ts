@@ -2,15 +2,15 @@ import { afterAll } from '@jest/globals'
 
 const CLOSING_WITHIN_MS = 90_000
 
-/** What this test file has opened and not closed, in that order. */
+/** The close functions of what this test file has opened and not closed, in that order. */
 const open = new Set<() => unknown>()
 
 /**
- * Sees to it that what is opened is closed at the end of the test file, however far its suites came: where a beforeAll
+ * Ensures that opened resources are closed at the end of the test file, regardless of failures: if a beforeAll
  * fails, an afterAll that relies on it fails too, and would leave processes, servers and sockets behind, which keep
  * Jest from ending.
- * @param close as often as one likes
- * @returns to be called when it is closed
+ * @param close may be called more than once
+ * @returns call it after closing
  */
 export function opened(close: () => unknown): () => void {
   open.add(close)
@@ -19,7 +19,7 @@ export function opened(close: () => unknown): () => void {
   }
 }
 
-// The file's own afterAll hooks come first: what is left then is what they could not close.
+// The file's own afterAll hooks run first: only what they could not close is left.
 afterAll(async () => {
   const failed: unknown[] = []
   for (const close of [...open].reverse()) {

@@ -16,8 +16,8 @@ const PROGRAM = findPostfix() ?? 'postfix'
 const READY_WITHIN_MS = 30_000
 
 /**
- * Services besides those that listen (master.cf): the ones of Debian's package that take part, none in a root of its
- * own.
+ * The services (master.cf) in addition to the listening ones: those of Debian's package that are involved, all
+ * without chroot.
  */
 const SERVICES = `
 pickup    unix n - n 60 1 pickup
@@ -42,13 +42,13 @@ postlog   unix-dgram n - n - 1 postlogd
 `
 
 /**
- * A Postfix of the suite's own: its configuration, queue and ports belong to nobody else. Who logs in is told by
- * XCLIENT, which is what a proxy in front of Postfix would use.
+ * A Postfix for one suite, with its own configuration, queue and ports. XCLIENT names the login, as a proxy
+ * in front of Postfix would.
  *
- * What is deferred is tried again after three seconds. A queue manager that looks each second meets the lock of what it
- * has just deferred, and leaves that for five minutes.
+ * Deferred messages are tried again after three seconds. A queue manager that looks each second meets the lock of the
+ * message that it has just deferred, and leaves that for five minutes.
  *
- * It listens twice: `submission` asks the policy server and takes what it lets through to the sink; `queue` takes
+ * It listens twice: `submission` asks the policy server and sends the accepted messages to the sink; `queue` accepts
  * everything and delivers it to `submission`, with retries, as any other mail server would.
  */
 export class Postfix {
@@ -59,12 +59,12 @@ export class Postfix {
   ) {}
 
   /**
-   * @param policy the policy server, as `check_policy_service` names it
-   * @param sink the port to deliver accepted mail to
+   * @param policy the policy server, in the format of `check_policy_service`
+   * @param sink the port for accepted mail
    */
   static async start(policy: string, sink: number): Promise<Postfix> {
     const folder = await mkdtemp(join(tmpdir(), 'quota-postfix-'))
-    // Its processes run as `postfix`, and must get here.
+    // Its processes run as `postfix`, and need access.
     await chmod(folder, 0o755)
     const at = (name: string): string => join(folder, name)
     for (const name of ['queue', 'data', 'etc']) await mkdir(at(name))
@@ -119,7 +119,7 @@ queue_run_delay = 1s
     return postfix
   }
 
-  /** What Postfix has logged. */
+  /** The log of Postfix. */
   async log(): Promise<string> {
     return readFile(join(this.folder, 'log'), 'utf8').catch(() => '')
   }
@@ -131,7 +131,7 @@ queue_run_delay = 1s
       if (performance.now() > deadline) throw new Error(`Postfix does not answer:\n${await this.log()}`)
       await sleep(100)
     }
-    // The command starts the master, which is a process of its own.
+    // The command starts the master, which is a separate process.
     child.once('exit', guard(Number(await readFile(join(this.folder, 'queue/pid/master.pid'), 'utf8'))))
   }
 
@@ -170,7 +170,7 @@ export class SmtpSession {
     socket.on('close', end)
   }
 
-  /** @param login who has logged in */
+  /** @param login the login, if any */
   static async open(port: number, login?: string): Promise<SmtpSession> {
     const socket = connect(port, '127.0.0.1')
     const session = new SmtpSession(socket)
@@ -183,7 +183,7 @@ export class SmtpSession {
     return session
   }
 
-  /** Sends a message. @returns what the server says in the end, or to the first command that it refuses */
+  /** Sends a message. @returns the server's last reply, or its reply to the first refused command */
   async send(from: string, recipients: readonly string[]): Promise<string> {
     const commands = [`MAIL FROM:<${from}>`, ...recipients.map((address) => `RCPT TO:<${address}>`), 'DATA']
     this.socket.write(commands.map((command) => `${command}\r\n`).join(''))
@@ -208,7 +208,7 @@ export class SmtpSession {
     this.socket.destroy()
   }
 
-  /** The next reply, all its lines. */
+  /** The next reply, with all its lines. */
   private async reply(): Promise<string> {
     for (;;) {
       const [whole] = /^(?:\d{3}-.*\r\n)*\d{3}(?: .*)?\r\n/.exec(this.text) ?? []
@@ -222,7 +222,7 @@ export class SmtpSession {
   }
 }
 
-/** Takes mail, and remembers for each sender how many recipients it came for. */
+/** Accepts mail, and counts the recipients by sender. */
 export class Sink {
   readonly recipients = new Map<string, number>()
   private readonly server: Server

@@ -13,7 +13,7 @@ import { type ChannelApi, MAIL_API, SMS_API } from './channel-api.js'
 /** The same channel within the service. */
 const CHANNELS: Readonly<Record<ChannelApi['channel'], AnyChannel>> = { mail: MAIL, sms: SMS }
 
-/** When the clock of a suite stands at its start. */
+/** The initial time of a suite's clock. */
 export const START = '2026-11-21T12:00:00.000Z'
 
 let lastNumber = 1000
@@ -26,20 +26,20 @@ export function sweeperOf(app: TestApp, api: ChannelApi): Sweeper<QuotaRow> {
   return app.app.get<Sweeper<QuotaRow>>(channelToken(CHANNELS[api.channel], Sweeper))
 }
 
-/** The engine of a channel, past HTTP. */
+/** The engine of a channel, without HTTP. */
 export function ledgerOf(app: TestApp, api: ChannelApi): Ledger<QuotaRow> {
   return app.app.get<Ledger<QuotaRow>>(channelToken(CHANNELS[api.channel], Ledger))
 }
 
-/** Stops the timers, so that only a test itself says when something is swept. */
+/** Stops the timers, so that only a test itself sweeps. */
 export async function stopSweepers(app: TestApp): Promise<void> {
   for (const api of [MAIL_API, SMS_API]) await sweeperOf(app, api).onModuleDestroy()
 }
 
-/** Rows in one statement, which has the seconds of any statement of the service, on a busy machine too. */
+/** Rows in one statement, which must end within the service's statement timeout, on a busy machine too. */
 const COPIED_AT_ONCE = 1_000
 
-/** Copies one quota's row `count` times. No request could make an owner hold so many. */
+/** Copies one quota's row `count` times. No request could give an owner so many. */
 export async function copyQuota(app: TestApp, api: ChannelApi, id: number, count: number): Promise<void> {
   const dataSource = app.app.get(DataSource)
   const { tableName, columns } = dataSource.getMetadata(CHANNELS[api.channel].quota)
@@ -58,13 +58,13 @@ export async function copyQuota(app: TestApp, api: ChannelApi, id: number, count
   }
 }
 
-/** What an answer holds: JSON, looked into without ceremony. */
+/** The parsed JSON of an answer, without types. */
 export type Body = Response['body']
 
-/** What a refusal says: its status and its code. */
+/** The status and the code of a refusal. */
 export const refusal = ({ status, body }: Response): [number, string] => [status, body.code]
 
-/** Broken fields by name, of a `validation_failed`; fails on any other answer. */
+/** The invalid fields by name, of a `validation_failed`; fails on any other answer. */
 export function brokenFields({ status, body, text }: Response): Record<string, string> {
   if (status !== 400 || body.code !== 'validation_failed') throw new Error(`no validation_failed: ${status} ${text}`)
   return Object.fromEntries(body.errors.map(({ field, message }: Record<string, string>) => [field, message]))

@@ -10,7 +10,7 @@ import { updateContract } from './quota/update.contract.js'
 import { quotaSuite } from './quota/suite.js'
 
 /**
- * What both channels promise of quotas (contract, §3 and §7), said once. The clock stands at START before each test.
+ * The guarantees of quotas in both channels (contract, §3 and §7). The clock stands at START before each test.
  */
 export function quotaContract(api: ChannelApi, app: () => TestApp): void {
   const suite = quotaSuite(api, app)

@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { opened } from './opened.js'
 
-/** One answer as it was written. */
+/** One answer as received. */
 export interface RawAnswer {
   readonly status: number
   /** By name in lower case. */
@@ -13,12 +13,12 @@ export interface RawAnswer {
 
 const PATIENCE_MS = 20_000
 
-/** A connection on which bytes are written as they are, so that what is no good request can be sent. */
+/** A connection that writes bytes unchanged, so that invalid requests can be sent. */
 export class RawClient {
   private text = ''
   private over = false
   private readonly taken: RawAnswer[] = []
-  /** Where the next answer begins. */
+  /** The position of the next answer. */
   private start = 0
 
   private constructor(
@@ -31,10 +31,10 @@ export class RawClient {
   }
 
   static async open(port: number): Promise<RawClient> {
-    // Half open: a caller that goes on sending after it was told to stop.
+    // Half open: a caller that continues sending after the server has ended the connection.
     const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
     const client = new RawClient(socket)
-    // Half open it would stay so for ever, and keep Jest's worker from ending.
+    // A half-open socket would stay open for ever, and keep Jest's worker from ending.
     socket.once(
       'close',
       opened(() => socket.destroy()),
@@ -43,12 +43,12 @@ export class RawClient {
     return client
   }
 
-  /** Milliseconds since it was opened. */
+  /** The age of the connection in milliseconds. */
   get age(): number {
     return performance.now() - this.began
   }
 
-  /** Has the other side closed the connection for good? */
+  /** Has the other side closed the connection completely? */
   get closed(): boolean {
     return this.over
   }
@@ -58,7 +58,7 @@ export class RawClient {
     return this
   }
 
-  /** Reads nothing any more. */
+  /** Stops reading. */
   pause(): this {
     this.socket.pause()
     return this
@@ -70,7 +70,7 @@ export class RawClient {
     return this.taken
   }
 
-  /** Each byte is looked at once: thousands of answers are waited for on a dozen connections. */
+  /** Scans each byte once: thousands of answers may arrive on a dozen connections. */
   private takeOne(): boolean {
     const { text, start } = this
     const end = text.indexOf('\r\n\r\n', start)
@@ -80,7 +80,7 @@ export class RawClient {
     const headers = Object.fromEntries(
       lines.map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 1).trim()]),
     )
-    // Without a length the body ends with the connection.
+    // Without a length, the body ends with the connection.
     const endless = headers['content-length'] === undefined && status >= 200 && status !== 204
     if (endless && !this.over) return false
     const from = end + 4
@@ -91,19 +91,19 @@ export class RawClient {
     return true
   }
 
-  /** Waits for so many answers. @throws where they do not come */
+  /** Waits for this number of answers. @throws if they do not arrive */
   async heard(count = 1): Promise<readonly RawAnswer[]> {
     await this.until(() => this.answers.length >= count, `${count} answers`)
     return this.answers
   }
 
-  /** Waits for so many answers, or for the end of the connection where it comes earlier. */
+  /** Waits for this number of answers, or for an earlier end of the connection. */
   async heardOrEnded(count: number): Promise<readonly RawAnswer[]> {
     await this.until(() => this.over || this.answers.length >= count, `${count} answers`)
     return this.answers
   }
 
-  /** Waits until the other side has closed the connection. @throws where it does not */
+  /** Waits until the other side has closed the connection. @throws if it does not */
   async end(): Promise<this> {
     await this.until(() => this.over, 'the end of the connection')
     return this

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { opened } from './opened.js'
 
-/** A message as it came in. */
+/** A message as received. */
 export interface Received {
   readonly path: string
   readonly headers: Record<string, string>
@@ -13,16 +13,16 @@ export interface Received {
 /** Answers one message. */
 export type Answer = (response: ServerResponse, message: Received, request: IncomingMessage) => void
 
-/** With a status and nothing else. */
+/** Answers with only a status. */
 export const status =
   (code: number, headers: Record<string, string> = {}): Answer =>
   (response) =>
     response.writeHead(code, headers).end()
 
-/** Whoever is sent webhooks: on loopback, with an answer for each path. */
+/** A receiver of webhooks: on loopback, with an answer for each path. */
 export class Receiver {
   readonly messages: Received[] = []
-  /** By path; 204 where nothing is said. */
+  /** By path; default: 204. */
   readonly answers = new Map<string, Answer>()
 
   private constructor(
@@ -46,7 +46,7 @@ export class Receiver {
     return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}${path}`
   }
 
-  /** What came to a path, in order. */
+  /** The messages to a path, in order. */
   of(path: string): Received[] {
     return this.messages.filter((message) => message.path === path)
   }

@@ -9,8 +9,8 @@ const scopes = new AsyncLocalStorage<Scope>()
 let current: Scope | undefined
 
 /**
- * A test that took too long goes on running, although Jest has begun the next one. Before that touches what tests
- * share, it is stopped.
+ * A test that exceeds its time limit continues to run, although Jest has begun the next one. This stops it before it
+ * uses what tests share.
  */
 export function stopIfOver(): void {
   if (scopes.getStore()?.over === true) throw new Error('this test took too long, and the next one has begun')
@@ -28,8 +28,8 @@ function scoped(test: TestFunction): TestFunction {
 }
 
 /**
- * Jest's `it`, for tests that share an application, a clock or an owner: `stopIfOver` knows them, and the application
- * and the clock ask it.
+ * Jest's `it`, for tests that share an application, a clock or an owner: it registers them for `stopIfOver`, which the
+ * application and the clock call.
  */
 export const it = Object.assign(
   (name: string, test: TestFunction, timeout?: number): void => {

@@ -1,6 +1,6 @@
 /**
- * Gives a process a machine whose time of day is wrong: `node --import` this file, with CLOCK_SHIFT_MS in the environment. What never goes back,
- * `performance.now()` and timers, runs as ever, as on a real machine whose clock is wrong.
+ * Shifts the time of day of a process: `node --import` this file, with CLOCK_SHIFT_MS in the environment. The monotonic
+ * clock, `performance.now()` and timers, does not change, as on a real machine whose clock is wrong.
  */
 const SHIFT_MS = Number(process.env.CLOCK_SHIFT_MS ?? '0')
 const RealDate = globalThis.Date

@@ -1,17 +1,17 @@
 import type { DataSource } from 'typeorm'
 import type { TransactionRunner } from '../../src/database/transaction-runner.js'
 
-/** A step of a plan, as EXPLAIN tells it. */
+/** A step of a plan in EXPLAIN. */
 interface Step {
   readonly key: string | null
   readonly Extra: string | null
 }
 
-/** What stands for placeholders: a flag, and the ends of a range of numbers, times or texts that is not empty. */
+/** The values for placeholders: a flag, and the ends of a non-empty range of numbers, times or texts. */
 const [FLAG, LOW, HIGH] = ["'1'", "'2000-01-01 00:00:00.000'", "'2026-11-21 12:00:00.000'"]
 
 /**
- * Finds statements that sort what they read by an index with a virtual column: MariaDB leaves rows out then
+ * Finds statements that sort rows which they read by an index with a virtual column: MariaDB leaves rows out then
  * (docs/decisions/0031-deleted-is-a-computed-column.md).
  */
 export class Sorts {
@@ -24,21 +24,21 @@ export class Sorts {
     const { tracer } = transactions
     transactions.tracer = {
       sending: (sql) => {
-        // The one virtual column. A statement that does not name it does not compute it.
+        // The only virtual column. A statement that does not name it does not compute it.
         if (sql.includes('`deleted`')) for (const statement of sql.split(';\n')) this.statements.add(statement)
         return tracer?.sending(sql)
       },
     }
   }
 
-  /** @throws Error that names the statements that were sent and sort so */
+  /** @throws Error that names the statements that were sent and sort this way */
   async check(): Promise<void> {
     const wrong: string[] = []
     for (const statement of this.statements) if (await this.sortsByVirtual(statement)) wrong.push(statement)
     if (wrong.length > 0) throw new Error(`sorted by an index with a virtual column:\n${wrong.join('\n\n')}`)
   }
 
-  /** Does this statement of the service's sort so? */
+  /** Does this statement of the service sort this way? */
   async sortsByVirtual(statement: string): Promise<boolean> {
     const indexes = await this.virtualIndexes()
     const plan: Step[] = await this.dataSource.query(

@@ -11,18 +11,18 @@ import { serverTemplate, sqliteTemplate } from './template.js'
 
 /** A kind of store that the suites run on. */
 export interface StoreKind {
-  /** A server is called what it says it is. */
+  /** A server has the name that it reports. */
   readonly name: 'SQLite' | 'MariaDB' | 'MySQL'
-  /** Makes a store that only the caller uses: with the schema of this version, and without a row. */
+  /** Creates a store that only the caller uses: with the schema of this version, and without rows. */
   open(): Promise<Store>
-  /** The same without a schema, on which migrations have yet to run. */
+  /** The same without a schema, for tests of migrations. */
   openEmpty(): Promise<Store>
 }
 
 /** One store: a file, or a database on a server. */
 export interface Store {
   readonly config: DatabaseConfig
-  /** As DATABASE_URL names it. */
+  /** The store's DATABASE_URL. */
   readonly url: string
   drop(): Promise<void>
 }
@@ -59,7 +59,7 @@ function server(serverUrl: string, name: 'MariaDB' | 'MySQL'): StoreKind {
     const database = `quota_test_${randomBytes(6).toString('hex')}`
     await execute(`CREATE DATABASE \`${database}\`` + (schema === undefined ? '' : `; USE \`${database}\`; ${schema}`))
     const url = new URL(serverUrl)
-    // As one who knows the server would write it: TypeORM tells the two apart by it when it compares schemas.
+    // The precise protocol: TypeORM distinguishes the two by it when it compares schemas.
     url.protocol = `${name.toLowerCase()}:`
     url.pathname = `/${database}`
     return dropped({
@@ -75,7 +75,7 @@ function server(serverUrl: string, name: 'MariaDB' | 'MySQL'): StoreKind {
   }
 }
 
-/** A store that goes at the end of the test file, if not before. */
+/** A store that is dropped at the end of the test file, if not before. */
 function dropped(store: Store): Store {
   const drop = async (): Promise<void> => {
     await store.drop()
@@ -87,7 +87,7 @@ function dropped(store: Store): Store {
 
 const serverUrl = (process.env['TEST_DATABASE_URL'] ?? '').replace(/^mariadb:/, 'mysql:')
 
-/** Every kind of store there is here: SQLite always, a server where `npm test` found one. */
+/** Every available kind of store: SQLite always, a server if `npm test` found one. */
 export const STORES: readonly StoreKind[] =
   serverUrl === '' ? [sqlite] : [sqlite, server(serverUrl, nameOf(await ask(serverUrl, 'SELECT VERSION() AS value')))]
 

@@ -2,48 +2,48 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
 import { opened } from './opened.js'
 
-/** What becomes of one statement on its way to the server. */
+/** The fate of one statement on its way to the server. */
 export type Fate =
   /** It reaches the server, and the answer comes back. */
   | 'pass'
   /** The connection breaks before the statement reaches the server. */
   | 'cut'
-  /** The server carries it out; its answer is lost with the connection. */
+  /** The server executes it; its answer is lost with the connection. */
   | 'swallow'
-  /** The server carries it out; its answer never comes, and the connection stays. */
+  /** The server executes it; its answer never comes, and the connection stays. */
   | 'silence'
-  /** The server never hears of it; this error number is answered in its stead. */
+  /** It does not reach the server; the proxy answers with this error number. */
   | { readonly error: number }
-  /** The server carries it out, and this error number is answered all the same. */
+  /** The server executes it, and the answer is this error number nevertheless. */
   | { readonly errorAfter: number }
 
 /** A statement on its way. */
 export interface Statement {
   readonly text: string
-  /** What the same connection has sent since its transaction began, START TRANSACTION first; empty outside of one. */
+  /** The statements of the connection since its transaction began, START TRANSACTION first; empty outside of one. */
   readonly earlier: readonly string[]
 }
 
-/** Decides about each statement; may take its time, and the statement waits. */
+/** Decides about each statement; may be asynchronous, and the statement waits. */
 export type Rule = (statement: Statement) => Fate | Promise<Fate>
 
 const QUERY = 0x03
 /**
- * Where the text of a query begins; MySQL 8.0.23 and later put the number of its attributes (none) and of their sets
+ * The offset of a query's text; MySQL 8.0.23 and later put the number of its attributes (none) and of their sets
  * (one) before it.
  */
 const TEXT_AT = 5
 const ATTRIBUTES = 2
-/** Said by the server behind what it was to carry out, so that it is known to have done so. */
+/** The server returns this after a statement, as proof that it executed the statement. */
 const DONE = 'carried out'
 const ERROR_HEADER = 0xff
 const SQL_STATES: Readonly<Record<number, string>> = { 1213: '40001', 1047: '08S01' }
 
 class Line {
   earlier: string[] = []
-  /** Where set, what the server sends goes here and not to the client. */
+  /** If set, gets the server's data instead of the client. */
   onAnswer: ((chunk: Buffer) => void) | undefined
-  /** Does nothing pass any more, not even the end of the connection? */
+  /** Are all data dropped, even the end of the connection? */
   muted = false
   private pending: Buffer = Buffer.alloc(0)
   private order: Promise<void> = Promise.resolve()
@@ -83,14 +83,14 @@ class Line {
   }
 
   cut(): void {
-    // Both ways a connection is lost: in order, and by a reset.
+    // Both ways to lose a connection: an orderly end, and a reset.
     if (Math.random() < 0.5) this.client.destroy()
     else this.client.resetAndDestroy()
     this.server.destroy()
   }
 
   private async pass(packet: Buffer): Promise<void> {
-    // Only a command begins with sequence number 0; the handshake goes through untouched.
+    // Only a command begins with sequence number 0; the handshake passes unchanged.
     if (packet[3] !== 0 || packet[4] !== QUERY) {
       this.server.write(packet)
       return
@@ -110,7 +110,7 @@ class Line {
     this.server.write(packet)
   }
 
-  /** What becomes of a packet with one statement. */
+  /** Applies a fate to a packet with one statement. */
   private meet(fate: Fate, packet: Buffer): void {
     if (fate === 'cut') this.cut()
     else if (typeof fate === 'object' && 'error' in fate) this.client.write(errorPacket(fate.error))
@@ -128,7 +128,7 @@ class Line {
   }
 
   /**
-   * What becomes of one statement among others: those before it are carried out, those behind it never reach the
+   * Applies a fate to one statement among others: those before it are executed, those after it never reach the
    * server.
    */
   private meetWithin(fate: Fate, before: readonly string[], text: string, head: Buffer): void {
@@ -144,14 +144,14 @@ class Line {
       }
       send([...before, ...(fate === 'swallow' ? [text] : []), signal(1644, DONE)])
     } else if (typeof fate === 'object') {
-      // The server itself says it, in its place among the answers.
+      // The server itself raises the error, at its place among the answers.
       if ('error' in fate) send([...before, signal(fate.error)])
       else send([...before, text, signal(fate.errorAfter)])
     }
   }
 }
 
-/** A statement that fails so. */
+/** A statement that fails with this error. */
 function signal(number: number, message = 'injected by the test'): string {
   return `SIGNAL SQLSTATE '${SQL_STATES[number] ?? 'HY000'}' SET MYSQL_ERRNO = ${number}, MESSAGE_TEXT = '${message}'`
 }
@@ -163,7 +163,7 @@ function queryPacket(statements: readonly string[], head: Buffer): Buffer {
   return Buffer.concat([length, content])
 }
 
-/** The statements of a query, which semicolons part; those within quotes do not. */
+/** The statements of a query, separated by semicolons outside of quotes. */
 function statementsIn(text: string): string[] {
   const found: string[] = []
   let from = 0
@@ -193,11 +193,11 @@ function errorPacket(number: number): Buffer {
 }
 
 /**
- * Stands between the service and its database, understands as much of the protocol as it needs, and breaks what a rule
- * says.
+ * A proxy between the service and its database that understands the necessary part of the protocol, and breaks
+ * statements as a rule says.
  */
 export class TcpProxy {
-  /** Asked about every statement; without one, all pass. */
+  /** Called for every statement; without one, all pass. */
   rule: Rule | undefined
   private readonly lines = new Set<Line>()
   private readonly listener: Server
@@ -212,7 +212,7 @@ export class TcpProxy {
     })
   }
 
-  /** @param databaseUrl where the database really is */
+  /** @param databaseUrl the real URL of the database */
   static async start(databaseUrl: string): Promise<TcpProxy> {
     const target = new URL(databaseUrl)
     if (target.port === '') target.port = '3306'
@@ -237,8 +237,8 @@ export class TcpProxy {
   }
 
   /**
-   * From now on nothing passes on the connections there are, and neither end is told: a cable that was pulled out. New
-   * ones work.
+   * From now on nothing passes on the existing connections, and neither end is notified, as with an unplugged cable.
+   * New ones work.
    */
   mute(): void {
     for (const line of this.lines) line.muted = true

@@ -1,6 +1,6 @@
 /**
- * The schema that stores of the suites start from: the migrations run once for each kind of store and run of Jest, and
- * what they leave is copied.
+ * The initial schema of the suites' stores: the migrations run once for each kind of store and run of Jest, and their
+ * result is copied.
  */
 import { existsSync } from 'node:fs'
 import { readFile, rename, writeFile } from 'node:fs/promises'
@@ -9,7 +9,7 @@ import { createConnection, type RowDataPacket } from 'mysql2/promise'
 import type { DatabaseConfig } from '../../src/config/config.js'
 import type { Store } from './store.js'
 
-/** Runs all migrations on an empty store. They are loaded here alone, since most suites never need them. */
+/** Runs all migrations on an empty store. They are loaded only here, since most suites never need them. */
 async function migrated(config: DatabaseConfig): Promise<void> {
   const [{ migrate }, { ENTITIES }] = await Promise.all([
     import('../../src/database/migrate.js'),
@@ -19,8 +19,8 @@ async function migrated(config: DatabaseConfig): Promise<void> {
 }
 
 /**
- * @param name of the template
- * @param make writes it to a path of its own
+ * @param name the name of the template
+ * @param make writes it to the given path
  * @returns its path
  */
 async function template(name: string, make: (path: string) => Promise<void>): Promise<string> {
@@ -28,7 +28,7 @@ async function template(name: string, make: (path: string) => Promise<void>): Pr
   if (folder === undefined) throw new Error('QUOTA_TEMPLATES is missing: templates.setup.mjs makes it')
   const path = join(folder, name)
   if (!existsSync(path)) {
-    // Two workers may make it at the same time; the same comes of both.
+    // Two workers may make it at the same time, with the same result.
     const own = `${path}-${process.pid}`
     await make(own)
     await rename(own, path)
@@ -44,8 +44,8 @@ export async function sqliteTemplate(): Promise<string> {
 }
 
 /**
- * The statements that make the schema in an empty database of a server.
- * @param makeEmpty makes such a database
+ * The statements that create the schema in an empty database of a server.
+ * @param makeEmpty creates such a database
  */
 export async function serverTemplate(makeEmpty: () => Promise<Store>): Promise<string> {
   const path = await template('server.sql', async (own) => {
@@ -60,7 +60,7 @@ export async function serverTemplate(makeEmpty: () => Promise<Store>): Promise<s
   return readFile(path, 'utf8')
 }
 
-/** Tables as the server tells them, and the rows that the migrations have written, as statements. */
+/** The server's definitions of the tables, and the rows of the migrations, as statements. */
 async function dumped(url: string): Promise<string> {
   const database = new URL(url).pathname.slice(1)
   const connection = await createConnection({ uri: url.replace(/^\w+:/, 'mysql:'), dateStrings: true })
@@ -74,7 +74,7 @@ async function dumped(url: string): Promise<string> {
       statements.push(String(made?.['Create Table']))
       for (const stored of await ask('SELECT * FROM ??', table)) {
         const columns = Object.keys(stored).map((column) => connection.escapeId(column))
-        // TypeORM notes the database's name beside what it knows of a computed column.
+        // TypeORM stores the database's name with the definition of a computed column.
         const values = Object.values(stored).map((one) => (one === database ? 'DATABASE()' : connection.escape(one)))
         statements.push(`INSERT INTO ${connection.escapeId(table)} (${columns.join()}) VALUES (${values.join()})`)
       }

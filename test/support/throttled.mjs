@@ -1,6 +1,6 @@
 /**
- * The built service with a route behind `@nestjs/throttler`, as a process of its own: that package is CommonJS and
- * requires Nest's ES modules, as Node does since 20.19 and Jest does not. Sends its port to the parent process.
+ * The built service with a route behind `@nestjs/throttler`, in a separate process: that package is CommonJS and
+ * requires Nest's ES modules, which Node supports since 20.19 and Jest does not. Sends its port to the parent process.
  */
 import { once } from 'node:events'
 import { Controller, Get, UseGuards } from '@nestjs/common'

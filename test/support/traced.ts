@@ -4,10 +4,10 @@ import { type As, TestApp } from './app.js'
 import type { Collector } from './collector.js'
 import type { Store } from './store.js'
 
-/** The span of the caller's that every traced request is a part of. */
+/** The caller's span, the parent of every traced request. */
 export const CALLER = '00f067aa0ba902b7'
 
-/** Sends a request as a part of a trace of its own. */
+/** Sends a request as part of a new trace. */
 export type Call = (
   method: string,
   path: string,
@@ -16,7 +16,7 @@ export type Call = (
 
 export type Use = (app: TestApp, call: Call) => Promise<unknown>
 
-/** Serves with a collector, and ends: then everything has been sent. */
+/** Serves with a collector, and shuts down, so that all spans have been sent. */
 export async function servedTraced(
   store: Store,
   collector: Collector,

@@ -19,12 +19,12 @@ import { onEveryStore, type Store } from './store.js'
 import { type Ask, type Given, type ModelOperation, type SettingsBody, UsageModel } from './usage.model.js'
 
 /**
- * Random histories of owners, asked of the service and of a model, which must answer alike.
+ * Random histories of owners, run on the service and on a model, whose answers must be equal.
  *
- * Several owners live side by side on one clock, one step each at a time, so that one transaction takes them together.
- * Most histories go to the ledger and the readers of the mail channel as the application has them; HTTP_SHARE of them
- * go over HTTP, to SMS. A step over HTTP costs about four times as much: 100 histories take there what 400 take past
- * it.
+ * Several owners exist concurrently on one clock, one step each at a time, so that one transaction takes them together.
+ * Most histories use the ledger and the readers of the mail channel in the application directly; HTTP_SHARE of them
+ * use HTTP, to SMS. A step over HTTP costs about four times as much: 100 histories over HTTP take as long as 400
+ * without it.
  *
  * MODEL_RUNS: histories on each store. A failing run prints its seed and path; MODEL_SEED repeats a series.
  */
@@ -38,9 +38,9 @@ const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 
-// --- what can happen -------------------------------------------------------------------------------------------------
+// --- Commands --------------------------------------------------------------------------------------------------------
 
-// Small quotas and large amounts: most operations are to be paid by several quotas.
+// Small quotas and large amounts: most operations need several quotas.
 const amount = fc.oneof({ weight: 9, arbitrary: fc.integer({ min: 1, max: 12 }) }, fc.integer({ min: 1, max: 40 }))
 const total = fc.oneof(
   { weight: 12, arbitrary: fc.integer({ min: 1, max: 9 }) },
@@ -168,7 +168,7 @@ const meanwhile = fc.record({
     { weight: 4, arbitrary: fc.integer({ min: 1, max: 900_000 }).map((by) => ({ by })) },
     { weight: 2, arbitrary: fc.integer({ min: 1, max: 30 }).map((hours) => ({ by: hours * HOUR })) },
     { weight: 1, arbitrary: fc.integer({ min: 1, max: 500 }).map((days) => ({ by: days * DAY })) },
-    // To where something happens by itself, or a millisecond beside.
+    // To a time at which something changes by itself, or a millisecond off.
     { weight: 10, arbitrary: fc.record({ event: fc.nat({ max: 4 }), beside: fc.constantFrom(-1, 0, 0, 0, 1) }) },
   ),
   sweep: fc.integer({ min: 0, max: 5 }).map((n) => n === 5),
@@ -192,16 +192,16 @@ const world = fc.record({
   owners: fc.array(history, { minLength: 1, maxLength: MAX_OWNERS, size: 'max' }),
 })
 
-// --- asking the service ----------------------------------------------------------------------------------------------
+// --- Requests to the service -----------------------------------------------------------------------------------------
 
 interface Seen {
   quotas: unknown[]
   summary: unknown
 }
 
-/** One way to the service. */
+/** One way to call the service. */
 interface Way {
-  /** After how many steps every counter is read; reading is what costs most. */
+  /** The number of steps between two reads of every counter; reads cost most. */
   readonly readEvery: number
   subjects(owner: number): object
   owner(owner: number): object
@@ -211,7 +211,7 @@ interface Way {
   sweep(): Promise<void>
 }
 
-/** Members of a problem that the contract does not fix. */
+/** Drops the members of a problem that the contract does not fix. */
 function bare(problem: Record<string, unknown>): object {
   const { type: _type, title: _title, status: _status, detail: _detail, ...more } = problem
   const { request_id: _request, errors: _errors, ...rest } = more
@@ -219,7 +219,7 @@ function bare(problem: Record<string, unknown>): object {
   return { code: rest['code'] }
 }
 
-/** Past HTTP: the ledger and its readers, as the application made them. */
+/** Without HTTP: the ledger and its readers, as the application created them. */
 function direct({ app }: TestApp): Way {
   const ledger = app.get<Ledger<MailQuota>>(channelToken(MAIL, Ledger))
   const quotas = app.get<QuotaReader<MailQuota>>(channelToken(MAIL, QuotaReader))
@@ -324,7 +324,7 @@ function direct({ app }: TestApp): Way {
   }
 }
 
-/** Over HTTP, on connections that are kept. */
+/** Over HTTP, on kept connections. */
 function overHttp({ app, url }: TestApp): Way {
   const sweeper = app.get<Sweeper<never>>(channelToken(SMS, Sweeper))
   const quotas = `${url}/api/sms/admin/quota`
@@ -414,9 +414,9 @@ function overHttp({ app, url }: TestApp): Way {
   }
 }
 
-// --- living through a history ----------------------------------------------------------------------------------------
+// --- Running a history -----------------------------------------------------------------------------------------------
 
-/** One owner: turns commands into requests that fit what there is, and compares the answers. */
+/** One owner: turns commands into requests that fit the current state, and compares the answers. */
 class Life {
   private readonly asked: Exclude<Ask, { kind: 'get' | 'check' | 'ledger' }>[] = []
   private keyCount = 0
@@ -442,7 +442,7 @@ class Life {
     expect({ ask, answer: Array.isArray(given) ? given.map(bare) : bare(given) }).toEqual({ ask, answer: expected })
   }
 
-  /** Every counter there is. */
+  /** Compares every counter. */
   async compare(everything: boolean): Promise<void> {
     const { model } = this
     const seen = await this.way.see(
@@ -462,7 +462,7 @@ class Life {
   private operation(which: number, prefer: (operation: ModelOperation) => boolean): ModelOperation | undefined {
     const { operations } = this.model
     const preferred = operations.filter(prefer)
-    // One in four hits what it should not.
+    // One in four uses an unsuitable target.
     const from = preferred.length > 0 && which % 4 !== 0 ? preferred : operations
     return from.at(-1 - (which % Math.max(1, from.length)))
   }
@@ -508,7 +508,7 @@ class Life {
       }
       case 'consume':
       case 'reserve':
-        // An owner with nothing left to pay with gets something now and then, or histories would end in refusals.
+        // An owner without paying quotas gets one now and then; otherwise histories would end in refusals.
         if (command.amount % 2 === 0 && model.paying().length === 0) return this.createOne()
         return { ...command, key: this.newKey() }
       case 'batch': {
@@ -521,7 +521,7 @@ class Life {
       }
       case 'commit': {
         const isOpen = (each: ModelOperation): boolean => model.stateOf(each) === 'reserved'
-        // Nothing is held: hold something, so that the next one finds it.
+        // There is no open hold: create one for the next step.
         if (command.which % 4 !== 0 && !model.operations.some(isOpen)) {
           return { kind: 'reserve', amount: command.amount ?? 7, ttl: 86_400, key: this.newKey() }
         }
@@ -541,7 +541,7 @@ class Life {
       }
       case 'again': {
         const ask = this.asked.at(-1 - (command.which % Math.max(1, this.asked.length)))
-        // What is created again without a key is a new one, and may no longer lie in the future.
+        // A create that is repeated without a key is a new one, and may no longer lie in the future.
         return ask?.kind === 'create' ? this.createAgain(ask) : ask
       }
       case 'otherWithKey': {
@@ -563,7 +563,7 @@ class Life {
     }
   }
 
-  /** What a commit or a refund asks for: mostly a part of what there is. */
+  /** The amount of a commit or a refund: mostly a part of the available one. */
   private part(command: { which: number; amount: number | undefined }, whole: number): number | undefined {
     if (command.amount === undefined || whole === 0 || command.which % 5 === 0) return command.amount
     return 1 + (command.amount % whole)
@@ -602,21 +602,21 @@ class Life {
     }
     if (command.version !== undefined) body.version = quota.version + command.version
     else if (!command.whole) delete body.version
-    // Fields foreign to the type are tried too, but not each time.
+    // Also tries fields of the other type, but not each time.
     if (quota.type === 1 && command.which % 6 !== 0) {
       for (const name of ['cycle_unit', 'cycle_reset_at', 'cycle_time_zone'] as const) {
         if (body[name] !== null) body[name] = undefined
       }
       if (body.expire_at === null) body.expire_at = undefined
     }
-    // A body must name something.
+    // A body must have a field.
     return Object.entries(body).some(([name, value]) => name !== 'version' && value !== undefined)
       ? body
       : { ...body, total: quota.total }
   }
 }
 
-/** @param histories how many are lived through on each store, where MODEL_RUNS names no other number */
+/** @param histories the number of histories on each store, unless MODEL_RUNS overrides it */
 export function usageEqualsItsModel(histories: number): void {
   const runs = Number(process.env['MODEL_RUNS'] ?? histories)
 
@@ -640,7 +640,7 @@ export function usageEqualsItsModel(histories: number): void {
       way: Way,
       { start, meanwhile: between, owners: histories }: typeof world extends fc.Arbitrary<infer T> ? T : never,
     ): Promise<void> {
-      // Every world begins anew, so that a seed and a path repeat it alone.
+      // Every world starts afresh, so that a seed and a path repeat it alone.
       app.clock.set(start)
       const lives = histories.map(() => {
         owners += 1
@@ -663,7 +663,7 @@ export function usageEqualsItsModel(histories: number): void {
         }
         for (const { model } of lives) model.advance(app.clock.now())
         if (sweep) await way.sweep()
-        // What nothing was written on since must read right too.
+        // Data without recent writes must be read correctly, too.
         if (n % way.readEvery === 0) await all(async (life) => life.compare(false))
         await all(async (life, place) => life.step(histories[place]!.commands[n]!))
         const everything = n % way.readEvery === 0 || n === between.length - 1
@@ -679,11 +679,11 @@ export function usageEqualsItsModel(histories: number): void {
       it('answer alike', async () => {
         const before = steps
         for (let round = 0; steps - before < runs * share * STEPS; round += 1) {
-          // One world at a time: a second one may hold more histories than are asked for.
+          // One world at a time: a second one may contain more histories than requested.
           await fc.assert(
             fc.asyncProperty(world, async (drawn) => live(wayTo(app), drawn)),
-            // Shrinking a history takes many minutes: it is for whoever looks into a failure, not for whoever learns of
-            // one.
+            // Shrinking a history takes many minutes: it is useful for the analysis of a failure, not for its
+            // detection.
             { numRuns: 1, seed: (SEED + round) % 2 ** 31, endOnFailure: process.env['MODEL_SHRINK'] === undefined },
           )
         }

@@ -11,7 +11,7 @@ import { resetContract } from './usage/reset.contract.js'
 import { settledOnceContract } from './usage/settled-once.contract.js'
 import { usageSuite } from './usage/suite.js'
 
-/** What every channel promises about usage (contract, §4 and §7 "Of usage"), as a caller sees it. */
+/** The guarantees of usage in every channel (contract, §4 and §7 "Of usage"), as a caller sees them. */
 export function usageContract(channel: ChannelApi, other: ChannelApi, kind: StoreKind): void {
   const suite = usageSuite(channel, other, kind)
   consumeContract(suite)

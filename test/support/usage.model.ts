@@ -1,12 +1,12 @@
 import { cycleAt, type CycleUnit } from '../../src/quota/cycle.js'
 
 /**
- * What the contract says a quota service does, for one owner, in the plainest words there are: a list of quotas, a list
- * of operations, and no counters at all. `used` and `reserved` are added up from the operations each time somebody
- * asks. Only the calendar is the service's own.
+ * A model of the contract for one owner, as simple as possible: a list of quotas, a list of operations, and no
+ * counters. It computes `used` and `reserved` from the operations at each read. Only the calendar is the
+ * service's own.
  */
 
-/** A quota's settings, and the cycle that is running. */
+/** A quota's settings, and its current cycle. */
 export interface ModelQuota {
   readonly id: number
   readonly type: 1 | 2
@@ -20,9 +20,9 @@ export interface ModelQuota {
   anchor: number | null
   /** The next reset. */
   resetAt: number | null
-  /** The reset that was shown before that. */
+  /** The previously shown reset. */
   formerReset: number | null
-  /** Which count is running; each roll and each reset by hand counts one on. */
+  /** The number of the current count; each roll and each reset by hand increments it. */
   cycle: number
   version: number
   readonly createdAt: number
@@ -51,7 +51,7 @@ export interface ModelOperation {
   settled: { kind: 'commit' | 'release'; amount: number; text: string } | undefined
 }
 
-/** A body for create or update, as it goes over the wire. */
+/** A body for create or update, in wire format. */
 export interface SettingsBody {
   quota_type?: number | undefined
   total?: number | undefined
@@ -65,7 +65,7 @@ export interface SettingsBody {
   [ignored: string]: unknown
 }
 
-/** What is asked of the service in the owner's name. */
+/** A request to the service for the owner. */
 export type Ask =
   | { kind: 'create'; body: SettingsBody; key: string | undefined }
   | { kind: 'update'; quota: number; body: SettingsBody }
@@ -83,7 +83,7 @@ export type Ask =
   | { kind: 'ledger'; quota: number | undefined; before: string | undefined; size: number }
 
 /**
- * An answer as far as the contract fixes it: of a refusal the code, and where the contract names more members, those.
+ * The part of an answer that the contract fixes: the code of a refusal, and further members that the contract names.
  */
 export interface Answer {
   status: number
@@ -91,15 +91,15 @@ export interface Answer {
   replayed: boolean
 }
 
-/** An answer that the service gave, with its bytes. A batch has one of each for every item. */
+/** An answer of the service, with its bytes. A batch has one for each item. */
 export interface Given extends Answer {
   text: string
 }
 
 interface Remembered {
-  /** The request with everything that was left to a default filled in. */
+  /** The request with all defaults filled in. */
   readonly request: string
-  /** What an absent amount stood for. */
+  /** The default for an absent amount. */
   readonly defaultAmount: number | undefined
   readonly answer: Answer
   readonly text: string
@@ -125,7 +125,7 @@ export class UsageModel {
     public now: number,
   ) {}
 
-  /** Moves time on; cycles that have ended are followed by the one that holds now, once. */
+  /** Advances the time; replaces each ended cycle by the one that contains the present, once. */
   advance(now: number): void {
     this.now = now
     for (const quota of this.quotas) this.rollOn(quota)
@@ -133,7 +133,7 @@ export class UsageModel {
 
   private rollOn(quota: ModelQuota): void {
     if (quota.type === 1) return
-    // What is over stands still at its end.
+    // An expired quota stops at its end.
     const at = quota.expireAt !== null && quota.expireAt <= this.now ? quota.expireAt - 1 : this.now
     if (at < quota.resetAt!) return
     quota.formerReset = quota.resetAt
@@ -145,7 +145,7 @@ export class UsageModel {
     return cycleAt({ unit: quota.unit!, timeZone: quota.zone!, anchor: quota.anchor! }, after).end
   }
 
-  /** Instants still to come at which something changes by itself. */
+  /** Future instants at which something changes by itself. */
   events(): number[] {
     const found = [
       ...this.quotas.flatMap((quota) => [quota.resetAt, quota.expireAt]),
@@ -158,7 +158,7 @@ export class UsageModel {
     return operation.state === 'reserved' && operation.expiresAt! <= this.now ? 'expired' : operation.state
   }
 
-  /** Units spent in the running cycle: what operations keep of what this quota gave them, the first units first. */
+  /** Units spent in the current cycle: the units of this quota that operations keep, the first units first. */
   used(quota: ModelQuota): number {
     let sum = 0
     for (const operation of this.operations) {
@@ -172,7 +172,7 @@ export class UsageModel {
     return sum
   }
 
-  /** Units that open holds keep in the running cycle, as of another time too. */
+  /** Units that open holds keep in the current cycle, also at another time. */
   reserved(quota: ModelQuota, at = this.now): number {
     let sum = 0
     for (const operation of this.operations) {
@@ -191,7 +191,7 @@ export class UsageModel {
     return quota.expireAt !== null && quota.expireAt <= this.now ? 'expired' : 'active'
   }
 
-  /** Active quotas, those first that lose most soon. */
+  /** Active quotas, in the order in which most is lost soonest. */
   paying(): ModelQuota[] {
     const lost = ({ resetAt, expireAt }: ModelQuota): number => Math.min(resetAt ?? Infinity, expireAt ?? Infinity)
     return this.quotas
@@ -272,7 +272,7 @@ export class UsageModel {
   }
 
   /**
-   * When a request that does not fit might: tried at the first reset after each instant at which something comes back.
+   * The time at which a refused request might fit: tested at the first reset after each instant at which units return.
    */
   refillsAt(amount: number): string | null {
     const quotas = this.paying()
@@ -302,7 +302,7 @@ export class UsageModel {
     return null
   }
 
-  /** What the service must have answered. Ids are the service's to choose, so they are taken from what it gave. */
+  /** The expected answer of the service. The service chooses ids, so they are taken from its answer. */
   expect(ask: Ask, given: Given | Given[]): Answer | Answer[] {
     if (ask.kind === 'batch')
       return ask.items.map((item, place) => this.one({ kind: 'consume', ...item }, (given as Given[])[place]!))
@@ -377,7 +377,7 @@ export class UsageModel {
     const known = key === undefined ? undefined : this.keys.get(key)
     if (known !== undefined) {
       if (known.request !== request) return refusal(422, 'idempotency_key_reused')
-      // Byte for byte; a difference that parsing would hide shows here.
+      // Byte for byte: parsing could hide a difference.
       return { ...known.answer, body: known.text === given.text ? given.body : known.text, replayed: true }
     }
     const answer = act()
@@ -444,7 +444,7 @@ export class UsageModel {
     if (body.label !== undefined) quota.label = body.label
     if (body.status === 'active') quota.disabled = false
     if (body.status === 'disabled') quota.disabled = true
-    // A revived quota rolls on before anything is done to its cycle.
+    // A restored quota rolls before its cycle changes.
     this.rollOn(quota)
     if (quota.type === 2) {
       const unit = (body.cycle_unit ?? quota.unit) as CycleUnit
@@ -482,7 +482,7 @@ export class UsageModel {
     return { status: 200, body: this.showQuota(quota), replayed: false }
   }
 
-  /** A new count: what was given before is of another one. */
+  /** Begins a new count: earlier allocations belong to the previous one. */
   private reset({ quota: id, version }: Extract<Ask, { kind: 'reset' }>): Answer {
     const quota = this.present(id)
     if (quota === undefined) return refusal(404, 'quota_not_found')

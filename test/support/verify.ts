@@ -8,7 +8,7 @@ import { findingLine, type Repaired, type Verification, Verifier } from '../../s
 import { MAIL } from '../../src/mail-quota/mail.channel.js'
 import type { TestApp } from './app.js'
 
-/** What `npm run verify` says of a database on a server, but for its notes. */
+/** The output of `npm run verify` for a database on a server, without its notes. */
 export async function verified(url: string): Promise<string[]> {
   const config: DatabaseConfig = { kind: 'mysql', url, poolSize: 2 }
   const dataSource = await new DataSource(dataSourceOptions(config, ENTITIES, 'service')).initialize()
@@ -21,7 +21,7 @@ export async function verified(url: string): Promise<string[]> {
   }
 }
 
-/** The contradictions of a channel, in lines. */
+/** The contradictions of a channel, one per line. */
 export async function linesOf(verification: Verification): Promise<string[]> {
   const lines: string[] = []
   for await (const { findings } of verification.pages()) {
@@ -30,7 +30,7 @@ export async function linesOf(verification: Verification): Promise<string[]> {
   return lines
 }
 
-/** The contradictions of all channels, in lines, in the database that an application under test uses. */
+/** The contradictions of all channels, one per line, in the database of an application under test. */
 export async function contradictionsOf({ app, clock }: TestApp): Promise<string[]> {
   return linesOfAll(app.get(DataSource), app.get(TransactionRunner), clock)
 }
@@ -42,12 +42,12 @@ async function linesOfAll(dataSource: DataSource, transactions: TransactionRunne
   return lines
 }
 
-/** A verification of mail, of a database that an application under test uses. */
+/** A verification of mail, of the database of an application under test. */
 export function mailVerifierOf({ app, clock }: TestApp): Verifier<never> {
   return new Verifier(MAIL, app.get(DataSource), app.get(TransactionRunner), clock) as unknown as Verifier<never>
 }
 
-/** What the command says of each contradiction, in a line; with `repair` what it does about it, too. */
+/** The command's output for each contradiction, one per line; with `repair`, including the repair. */
 export async function outcomesOf(
   verification: Verifier<never>,
   { repair = false } = {},

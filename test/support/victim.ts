@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Answer, type HttpClient, NoAnswer } from './http-client.js'
 
-/** One honest request and how it went. */
+/** One legitimate request and its result. */
 interface Told {
   /** Milliseconds since the victim began. */
   readonly at: number
@@ -10,7 +10,7 @@ interface Told {
   readonly outcome: string
 }
 
-/** An honest caller beside somebody who means harm: sends one request after the other, and notes how long each took. */
+/** A legitimate caller during an attack: sends one request after the other, and records the duration of each. */
 export class Victim {
   readonly told: Told[] = []
   private readonly began = performance.now()
@@ -19,9 +19,9 @@ export class Victim {
   private markedAt = 0
 
   /**
-   * @param send one request
-   * @param callers that send at the same time, each the next when it has its answer
-   * @param pauseMs between an answer and the next request
+   * @param send sends one request
+   * @param callers the number of concurrent callers, each of which sends the next request after an answer
+   * @param pauseMs the pause between an answer and the next request
    */
   constructor(send: (turn: number) => Promise<Answer>, { callers = 1, pauseMs = 0 } = {}) {
     this.running = Promise.all(
@@ -43,25 +43,25 @@ export class Victim {
     this.running.catch(() => undefined)
   }
 
-  /** Ends, once what is under way is answered. */
+  /** Stops after the pending requests are answered. */
   async stop(): Promise<void> {
     this.stopped = true
     await this.running
   }
 
-  /** From here on requests count for `quantile`: the attack begins. */
+  /** From here on, requests count for `quantile`: the attack begins. */
   mark(): void {
     this.markedAt = performance.now() - this.began
   }
 
-  /** How long this share of the requests since `mark` took at most, in milliseconds. */
+  /** The maximum duration of this share of the requests since `mark`, in milliseconds. */
   quantile(share: number): number {
     const marked = this.told.filter(({ at }) => at >= this.markedAt)
     const sorted = marked.map(({ ms }) => ms).sort((a, b) => a - b)
     return Math.round(sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? NaN)
   }
 
-  /** Right answers in each second since the beginning. */
+  /** The number of correct answers in each second since the beginning. */
   perSecond(): number[] {
     const seconds: number[] = []
     for (const { at, ms, outcome } of this.told) {
@@ -74,10 +74,10 @@ export class Victim {
   }
 }
 
-/** What orchestrators ask, in turn: whether the service lives, and whether it is ready. */
+/** The probes of orchestrators, in turn: liveness and readiness. */
 export const PROBED = ['/health/live', '/health/ready'] as const
 
-/** A victim that asks whether the service lives and is ready. */
+/** A victim that probes liveness and readiness. */
 export function healthProbe(client: HttpClient, url: string): Victim {
   return new Victim(async (turn) => client.send(url, 'GET', PROBED[turn % 2]!, { token: 'none' }), { pauseMs: 50 })
 }

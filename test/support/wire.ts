@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { type ChannelApi, MAIL_API, SMS_API } from './channel-api.js'
 import type { Answer } from './http-client.js'
 
-/** How a channel is spoken to, past the application under test. */
+/** The paths and fields of a channel, without the application under test. */
 export type Wire = ChannelApi
 export { MAIL_API as MAIL, SMS_API as SMS }
 export const WIRES = [MAIL_API, SMS_API] as const
@@ -17,7 +17,7 @@ export function cycleQuota(wire: Wire, owner: number, total: number): object {
   return { [wire.owner]: owner, quota_type: 2, total, cycle_unit: 'year', cycle_reset_at: '2900-01-01T00:00:00Z' }
 }
 
-/** The parsed body, whatever it is. */
+/** The parsed body, without a type. */
 export function bodyOf({ text }: Answer) {
   return JSON.parse(text)
 }
@@ -30,7 +30,7 @@ export interface ItemResult {
   readonly problem: { readonly code: string }
 }
 
-/** What became of a batch's items, in order. */
+/** The results of a batch's items, in order. */
 export function resultsOf(answer: Answer): ItemResult[] {
   return bodyOf(answer).results
 }
@@ -64,7 +64,7 @@ export function shuffled<T>(values: readonly T[]): T[] {
   return mixed
 }
 
-/** Has `width` workers take the values one by one. */
+/** Runs `width` workers that take the values one by one. */
 export async function inParallel<T>(
   width: number,
   values: Iterable<T>,

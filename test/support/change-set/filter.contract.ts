@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import { type Body, bodyOf, brokenFields, fresh, refusal } from '../quota-api.js'
 import type { ChangeSetSuite } from './suite.js'
 
-/** Change sets made of a filter, for one channel. */
+/** Change sets from a filter, for one channel. */
 export function filterContract(suite: ChangeSetSuite): void {
   const { api, made, total, cycle, read, updated, remove, ofOwner, consumed } = suite
   const { madeSet, createSet, apply, applied, reverted, revert, rows, outcomes, at, app, changes } = suite
@@ -48,7 +48,7 @@ export function filterContract(suite: ChangeSetSuite): void {
           problem: null,
         })),
       )
-      // Nothing is done yet.
+      // Nothing is applied yet.
       expect((await read(quotas[0].id)).total).toBe(100)
       const done = await applied(set)
       expect(done).toMatchObject({ state: 'applied', version: 4, counts: { rows: 3, planned: 0, applied: 3 } })

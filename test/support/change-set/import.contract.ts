@@ -24,7 +24,7 @@ const LABELS = [
   '😀 astral',
 ]
 
-/** Change sets made of a file, and the files that go out, for one channel. */
+/** Change sets from a file, and exported files, for one channel. */
 export function importContract(suite: ChangeSetSuite): void {
   const { api, made, total, cycle, read, updated, remove, ofOwner, app, at } = suite
   const { imported, upload, applied, reverted, rows, outcomes, exported, rowsCsv, ready } = suite
@@ -92,7 +92,7 @@ export function importContract(suite: ChangeSetSuite): void {
       expect(set.counts).toMatchObject({ rows: LABELS.length + 5, unchanged: LABELS.length + 5 })
       const bom = await ready(await upload(`\uFEFF${text.replaceAll('\r\n', '\n')}`))
       expect(bom.counts).toMatchObject({ unchanged: LABELS.length + 5 })
-      // The same as new ones, without what tells who they are.
+      // The same as new quotas, without their ids.
       const [header = '', ...lines] = text.trimEnd().split('\r\n')
       const renamed = [header.replace(/^id/, 'outcome'), ...lines.filter((line) => !/expired|disabled/.test(line))]
       const copies = await applied(await imported(...renamed))

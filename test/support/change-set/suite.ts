@@ -4,7 +4,7 @@ import { type Body, bodyOf } from '../quota-api.js'
 import type { ChannelApi } from '../channel-api.js'
 import { quotaSuite } from '../quota/suite.js'
 
-/** One channel's change sets, under test, and the ways to ask. */
+/** One channel's change sets under test, and helpers for requests. */
 export function changeSetSuite(api: ChannelApi, app: () => TestApp) {
   const quota = quotaSuite(api, app)
   const at = (id: number, more = '') => `${api.quotas}/change-sets/${id}${more}`
@@ -66,5 +66,5 @@ export function changeSetSuite(api: ChannelApi, app: () => TestApp) {
   }
 }
 
-/** What the contracts of one channel share. */
+/** The shared state of one channel's contracts. */
 export type ChangeSetSuite = ReturnType<typeof changeSetSuite>

@@ -2,7 +2,7 @@ import { expect, it, describe } from '@jest/globals'
 import { type Body, bodyOf, brokenFields, fresh, refusal } from '../quota-api.js'
 import { END, type QuotaSuite, RESET } from './suite.js'
 
-/** The settings of caps, and thresholds (contract, §9 and §10), without what they do. */
+/** The settings of caps, and thresholds (contract, §9 and §10), without their effects. */
 export function capSettingsContract(suite: QuotaSuite): void {
   const { api, create, made, total, cycle, read, update, updated, remove, restore, changes, idsOf, ofOwner } = suite
   const rolling = (owner: number, more: object = {}) => ({

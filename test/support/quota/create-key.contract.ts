@@ -4,7 +4,7 @@ import { bodyOf, brokenFields, fresh, refusal, START } from '../quota-api.js'
 import { it } from '../scoped.js'
 import { END, type QuotaSuite } from './suite.js'
 
-/** A create whose key makes it safe to repeat. */
+/** A create with a key is safe to repeat. */
 export function createKeyContract(suite: QuotaSuite): void {
   const { api, app, cycle, total, create, updated, remove, changes, listed, idsOf, ofOwner, summary, consumed } = suite
 

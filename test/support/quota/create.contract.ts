@@ -3,7 +3,7 @@ import { bodyOf, brokenFields, fresh, START } from '../quota-api.js'
 import { it } from '../scoped.js'
 import { END, LATEST, type QuotaSuite, RESET } from './suite.js'
 
-/** What a create makes and refuses. */
+/** Creates, and their refusals. */
 export function createContract(suite: QuotaSuite): void {
   const { api, app, cycle, total, create, made, path, listed, ofOwner } = suite
 

@@ -3,7 +3,7 @@ import { fresh, refusal, START } from '../quota-api.js'
 import { it } from '../scoped.js'
 import { END, LATEST, type QuotaSuite, RESET } from './suite.js'
 
-/** When a quota resets. */
+/** The times of resets. */
 export function cycleContract(suite: QuotaSuite): void {
   const { app, cycle, made, read, updated, listed, ofOwner, summary, consume, consumed, sweep } = suite
 

@@ -4,7 +4,7 @@ import { type Body, bodyOf, brokenFields, fresh, refusal, START } from '../quota
 import { it } from '../scoped.js'
 import { END, type QuotaSuite, RESET } from './suite.js'
 
-/** What becomes of a quota: its status, its end, its return, and what is written down of it. */
+/** The life of a quota: its status, its end, its restore, and its history. */
 export function lifeContract(suite: QuotaSuite): void {
   const {
     api,

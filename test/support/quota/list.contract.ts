@@ -113,16 +113,16 @@ export function listContract(suite: QuotaSuite): void {
       expect(refusal(await restore(deleted.id))).toEqual([409, 'too_many_quotas'])
       expect(refusal(await update(passing.id, { expire_at: END }))).toEqual([409, 'too_many_quotas'])
       expect(await read(passing.id)).toMatchObject({ status: 'expired', version: 1 })
-      // An expired quota is none of the 200: it may be edited, deleted and restored.
+      // An expired quota does not count among the 200: it may be edited, deleted and restored.
       expect(await updated(passing.id, { total: 1 })).toMatchObject({ status: 'expired', version: 2 })
       await remove(passing.id)
       expect(bodyOf(200, await restore(passing.id))).toMatchObject({ status: 'expired', version: 4 })
-      // A disabled one is one of them.
+      // A disabled one counts.
       await updated(first, { status: 'disabled' })
       expect(refusal(await create(cycle(owner)))).toEqual([409, 'too_many_quotas'])
       expect(await updated(first, { status: 'active' })).toMatchObject({ status: 'active' })
 
-      // Room is made by a delete and by an end.
+      // A delete and an end make room.
       await remove(second)
       expect(bodyOf(200, await restore(deleted.id))).toMatchObject({ status: 'active' })
       expect(refusal(await restore(second))).toEqual([409, 'too_many_quotas'])
@@ -202,7 +202,7 @@ export function listContract(suite: QuotaSuite): void {
       })
     }
 
-    // How numbers are written is tried once for all routes, in test/wire.
+    // test/wire tests the format of numbers once for all routes.
     it.each([
       ...['page=', 'page=1&page=1', 'page[]=1', 'page_size=101', 'page_size=20&page_size=20', 'before_id=x', 'sort=id'],
       ...['status=Active', 'status=', 'status=deleted', 'status=active&status=active', 'quota_type=1'],
@@ -244,8 +244,8 @@ export function listContract(suite: QuotaSuite): void {
         const page = await listed(query)
         return [page.total, page.total_relation]
       }
-      // A request waits but shortly for a count that nobody has made yet, and says that there are more than 10,000
-      // until it is made.
+      // A request waits only briefly for a missing count, and returns "more than 10,000" until the count is
+      // made.
       const soon = async (total: number, query = mine) => {
         let [seen, relation] = await count(query)
         for (let tries = 0; seen !== total && tries < 500; tries += 1) {
@@ -290,7 +290,7 @@ export function listContract(suite: QuotaSuite): void {
       }
       expect([walked, before]).toEqual([1_004, id])
 
-      // What was long a moment ago is counted exactly as soon as it is not.
+      // A list that was long a moment ago is counted exactly as soon as it is short.
       for (const one of (await idsOf(`${ofOwner(owner)}&page_size=100`)).slice(0, 4)) {
         expect(await count()).toEqual([10_004, 'recent'])
         await remove(one)

@@ -7,7 +7,7 @@ export const END = '2027-01-01T00:00:00.000Z'
 export const LATEST = '9999-12-31T23:59:59.999Z'
 export const DAY = 86_400
 
-/** One channel's quotas, under test, and the ways to ask. */
+/** One channel's quotas under test, and helpers for requests. */
 export function quotaSuite(api: ChannelApi, app: () => TestApp) {
   const cycle = (owner: number, more: object = {}) => ({
     [api.owner]: owner,
@@ -69,5 +69,5 @@ export function quotaSuite(api: ChannelApi, app: () => TestApp) {
   }
 }
 
-/** What the contracts of one channel share. */
+/** The shared state of one channel's contracts. */
 export type QuotaSuite = ReturnType<typeof quotaSuite>

@@ -3,7 +3,7 @@ import { brokenFields, fresh, refusal, START } from '../quota-api.js'
 import { it } from '../scoped.js'
 import { END, type QuotaSuite, RESET } from './suite.js'
 
-/** What an update changes and refuses. */
+/** Updates, and their refusals. */
 export function updateContract(suite: QuotaSuite): void {
   const {
     api,
@@ -256,7 +256,7 @@ export function updateContract(suite: QuotaSuite): void {
       expect(brokenFields(await update(one.id, body))).toEqual({
         total: expect.any(String),
         label: expect.any(String),
-        // What is broken by itself is said once, and in its own words.
+        // A field that is invalid by itself is reported once, with its own message.
         cycle_reset_at: expect.not.stringContaining('belongs'),
         cycle_unit: foreign,
         expire_at: 'may not be null for quota_type 1 (total)',
@@ -268,7 +268,7 @@ export function updateContract(suite: QuotaSuite): void {
         nonsense: expect.any(String),
         cycle_unit: 'may not be null for quota_type 2 (cycle)',
       })
-      // Of a record that is not there, nothing is told.
+      // For a deleted record, no details are given.
       await remove(two.id)
       for (const id of [two.id, Number.MAX_SAFE_INTEGER]) {
         expect(Object.keys(brokenFields(await update(id, { total: -1, cycle_unit: null })))).toEqual(['total'])

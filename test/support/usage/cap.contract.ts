@@ -4,12 +4,12 @@ import { type Body, bodyOf, ledgerOf } from '../quota-api.js'
 import { it } from '../scoped.js'
 import { DAY, HOUR, MINUTE, type UsageSuite } from './suite.js'
 
-/** What caps do (contract, §9), as a caller sees it. */
+/** The effects of caps (contract, §9), as a caller sees them. */
 export function capContract(suite: UsageSuite): void {
   const { channel, newKey, inSeconds, total, cycle, consume, reserve, commit, release, refund, read, check } = suite
   const { ledger, batch, item, quota, update, remove, restore, sweep, counters, refused, replayed } = suite
 
-  /** Makes a rolling cap. A slot is 2.5 s long where the window is a minute. */
+  /** Creates a rolling cap. A slot is 2.5 s long if the window is a minute. */
   const rolling = async (amount: number, window = MINUTE, more: object = {}): Promise<number> => {
     const body = { quota_type: 3, total: amount, cap: 'enforce', window_seconds: window, ...more }
     return bodyOf(201, await suite.app.post(channel.quotas, { [channel.owner]: suite.owner, ...body })).id
@@ -341,7 +341,7 @@ export function capContract(suite: UsageSuite): void {
         await consume(25)
         suite.app.clock.pass(5)
       }
-      // At 12:00:20; what was counted at 0, 5, 10 and 15 returns at 60, 65, 70 and 75.
+      // At 12:00:20; units counted at 0, 5, 10 and 15 return at 60, 65, 70 and 75.
       expect(await fits(25)).toBe(inSeconds(40))
       expect(await fits(26)).toBe(inSeconds(45))
       expect(await fits(100)).toBe(inSeconds(55))
@@ -368,7 +368,7 @@ export function capContract(suite: UsageSuite): void {
       const cap = await rolling(10)
       suite.app.clock.pass(1)
       await consume(10)
-      // Counted at 12:00:01, a slot being 2.5 s long: until 12:01:02.5.
+      // Counted at 12:00:01, with slots of 2.5 s: until 12:01:02.5.
       suite.app.clock.pass(61)
       expect(await counters(cap)).toEqual([10, 0, 0])
       refused(await consume(1), 409, 'quota_exceeded')

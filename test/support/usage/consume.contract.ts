@@ -3,7 +3,7 @@ import { START } from '../quota-api.js'
 import { it } from '../scoped.js'
 import { DAY, LARGEST, MINUTE, type UsageSuite, UUID_V7 } from './suite.js'
 
-/** What is spent at once, and what an answer says of it. */
+/** Consumes, and their answers. */
 export function consumeContract(suite: UsageSuite): void {
   const {
     channel,

@@ -3,7 +3,7 @@ import { START } from '../quota-api.js'
 import { it } from '../scoped.js'
 import { DAY, HOUR, MINUTE, type UsageSuite } from './suite.js'
 
-/** Which quotas pay, and which no longer do. */
+/** The quotas that pay, and those that no longer do. */
 export function drawDownContract(suite: UsageSuite): void {
   const {
     inSeconds,

@@ -176,7 +176,7 @@ export function exactlyOnceContract(suite: UsageSuite): void {
       refused(await consume(5, key), 422, 'idempotency_key_reused')
       refused(await reserve(4, 600, key), 422, 'idempotency_key_reused')
       refused(await refund(first.body.id, 4, key), 422, 'idempotency_key_reused')
-      // The key is looked at before the operation is missed.
+      // The key is checked before the operation is found missing.
       const unknown = '019aa000-0000-7000-8000-000000000000'
       refused(await refund(unknown, 4, key), 422, 'idempotency_key_reused')
       refused(await refund(unknown, 4), 404, 'operation_not_found')

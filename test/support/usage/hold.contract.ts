@@ -3,7 +3,7 @@ import { START } from '../quota-api.js'
 import { it } from '../scoped.js'
 import { DAY, MINUTE, type UsageSuite, UUID_V7 } from './suite.js'
 
-/** Holds, and how they are settled; what is returned. */
+/** Holds, their settlement, and refunds. */
 export function holdContract(suite: UsageSuite): void {
   const {
     channel,

@@ -3,7 +3,7 @@ import type { Response } from 'supertest'
 import { it } from '../scoped.js'
 import { DAY, type UsageSuite } from './suite.js'
 
-/** What can be read of usage. */
+/** Reads of usage. */
 export function readContract(suite: UsageSuite): void {
   const {
     channel,
@@ -155,7 +155,7 @@ export function readContract(suite: UsageSuite): void {
       const query = `${channel.owner}=${suite.owner}&page_size=3`
       const first = await ledger(query)
       expect([idsOf(first), first.body.next_before]).toEqual([ids.slice(0, 3), ids[2]])
-      // What comes in meanwhile shifts nothing.
+      // New operations do not shift the pages.
       await consume(1)
       const second = await ledger(`${query}&before=${first.body.next_before}`)
       expect([idsOf(second), second.body.next_before]).toEqual([ids.slice(3, 6), ids[5]])

@@ -2,7 +2,7 @@ import { describe, expect } from '@jest/globals'
 import { it } from '../scoped.js'
 import { DAY, HOUR, MINUTE, type UsageSuite } from './suite.js'
 
-/** What a refusal says. */
+/** The contents of refusals. */
 export function refusalContract(suite: UsageSuite): void {
   const { newKey, inSeconds, total, cycle, consume, reserve, check, batch, item, update, remove, refused } = suite
 

@@ -2,7 +2,7 @@ import { describe, expect } from '@jest/globals'
 import { it } from '../scoped.js'
 import { DAY, HOUR, type UsageSuite } from './suite.js'
 
-/** What was paid in one cycle and is settled in another. */
+/** Operations that are paid in one cycle and settled in another. */
 export function resetContract(suite: UsageSuite): void {
   const { inSeconds, total, cycle, consume, reserve, commit, release, refund, update, sweep, counters, sums, refused } =
     suite

@@ -2,7 +2,7 @@ import { describe, expect } from '@jest/globals'
 import { it } from '../scoped.js'
 import { DAY, type UsageSuite } from './suite.js'
 
-/** A hold is settled once, by somebody or by its time. */
+/** A hold is settled once, by a caller or by its expiry. */
 export function settledOnceContract(suite: UsageSuite): void {
   const {
     channel,
@@ -26,7 +26,7 @@ export function settledOnceContract(suite: UsageSuite): void {
   } = suite
 
   describe('settled once', () => {
-    /** A hold of 10 in each state that a hold can end in, and a consume. */
+    /** A hold of 10 in each of its final states, and a consume. */
     async function settled(how: string): Promise<string> {
       await total(100)
       if (how === 'consumed') return (await consume(10)).body.id

@@ -5,7 +5,7 @@ import type { ChannelApi } from '../channel-api.js'
 import { START, sweeperOf } from '../quota-api.js'
 import type { Store, StoreKind } from '../store.js'
 
-/** One result of a batch, as far as tests look into it. */
+/** The members of a batch's result that tests use. */
 export interface BatchResult {
   status: number
   replayed?: boolean
@@ -20,8 +20,8 @@ export const LARGEST = 1_000_000_000_000
 export const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
 /**
- * One channel's usage, under test: an application of its own, an owner of its own for every test, and the ways to ask.
- * To be called within a `describe`.
+ * One channel's usage under test: with its own application, an owner for every test, and helpers for requests.
+ * Call it within a `describe`.
  */
 export function usageSuite(channel: ChannelApi, other: ChannelApi, kind: StoreKind) {
   let store: Store
@@ -39,7 +39,7 @@ export function usageSuite(channel: ChannelApi, other: ChannelApi, kind: StoreKi
     await store.drop()
   })
 
-  // Every test has an owner of its own, and the same noon.
+  // Every test has its own owner, and begins at the same noon.
   beforeEach(() => {
     owner += 1
     app.clock.set(START)
@@ -47,7 +47,7 @@ export function usageSuite(channel: ChannelApi, other: ChannelApi, kind: StoreKi
   const newKey = (): string => `key-${(keys += 1)}`
   const inSeconds = (seconds: number): string => app.clock.after(seconds)
 
-  /** Makes a quota of type 1. */
+  /** Creates a quota of type 1. */
   async function total(amount: number, endsIn = 30 * DAY, more: object = {}): Promise<number> {
     const body = { [channel.owner]: owner, quota_type: 1, total: amount, expire_at: inSeconds(endsIn), ...more }
     const made = await app.post(channel.quotas, body)
@@ -55,7 +55,7 @@ export function usageSuite(channel: ChannelApi, other: ChannelApi, kind: StoreKi
     return made.body.id
   }
 
-  /** Makes a quota of type 2. */
+  /** Creates a quota of type 2. */
   async function cycle(amount: number, resetsIn = DAY, more: object = {}): Promise<number> {
     const made = await app.post(channel.quotas, {
       [channel.owner]: owner,
@@ -101,7 +101,7 @@ export function usageSuite(channel: ChannelApi, other: ChannelApi, kind: StoreKi
   const summary = async (): Promise<Record<string, number>> => (await app.get(channel.summary(owner))).body
   const sweep = async (): Promise<void> => sweeperOf(app, channel).sweep()
 
-  /** What a quota's counters show: [used, reserved, remaining]. */
+  /** A quota's counters: [used, reserved, remaining]. */
   async function counters(id: number): Promise<[number, number, number]> {
     const { used, reserved, remaining } = (await quota(id)).body
     return [used, reserved, remaining]
@@ -164,5 +164,5 @@ export function usageSuite(channel: ChannelApi, other: ChannelApi, kind: StoreKi
   }
 }
 
-/** What the contracts of one channel share. */
+/** The shared state of one channel's contracts. */
 export type UsageSuite = ReturnType<typeof usageSuite>
