@@ -95,15 +95,20 @@ export class Applier<Q extends QuotaRow> {
     await this.copyChanges(items, quotaIds)
   }
 
-  /** Copies the recorded change to each row: a cycle may have ended since the preview. */
+  /**
+   * Copies the recorded change to each row: a cycle may have ended since the preview. A row whose application changed
+   * nothing has none, as a reset of a count that somebody else has reset meanwhile.
+   */
   private async copyChanges(items: readonly ChangeSetItemRow[], quotaIds: readonly number[]): Promise<void> {
     const { ledger, transactions } = this.dependencies
     const changes = await transactions.read((transaction) =>
       ledger.store.changesOfSet(transaction, this.leased.set.id, quotaIds),
     )
     for (const item of items) {
-      const change = item.outcome === 'applied' ? changes.get(item.quotaId ?? 0) : undefined
-      if (change !== undefined) Object.assign(item, { before: change.before, after: change.after })
+      if (item.outcome !== 'applied') continue
+      const change = changes.get(item.quotaId ?? 0)
+      item.before = change?.before ?? null
+      item.after = change?.after ?? null
     }
   }
 

@@ -14,13 +14,14 @@ import { unicodeName, storedName } from '../role/principal-name.js'
 import type { ChangeSetItemRow } from './change-set-item.entity.js'
 import type { ChangeSetRunner } from './change-set-runner.js'
 import { ITEMS_AT_ONCE, type ItemsWanted } from './change-set-store.js'
-import type {
-  ApplyDto,
-  ChangeSetsQuery,
-  NewChangeSetFields,
-  RevertDto,
-  RowsCsvQuery,
-  RowsQuery,
+import {
+  type ApplyDto,
+  type ChangeSetsQuery,
+  type NewChangeSetFields,
+  requestedChangeOf,
+  type RevertDto,
+  type RowsCsvQuery,
+  type RowsQuery,
 } from './change-set.dto.js'
 import type { ChangeSetRow, ChangeSetState, Outcome } from './change-set.entity.js'
 import { changeSetView, type ChangeSetView, itemView, type ItemView, type RowProblem } from './change-set.view.js'
@@ -56,10 +57,12 @@ export class ChangeSetService<Q extends QuotaRow> {
     const { filter, change } = dto
     const request = hash('sha256', canonical([filter, change]))
     const once = onceFor(caller, key)
+    const texts = { filter: storedJson(filter), change: storedJson(change) }
     const outcome = await this.dependencies.transactions.write(async (transaction) => {
-      const earlier = await this.earlier(transaction, once, request)
+      const meansTheSame = (set: ChangeSetRow): boolean =>
+        set.source === 'filter' && meaningOf(set) === meaningOf(texts)
+      const earlier = await this.earlier(transaction, once, request, meansTheSame)
       if (earlier !== undefined) return { ...earlier, replayed: key !== undefined }
-      const texts = { filter: storedJson(filter), change: storedJson(change) }
       const row = this.newSet(caller, {
         source: 'filter',
         state: 'preparing',
@@ -277,6 +280,7 @@ export class ChangeSetService<Q extends QuotaRow> {
     transaction: Transaction,
     once: string,
     request: string,
+    meansTheSame: (set: ChangeSetRow) => boolean = () => false,
   ): Promise<Pick<Answer, 'body' | 'subject'> | undefined> {
     const { store, ledger } = this.dependencies
     const set = await store.byKey(transaction, once)
@@ -286,7 +290,7 @@ export class ChangeSetService<Q extends QuotaRow> {
       if (acts.length > 0) throw keyReused()
       return undefined
     }
-    if (set.request !== request) throw keyReused()
+    if (set.request !== request && !meansTheSame(set)) throw keyReused()
     return { body: set.answer ?? '', subject: set.id }
   }
 
@@ -364,6 +368,11 @@ async function headerOf(records: AsyncGenerator<CsvRecord>): Promise<readonly st
 /** Returns the deduplication key of a request; without a caller's key, a random one. */
 function onceFor(caller: Caller, key: string | undefined): string {
   return key === undefined ? randomUUID().replaceAll('-', '') : deduplicationKeyFor(caller.id, key)
+}
+
+/** Returns a filter and its change, such that equal requests give equal texts: times as instants, sets in order. */
+function meaningOf(set: Pick<ChangeSetRow, 'filter' | 'change'>): string {
+  return canonical([JSON.parse(set.filter ?? '{}'), requestedChangeOf(set)])
 }
 
 /** Returns a value as JSON with sorted members. */

@@ -22,7 +22,8 @@ export function exportedRecord(columns: readonly string[], quota: QuotaView): st
 
 /**
  * Returns a row of a change set as a record of an import: the result if the row is planned or was applied, otherwise
- * the requested values.
+ * the requested values. A record whose number of cells differs from the header keeps such a number, so that an import
+ * of this file refuses it again and does not read it with values missing.
  */
 export function rowRecord<Q extends QuotaRow>(
   channel: Channel<Q>,
@@ -36,7 +37,15 @@ export function rowRecord<Q extends QuotaRow>(
     outcome: item.outcome,
     problem: problem === undefined ? '' : exportedCell(`${problem.code}: ${problem.detail}`),
   }
-  return columns.map((column) => cells[column] ?? '')
+  return [...columns.map((column) => cells[column] ?? ''), ...surplusCells(set, item)]
+}
+
+/** Returns the cells of a record for which its header has no column; an empty one if cells are missing. */
+function surplusCells(set: ChangeSetRow, item: ChangeSetItemRow): string[] {
+  if (item.given === null || item.outcome !== 'invalid') return []
+  const { length } = JSON.parse(set.columns ?? '[]') as string[]
+  const cells = JSON.parse(item.given) as string[]
+  return cells.length < length ? [''] : cells.slice(length).map(givenCell)
 }
 
 const SHOWS_REQUEST: readonly ChangeSetItemRow['outcome'][] = ['unchanged', 'invalid', 'conflict']

@@ -2,7 +2,7 @@ import { subjectFilter } from '../channel-api/subjects.js'
 import { filterOf, type QuotaListFields } from '../channel-api/quota.dto.js'
 import type { Clock } from '../clock/clock.js'
 import type { TransactionRunner } from '../database/transaction-runner.js'
-import { type ServiceError, validationFailed } from '../error/service-error.js'
+import { type FieldError, type ServiceError, validationFailed } from '../error/service-error.js'
 import type { QuotaFilter } from '../ledger/read/list-statements.js'
 import type { QuotaReader } from '../ledger/read/quota-reader.js'
 import type { QuotaRow } from '../ledger/rows/quota.entity.js'
@@ -116,8 +116,8 @@ export class Preparer<Q extends QuotaRow> {
   /** Reads the records of a file: the requested change and the owner of each. Decides invalid records. */
   private async resolve(counts: Counts): Promise<void> {
     const { store, transactions, ledger } = this.dependencies
-    const records = new RecordReader(this.dependencies.kind, JSON.parse(this.leased.set.columns ?? '[]') as string[])
-    const seen = new Set<number>()
+    const columns = JSON.parse(this.leased.set.columns ?? '[]') as string[]
+    const records = new RecordReader(this.dependencies.kind, columns, this.dependencies.clock)
     for (let after = 0; ;) {
       const began = performance.now()
       const items = await transactions.read((transaction) =>
@@ -132,12 +132,8 @@ export class Preparer<Q extends QuotaRow> {
         )
         const { setId, row, line, given } = item
         Object.assign(item, newItem({ setId, row, line, given, action, quotaId, ownerId }))
-        let problem = refusal
-        if (quotaId !== null && seen.has(quotaId))
-          problem = validationFailed([{ field: 'id', message: 'occurs in an earlier row' }])
         if (quotaId !== null) ids.push(quotaId)
-        if (quotaId !== null) seen.add(quotaId)
-        if (problem !== undefined) refuse(item, problem, counts)
+        if (refusal !== undefined) refuse(item, refusal, counts)
         item.command = requested === undefined ? null : storedJson(requested)
       }
       const owners =
@@ -147,7 +143,7 @@ export class Preparer<Q extends QuotaRow> {
       for (const item of items) {
         if (item.quotaId === null) continue
         item.ownerId = owners.get(item.quotaId) ?? null
-        if (item.ownerId === null && item.outcome === 'pending') refuse(item, quotaNotFound(item.quotaId), counts)
+        if (item.ownerId === null) refuse(item, refusalOf(item), counts)
       }
       await this.leased.writeRows(items, counts)
       await this.dependencies.rest(performance.now() - began)
@@ -175,7 +171,7 @@ export class Preparer<Q extends QuotaRow> {
         return {
           ownerId: item.ownerId ?? 0,
           quotaId: item.quotaId ?? undefined,
-          command: (quota) => commandOf(requested, item.quotaId, quota),
+          command: (quota) => commandOf(requested, item.quotaId, quota, clock.now()),
         }
       })
       const decided = await preview.decide(proposals)
@@ -207,6 +203,12 @@ function wholeOwners(page: readonly ChangeSetItemRow[]): readonly ChangeSetItemR
   const last = page.at(-1)?.ownerId
   const whole = page.filter(({ ownerId }) => ownerId !== last)
   return whole.length === 0 ? page : whole
+}
+
+/** Returns the refusal of a record whose quota does not exist. */
+function refusalOf({ quotaId, command }: ChangeSetItemRow): ServiceError {
+  const { errors = [] } = JSON.parse(command ?? '{}') as { errors?: readonly FieldError[] }
+  return errors.length > 0 ? validationFailed(errors) : quotaNotFound(quotaId ?? 0)
 }
 
 function refuse(item: ChangeSetItemRow, refusal: ServiceError, counts: Counts): void {

@@ -1,12 +1,14 @@
 import { subjectsOf } from '../channel-api/subjects.js'
 import { type NewSettingsFields, patchOf, settingsOf, type SettingsPatchFields } from '../channel-api/settings.dto.js'
+import type { Clock } from '../clock/clock.js'
 import { type FieldError, type ServiceError, validationFailed } from '../error/service-error.js'
-import { checkDto } from '../http/dto.js'
+import { checkDto, firstOfEach } from '../http/dto.js'
 import { fieldsOf } from '../http/field.decorator.js'
 import type { QuotaRow } from '../ledger/rows/quota.entity.js'
 import type { Command } from '../ledger/store/command.js'
 import { MAX_AMOUNT } from '../quota/quota.js'
-import type { NewSettings, SettingsPatch } from '../quota/settings.js'
+import { type NewSettings, patchViolations, type SettingsPatch } from '../quota/settings.js'
+import type { Instant } from '../time/instant.js'
 import type { ChangeSetChannel } from './change-set-channel.js'
 import type { ItemAction } from './change-set-item.entity.js'
 import { type Cells, importedCells } from './csv-cells.js'
@@ -33,6 +35,8 @@ export type RequestedChange =
       readonly expected?: readonly Expected[] | undefined
       /** The version that the caller read. */
       readonly version?: number | undefined
+      /** The mistakes of the record alone; the quota may add others (contract, §7). */
+      readonly errors?: readonly FieldError[] | undefined
     }
   | { readonly kind: 'delete' }
   | { readonly kind: 'reset' }
@@ -56,25 +60,28 @@ function changedTotal(total: number, change: TotalChange): number {
 /**
  * Returns the command for the requested change.
  * @param quota undefined if no quota has the id, or for a create
- * @throws ServiceError if there is no such command
+ * @throws ServiceError if there is no such command; it names every mistake
  */
 export function commandOf<Q extends QuotaRow>(
   requested: RequestedChange,
   quotaId: number | null,
   quota: Q | undefined,
+  now: Instant,
 ): Command {
   if (requested.kind === 'create') return requested
   if (quotaId === null) throw new Error(`a row with the action ${requested.kind} names no quota`)
   if (requested.kind !== 'update') return { kind: requested.kind, quotaId, version: undefined }
-  // The judge reports missing quotas.
-  const { patch, total, version } = requested
-  if (quota === undefined || quota.deletedAt !== null) return { kind: 'update', quotaId, patch, version }
-  const differing = (requested.expected ?? []).filter(({ property, value }) => quota[property as keyof Q] !== value)
-  if (differing.length > 0) {
-    throw validationFailed(
-      differing.map(({ field }) => ({ field, message: 'differs from the value of the quota, and cannot be changed' })),
-    )
+  const { patch, total, version, expected = [], errors = [] } = requested
+  const missing = quota === undefined || quota.deletedAt !== null
+  const differing = expected
+    .filter(({ property, value }) => !missing && quota[property as keyof Q] !== value)
+    .map(({ field }) => ({ field, message: 'differs from the value of the quota, and cannot be changed' }))
+  if (errors.length > 0 || differing.length > 0) {
+    const others = missing ? [] : patchViolations(quota, patch, now)
+    throw validationFailed(firstOfEach([...errors, ...differing, ...others]))
   }
+  // The judge reports missing quotas.
+  if (missing) return { kind: 'update', quotaId, patch, version }
   const changed = total === undefined ? patch : { ...patch, total: changedTotal(quota.total, total) }
   return { kind: 'update', quotaId, patch: changed, version }
 }
@@ -96,9 +103,13 @@ const NOT_AN_ID = 'must be an integer from 1 to 9007199254740991'
 
 /** Reads the records of one file as requested changes, with the same checks as single requests. */
 export class RecordReader<Q extends QuotaRow> {
+  /** The ids of earlier records. */
+  private readonly seen = new Set<number>()
+
   constructor(
     private readonly kind: ChangeSetChannel<Q>,
     private readonly columns: readonly string[],
+    private readonly clock: Clock,
   ) {}
 
   /** @param given the cells of the record */
@@ -117,15 +128,18 @@ export class RecordReader<Q extends QuotaRow> {
     const owner = cells[channel.subjects[0].field]
     const ownerId = isId(owner) ? owner : null
     const known = Object.entries(cells).filter(([name]) => createFields(this.kind).has(name))
-    const { value, errors = [] } = checkDto<NewSettingsFields>(create, Object.fromEntries(known), {
-      from: 'body',
-      now: () => 0,
-    })
+    const { clock } = this
+    const now = (): Instant => clock.now()
+    const { value, errors = [] } = checkDto<NewSettingsFields>(create, Object.fromEntries(known), { from: 'body', now })
     const all = [...errors, ...this.versionErrors(cells)]
     const status = cells['status']
     if (status !== undefined && status !== 'active')
       all.push({ field: 'status', message: 'must be active in a row that creates a quota' })
-    if (all.length > 0 || value === undefined) return { ...refused('create', validationFailed(all)), ownerId }
+    if (all.length > 0 || value === undefined) {
+      // With other mistakes, the times are checked here; without, when the row is decided.
+      const late = value?.violationsAt(now()) ?? []
+      return { ...refused('create', validationFailed(firstOfEach([...all, ...late]))), ownerId }
+    }
     const requested: RequestedChange = {
       kind: 'create',
       settings: settingsOf(value),
@@ -137,6 +151,8 @@ export class RecordReader<Q extends QuotaRow> {
   private update({ id, ...cells }: Cells): RequestOfRecord {
     const errors: FieldError[] = []
     if (!isId(id)) errors.push({ field: ID_FIELD, message: NOT_AN_ID })
+    else if (this.seen.has(id)) errors.push({ field: ID_FIELD, message: 'occurs in an earlier row' })
+    else this.seen.add(id)
     const expected: Expected[] = []
     for (const { field, property } of [...this.kind.channel.subjects, { field: TYPE_FIELD, property: 'quotaType' }]) {
       const value = cells[field]
@@ -151,12 +167,17 @@ export class RecordReader<Q extends QuotaRow> {
     for (const error of checked.errors ?? []) {
       if (error.field !== 'body' && !errors.some(({ field }) => field === error.field)) errors.push(error)
     }
-    if (errors.length > 0 || checked.value === undefined) {
-      return { ...refused('update', validationFailed(errors)), quotaId: isId(id) ? id : null }
-    }
+    if (!isId(id) || checked.value === undefined) return refused('update', validationFailed(errors))
     const { version } = checked.value
-    const requested: RequestedChange = { kind: 'update', patch: patchOf(checked.value), expected, version }
-    return { action: 'update', quotaId: id as number, ownerId: null, requested, refusal: undefined }
+    const patch = patchOf(checked.value)
+    const requested: RequestedChange = {
+      kind: 'update',
+      patch,
+      expected,
+      version,
+      errors: errors.length > 0 ? errors : undefined,
+    }
+    return { action: 'update', quotaId: id, ownerId: null, requested, refusal: undefined }
   }
 
   private versionErrors({ version }: Cells): FieldError[] {

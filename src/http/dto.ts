@@ -134,7 +134,7 @@ const RULES = {
 const prefixed = ({ field, message }: FieldError, prefix: string): FieldError => ({ field: prefix + field, message })
 
 /** Keeps one mistake per field: that of the field's own rule if there is one. */
-function firstOfEach(errors: readonly FieldError[]): FieldError[] {
+export function firstOfEach(errors: readonly FieldError[]): FieldError[] {
   const seen = new Set<string>()
   return errors.filter(({ field }) => !seen.has(field) && seen.add(field))
 }

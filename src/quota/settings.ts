@@ -192,6 +192,11 @@ export function foreignViolations(quota: QuotaState, patch: SettingsPatch): Viol
   return violations
 }
 
+/** The rules that a patch of a stored quota would violate. */
+export function patchViolations(quota: QuotaState, patch: SettingsPatch, now: Instant): Violation[] {
+  return [...foreignViolations(quota, patch), ...(applyPatch({ ...quota }, patch, now).violations ?? [])]
+}
+
 /** The result of a patch: the difference (undefined: none), or the violated rules. */
 export type Applied = { violations: Violation[] } | { violations?: never; change: SettingsChange | undefined }
 

@@ -7,7 +7,7 @@ import { ServiceError } from '../../error/service-error.js'
 import { available, refusingCaps, type Limits, limitsAt, payable } from '../../quota/cap.js'
 import { roll, summarise } from '../../quota/quota.js'
 import { Refills } from '../../quota/refill.js'
-import { applyPatch, foreignViolations, type Violation, type SettingsPatch } from '../../quota/settings.js'
+import { patchViolations, type Violation, type SettingsPatch } from '../../quota/settings.js'
 import { formatInstant, type Instant } from '../../time/instant.js'
 import type { Channel } from '../rows/channel.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
@@ -125,7 +125,7 @@ export class QuotaReader<Q extends QuotaRow> {
       throw error
     })
     if (quota === undefined || quota.deletedAt !== null) return []
-    return [...foreignViolations(quota, patch), ...(applyPatch({ ...quota }, patch, this.clock.now()).violations ?? [])]
+    return patchViolations(quota, patch, this.clock.now())
   }
 
   /** The sums of the owner's active payers, zeros if there are none, and the caps. */

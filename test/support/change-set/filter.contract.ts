@@ -130,6 +130,18 @@ export function filterContract(suite: ChangeSetSuite): void {
       expect(back.counts).toMatchObject({ kept: 1, unchanged: 2, applied: 0 })
     })
 
+    it('show no change where a count was reset by hand meanwhile', async () => {
+      const [owner, quotas] = await three()
+      await consumed(owner, 40)
+      const set = await madeSet(owned(owner), { reset: true })
+      expect((await app().post(`${suite.path(quotas[0].id)}/reset`, {})).status).toBe(200)
+      const done = await applied(set)
+      expect(done.counts).toMatchObject({ applied: 1, unchanged: 2 })
+      expect((await rows(set.id, 'outcome=applied')).map(({ before, after }: Body) => [before, after])).toEqual([
+        [{}, {}],
+      ])
+    })
+
     it('keep what was edited since, or cannot be restored', async () => {
       const [owner, quotas] = await three()
       const set = await applied(await madeSet(owned(owner), { update: { total: 7 } }))
@@ -221,6 +233,24 @@ export function filterContract(suite: ChangeSetSuite): void {
         'idempotency_key_reused',
       ])
       expect((await suite.setOf(set.id)).version).toBe(2)
+    })
+
+    it('compare the requests of a key by meaning', async () => {
+      const [owner] = await three()
+      const key = `set-${fresh()}`
+      const create = async (update: object) => createSet({ filter: owned(owner), change: { update } }, key)
+      const first = await create({ expire_at: '2039-01-01T00:00:00Z', thresholds: [1, 2] })
+      for (const expire_at of ['2039-01-01T01:00:00+01:00', '2039-01-01T00:00:00.0004Z']) {
+        const again = await create({ thresholds: [2, 1], expire_at })
+        expect([again.status, again.text]).toEqual([202, first.text])
+      }
+      for (const update of [
+        { expire_at: '2039-01-01T00:00:00.001Z', thresholds: [1, 2] },
+        { expire_at: '2039-01-01T00:00:00Z', thresholds: [1, 3] },
+        { expire_at: '2039-01-01T00:00:00Z' },
+      ]) {
+        expect(refusal(await create(update))).toEqual([422, 'idempotency_key_reused'])
+      }
     })
 
     it.each<[string, object, string[]]>([

@@ -162,6 +162,38 @@ export function importContract(suite: ChangeSetSuite): void {
       ])
     })
 
+    it('name every mistake of a record at once, those of its quota and its times included', async () => {
+      const [owner, other] = [fresh(), fresh()]
+      const { id } = await made(total(owner))
+      const header = `id,${api.owner},quota_type,total,status,version,expire_at,cycle_unit,cycle_reset_at,window_seconds`
+      const set = await imported(
+        header,
+        `${id},${other},2,-1,,,,,,60`,
+        `${id},,,5,,x,null,,,`,
+        `,${other},2,-1,,,,month,2020-01-01T00:00:00Z,`,
+        `,${other},1,5,disabled,x,2020-01-01T00:00:00Z,,,`,
+      )
+      const named = (await rows(set.id)).map(({ outcome, problem }: Body) => [
+        outcome,
+        problem.errors.map(({ field }: Body) => field).sort(),
+      ])
+      expect(named).toEqual([
+        ['invalid', [api.owner, 'quota_type', 'total', 'window_seconds'].sort()],
+        ['invalid', ['expire_at', 'id', 'version']],
+        ['invalid', ['cycle_reset_at', 'total']],
+        ['invalid', ['expire_at', 'status', 'version']],
+      ])
+    })
+
+    it('export a record of too many or too few cells as one', async () => {
+      const { id } = await made(total(fresh()))
+      const set = await imported('id,total,label', `${id},600,Smith, Ltd`, `${id},500`)
+      const [, ...lines] = (await rowsCsv(set.id, '?outcome=invalid')).split('\r\n')
+      expect(lines.map((line) => line.slice(line.lastIndexOf('"') + 1))).toEqual([', Ltd', ',', ''])
+      const again = await ready(await upload(await rowsCsv(set.id, '?outcome=invalid')))
+      expect(again.counts).toMatchObject({ rows: 2, invalid: 2 })
+    })
+
     it('name the owner of an invalid record', async () => {
       const owner = fresh()
       const { id } = await made(total(owner))
