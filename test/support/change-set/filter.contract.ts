@@ -235,6 +235,16 @@ export function filterContract(suite: ChangeSetSuite): void {
       expect((await suite.setOf(set.id)).version).toBe(2)
     })
 
+    it('refuse the key of an act', async () => {
+      const [owner] = await three()
+      const key = `act-${fresh()}`
+      bodyOf(201, await app().post(api.quotas, total(owner), { key }))
+      expect(refusal(await createSet({ filter: owned(owner), change: { delete: true } }, key))).toEqual([
+        422,
+        'idempotency_key_reused',
+      ])
+    })
+
     it('compare the requests of a key by meaning', async () => {
       const [owner] = await three()
       const key = `set-${fresh()}`
