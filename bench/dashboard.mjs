@@ -14,8 +14,8 @@ import { parseArgs } from 'node:util'
 import { chromium } from 'playwright-core'
 import { parse, View } from 'vega'
 import { launchOptions } from '../scripts/chromium.mjs'
-import { startMariaDb } from '../scripts/mariadb.mjs'
-import { endAll, freePort, load, service, TOKEN } from './processes.mjs'
+import { freePort, startMariaDb } from '../scripts/mariadb.mjs'
+import { endAll, load, service, TOKEN } from './processes.mjs'
 import { connect, DRY, fill, OWNERS } from './store.mjs'
 
 const { values: options } = parseArgs({ options: { seconds: { type: 'string', default: '180' } } })

@@ -3,8 +3,8 @@ import { execFileSync, fork, spawn } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { freePort } from '../scripts/mariadb.mjs'
 
 const children = new Set()
 
@@ -113,13 +113,4 @@ async function ready(port, began) {
     await sleep(20)
   }
   throw new Error('the service does not become ready')
-}
-
-export async function freePort() {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address()
-  server.close()
-  await once(server, 'close')
-  return port
 }

@@ -185,9 +185,21 @@ export async function ask(url, sql) {
   }
 }
 
-/** A free TCP port of 127.0.0.1: the first from `basePort` on, or any. */
-export async function freePort(basePort = 0) {
-  for (let port = basePort; port < 65_536; port++) {
+/**
+ * Below the ports that the system gives to outgoing connections and to servers that ask for any. One of those can be
+ * taken between the search and the start of the server for which it was meant.
+ */
+const FIRST_PORT = 10_000
+/** Each worker of Jest has its own ports. */
+const PORTS = 1_000
+const WORKERS = 10
+let searched = Math.floor(Math.random() * PORTS)
+
+/** Finds a free TCP port of 127.0.0.1: the first from `basePort` on, or the next of this worker's. */
+export async function freePort(basePort) {
+  const first = FIRST_PORT + PORTS * (Number(process.env.JEST_WORKER_ID ?? 0) % WORKERS)
+  for (let attempt = 0; attempt < PORTS; attempt++) {
+    const port = basePort === undefined ? first + (searched++ % PORTS) : basePort + attempt
     const server = createServer()
     try {
       server.listen(port, '127.0.0.1')
@@ -199,7 +211,7 @@ export async function freePort(basePort = 0) {
       server.close()
     }
   }
-  throw new Error(`no free port from ${basePort} on`)
+  throw new Error(`no free port from ${basePort ?? first} on`)
 }
 
 function find(name) {
