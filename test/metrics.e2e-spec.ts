@@ -86,6 +86,13 @@ onEveryStore('metrics', (kind) => {
     else expect(waits).toBeGreaterThan(5)
   })
 
+  it('show the open connections, idle ones separately', async () => {
+    const lines = await metrics()
+    // The request that asks.
+    expect(lines).toContain('http_connections{state="busy"} 1')
+    expect(lines).toContainEqual(expect.stringMatching(/^http_connections\{state="idle"\} \d+$/))
+  })
+
   it('show the use of the pool, if there is one', async () => {
     const states = (await metrics()).filter((line) => line.startsWith('database_pool_connections{'))
     const total = states.reduce((sum, line) => sum + Number(line.split(' ')[1]), 0)
