@@ -31,7 +31,6 @@ export function findMariaDb() {
 /**
  * Starts a server on an empty directory and waits until it answers.
  * @param {object} [options]
- * @param {number} [options.basePort] take the first free port from this one on; default: any free port
  * @param {string} [options.host] the loopback address to listen on, `127.0.0.1` or `::1`
  * @param {string[]} [options.args] additional server options, such as `--max-statement-time=5`
  * @param {string} [options.folder] the parent of its directory; default: the folder for temporary files
@@ -46,7 +45,7 @@ export function findMariaDb() {
  * }>} `url` names a database, which it does not create; `kill` is a crash (SIGKILL), after which `start` restores the same
  *   data on the same port; `stop` shuts down the server and removes its directory
  */
-export async function startMariaDb({ basePort, host = '127.0.0.1', args = [], folder = tmpdir() } = {}) {
+export async function startMariaDb({ host = '127.0.0.1', args = [], folder = tmpdir() } = {}) {
   const binaries = findMariaDb()
   if (binaries === undefined) throw new Error('no MariaDB server found: install mariadb-server')
 
@@ -80,7 +79,7 @@ export async function startMariaDb({ basePort, host = '127.0.0.1', args = [], fo
       '--auth-root-authentication-method=normal',
       '--skip-test-db',
     ])
-    const port = await freePort(basePort)
+    const port = await freePort()
     const place = host.includes(':') ? `[${host}]` : host
     const url = (database = '') => `mysql://${USER}:${password}@${place}:${port}/${database}`
 
@@ -195,11 +194,11 @@ const PORTS = 1_000
 const WORKERS = 10
 let searched = Math.floor(Math.random() * PORTS)
 
-/** Finds a free TCP port of 127.0.0.1: the first from `basePort` on, or the next of this worker's. */
-export async function freePort(basePort) {
+/** Finds a free TCP port of 127.0.0.1, the next of this worker's. */
+export async function freePort() {
   const first = FIRST_PORT + PORTS * (Number(process.env.JEST_WORKER_ID ?? 0) % WORKERS)
   for (let attempt = 0; attempt < PORTS; attempt++) {
-    const port = basePort === undefined ? first + (searched++ % PORTS) : basePort + attempt
+    const port = first + (searched++ % PORTS)
     const server = createServer()
     try {
       server.listen(port, '127.0.0.1')
@@ -211,7 +210,7 @@ export async function freePort(basePort) {
       server.close()
     }
   }
-  throw new Error(`no free port from ${basePort ?? first} on`)
+  throw new Error(`no free port from ${first} to ${first + PORTS - 1}`)
 }
 
 function find(name) {

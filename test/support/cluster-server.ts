@@ -15,19 +15,11 @@ export const PASSWORD = 'loopback'
 const STARTED_WITHIN_MS = 120_000
 const STOPPED_WITHIN_MS = 30_000
 const LOOK_EVERY_MS = 100
-/** Below the range that systems use for ports of outgoing connections. */
-const FIRST_PORT = 20_000
-const LAST_FIRST_PORT = 30_000
 
 /** Finds free ports for the nodes of one cluster. */
 export async function clusterPorts(count: number): Promise<number[]> {
   const ports: number[] = []
-  let from = FIRST_PORT + Math.floor(Math.random() * (LAST_FIRST_PORT - FIRST_PORT))
-  while (ports.length < count) {
-    const port = await freePort(from)
-    ports.push(port)
-    from = port + 1
-  }
+  while (ports.length < count) ports.push(await freePort())
   return ports
 }
 
